@@ -1,0 +1,49 @@
+"""Compile every .pyx of the package; everything else is said in pyproject.toml."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("SKBNP_DEBUG", "0") == "1"  # bounds checks and annotated sources
+ROOT = Path(__file__).parent
+
+sources = sorted(path.relative_to(ROOT) for path in (ROOT / "skbnp").rglob("*.pyx"))
+if not sources:
+    # An sdist without its .pyx would otherwise build a wheel with no kernels in it.
+    sys.exit("setup.py found no .pyx file below skbnp/: this source tree is incomplete.")
+
+extensions = [
+    Extension(
+        ".".join(source.with_suffix("").parts),
+        [str(source)],
+        include_dirs=[np.get_include()],
+        library_dirs=[str(Path(np.get_include()).parents[1] / "random" / "lib")],
+        libraries=["npyrandom"] + ([] if sys.platform == "win32" else ["m"]),
+        extra_compile_args=["/O2"] if sys.platform == "win32" else ["-O3"],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+    )
+    for source in sources
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        build_dir="build/cython",
+        force=DEBUG,
+        annotate=DEBUG,
+        nthreads=os.cpu_count() or 1,
+        compiler_directives={
+            "language_level": "3",
+            "boundscheck": DEBUG,
+            "initializedcheck": DEBUG,
+            "wraparound": False,
+            "cdivision": True,
+            "embedsignature": True,
+            "freethreading_compatible": True,
+        },
+    )
+)

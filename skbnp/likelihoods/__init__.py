@@ -1,0 +1,1 @@
+"""What two models share of p(X | state): conjugate families."""

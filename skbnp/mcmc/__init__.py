@@ -1,0 +1,1 @@
+"""Run chains of any sampler and keep their draws. Arrays in, arrays out."""

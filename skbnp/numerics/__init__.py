@@ -1,0 +1,1 @@
+"""Compiled leaves: random numbers, linear algebra, special functions. They know no model."""

@@ -1,0 +1,217 @@
+"""Row-major names over SciPy's BLAS and LAPACK, and Cholesky rank-one changes.
+
+A factor is the **upper** triangle U, row-major, of A = U^T U. Its rows are contiguous to the
+right of the diagonal, so forward substitution with U^T and the rank-one changes run along
+memory. What lies below the diagonal is never read.
+"""
+
+from libc.math cimport log, sqrt
+from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dtrsm
+from scipy.linalg.cython_lapack cimport dpotrf, dsyev
+
+import numpy as np
+
+
+cdef double dot(Py_ssize_t n, const double* x, const double* y) noexcept nogil:
+    """x . y"""
+    cdef blas_int size = <blas_int> n, one = 1
+    return ddot(&size, <double*> x, &one, <double*> y, &one)
+
+
+cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
+    """y += a x"""
+    cdef blas_int size = <blas_int> n, one = 1
+    daxpy(&size, &a, <double*> x, &one, y, &one)
+
+
+cdef void gemm(
+    bint trans_a, bint trans_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+    double alpha, const double* a, const double* b, double beta, double* c,
+) noexcept nogil:
+    """C (m, n) = alpha op(A) op(B) + beta C, with op(A) of shape (m, k) and op(B) (k, n)."""
+    # BLAS is column-major: it computes C^T = op(B)^T op(A)^T, so the operands swap.
+    cdef char* op_a = b"T" if trans_a else b"N"
+    cdef char* op_b = b"T" if trans_b else b"N"
+    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, inner = <blas_int> k
+    cdef blas_int lda = <blas_int> max(1, m if trans_a else k)
+    cdef blas_int ldb = <blas_int> max(1, k if trans_b else n)
+    cdef blas_int ldc = <blas_int> max(1, n)
+    dgemm(op_b, op_a, &columns, &rows, &inner, &alpha, <double*> b, &ldb, <double*> a, &lda,
+          &beta, c, &ldc)
+
+
+cdef int cholesky(double* a, Py_ssize_t n) noexcept nogil:
+    """Replace the upper triangle of a by U with A = U^T U. Non-zero: not positive definite."""
+    cdef blas_int size = <blas_int> n, info = 0
+    dpotrf(b"L", &size, a, &size, &info)
+    return info
+
+
+cdef double log_det(const double* factor, Py_ssize_t n) noexcept nogil:
+    """log |U^T U|"""
+    cdef double total = 0.0
+    cdef Py_ssize_t a
+    for a in range(n):
+        total += log(factor[a * n + a])
+    return 2.0 * total
+
+
+cdef double solve_transposed(const double* factor, Py_ssize_t n, double* x) noexcept nogil:
+    """x <- U^-T x by forward substitution; returns the new x . x."""
+    cdef Py_ssize_t a, b
+    cdef double y, squares = 0.0
+    cdef const double* row = factor
+    for b in range(n):
+        y = x[b] / row[b]
+        x[b] = y
+        squares += y * y
+        for a in range(b + 1, n):
+            x[a] -= row[a] * y
+        row += n
+    return squares
+
+
+cdef void solve(const double* factor, Py_ssize_t n, double* x) noexcept nogil:
+    """x <- U^-1 x by back substitution."""
+    cdef Py_ssize_t a, b
+    cdef double total
+    for b in range(n - 1, -1, -1):
+        total = x[b]
+        for a in range(b + 1, n):
+            total -= factor[b * n + a] * x[a]
+        x[b] = total / factor[b * n + b]
+
+
+cdef void solve_rows(const double* factor, Py_ssize_t n, double* rows, Py_ssize_t m) noexcept nogil:
+    """Replace each of m rows x by U^-T x: one triangular solve for all (BLAS 3)."""
+    cdef blas_int size = <blas_int> n, count = <blas_int> m
+    cdef double one = 1.0
+    # Column-major the factor reads as L = U^T and the rows as the columns of the right side.
+    dtrsm(b"L", b"L", b"N", b"N", &size, &count, &one, <double*> factor, &size, rows, &size)
+
+
+cdef void rank_one_update(double* factor, Py_ssize_t n, double* v) noexcept nogil:
+    """U^T U <- U^T U + v v^T by Givens rotations; v is destroyed. Cost n^2."""
+    cdef Py_ssize_t a, b
+    cdef double old, new, c, s
+    cdef double* row = factor
+    for b in range(n):
+        old = row[b]
+        new = sqrt(old * old + v[b] * v[b])
+        c = new / old
+        s = v[b] / old
+        row[b] = new
+        for a in range(b + 1, n):
+            row[a] = (row[a] + s * v[a]) / c
+            v[a] = c * v[a] - s * row[a]
+        row += n
+
+
+cdef int rank_one_downdate(double* factor, Py_ssize_t n, double* v) noexcept nogil:
+    """U^T U <- U^T U - v v^T by hyperbolic rotations; v is destroyed. Cost n^2.
+
+    Returns 1, leaving the factor spoiled, when a squared pivot falls below 1e-12 of its old
+    value: the digits of the result are then gone and the caller rebuilds from the rows.
+    """
+    cdef Py_ssize_t a, b
+    cdef double old, square, new, c, s
+    cdef double* row = factor
+    for b in range(n):
+        old = row[b]
+        square = (old - v[b]) * (old + v[b])
+        if not square > 1e-12 * old * old:
+            return 1
+        new = sqrt(square)
+        c = new / old
+        s = v[b] / old
+        row[b] = new
+        for a in range(b + 1, n):
+            row[a] = (row[a] - s * v[a]) / c
+            v[a] = c * v[a] - s * row[a]
+        row += n
+    return 0
+
+
+cdef int symmetric_eigenvalues(
+    double* a, Py_ssize_t n, double* out, double* work, Py_ssize_t n_work
+) noexcept nogil:
+    """Eigenvalues of a symmetric matrix, ascending, into out; a is destroyed.
+
+    work holds n_work >= 3 n doubles. Non-zero: LAPACK did not converge.
+    """
+    cdef blas_int size = <blas_int> n, room = <blas_int> n_work, info = 0
+    dsyev(b"N", b"L", &size, a, &size, out, work, &room, &info)
+    return info
+
+
+# -- Python faces -----------------------------------------------------------------------------
+
+
+def cholesky_upper(const double[:, ::1] matrix):
+    """U (upper) with matrix = U^T U; raises numpy.linalg.LinAlgError if not positive definite."""
+    cdef double[:, ::1] out = np.array(matrix)
+    cdef Py_ssize_t n = out.shape[0]
+    if out.shape[1] != n:
+        raise ValueError(f"matrix must be square, got shape {(n, out.shape[1])}")
+    if n > 0 and cholesky(&out[0, 0], n) != 0:
+        raise np.linalg.LinAlgError("matrix must be positive definite")
+    return np.triu(out)
+
+
+def updated_factor(const double[:, ::1] factor, const double[::1] v):
+    """The factor of U^T U + v v^T."""
+    cdef double[:, ::1] out = np.array(factor)
+    cdef double[::1] scratch = np.array(v)
+    rank_one_update(&out[0, 0], v.shape[0], &scratch[0])
+    return np.triu(out)
+
+
+def downdated_factor(const double[:, ::1] factor, const double[::1] v):
+    """The factor of U^T U - v v^T; raises numpy.linalg.LinAlgError if its digits are lost."""
+    cdef double[:, ::1] out = np.array(factor)
+    cdef double[::1] scratch = np.array(v)
+    if rank_one_downdate(&out[0, 0], v.shape[0], &scratch[0]) != 0:
+        raise np.linalg.LinAlgError("the downdated matrix must be positive definite")
+    return np.triu(out)
+
+
+def matrix_product(const double[:, ::1] a, const double[:, ::1] b, trans_a=False, trans_b=False):
+    """op(a) op(b) through gemm."""
+    cdef Py_ssize_t m = a.shape[1] if trans_a else a.shape[0]
+    cdef Py_ssize_t k = a.shape[0] if trans_a else a.shape[1]
+    cdef Py_ssize_t n = b.shape[0] if trans_b else b.shape[1]
+    cdef double[:, ::1] out = np.empty((m, n))
+    gemm(trans_a, trans_b, m, n, k, 1.0, &a[0, 0], &b[0, 0], 0.0, &out[0, 0])
+    return np.asarray(out)
+
+
+def solved_rows(const double[:, ::1] factor, const double[:, ::1] rows):
+    """Each row x replaced by U^-T x, shape of rows."""
+    cdef double[:, ::1] out = np.array(rows)
+    solve_rows(&factor[0, 0], factor.shape[0], &out[0, 0], out.shape[0])
+    return np.asarray(out)
+
+
+def solved_transposed(const double[:, ::1] factor, const double[::1] x):
+    """U^-T x and its squared length."""
+    cdef double[::1] out = np.array(x)
+    cdef double squares = solve_transposed(&factor[0, 0], factor.shape[0], &out[0])
+    return np.asarray(out), squares
+
+
+def solved(const double[:, ::1] factor, const double[::1] x):
+    """U^-1 x."""
+    cdef double[::1] out = np.array(x)
+    solve(&factor[0, 0], factor.shape[0], &out[0])
+    return np.asarray(out)
+
+
+def eigenvalues(const double[:, ::1] matrix):
+    """Eigenvalues of a symmetric matrix, ascending."""
+    cdef double[:, ::1] scratch = np.array(matrix)
+    cdef Py_ssize_t n = scratch.shape[0]
+    cdef double[::1] out = np.empty(n)
+    cdef double[::1] work = np.empty(max(3 * n, 1))
+    if symmetric_eigenvalues(&scratch[0, 0], n, &out[0], &work[0], work.shape[0]) != 0:
+        raise np.linalg.LinAlgError("eigenvalues did not converge")
+    return np.asarray(out)

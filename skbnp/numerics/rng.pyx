@@ -1,0 +1,269 @@
+"""Random draws from NumPy's bit generators, without the GIL, and Philox4x32-10 by counter.
+
+The only module that opens the bit generator's capsule. The caller keeps the bit generator
+alive and holds its lock for as long as it uses the borrowed pointer.
+"""
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.math cimport INFINITY, exp, log, log1p, sqrt
+from libc.stdint cimport uint32_t, uint64_t
+from numpy.random cimport bitgen_t
+from numpy.random.c_distributions cimport (
+    random_interval,
+    random_standard_gamma,
+    random_standard_normal,
+)
+
+import numpy as np
+
+
+cdef bitgen_t* borrow(object bit_generator) except NULL:
+    """The C interface of a NumPy bit generator, such as ``default_rng(seed).bit_generator``."""
+    return <bitgen_t*> PyCapsule_GetPointer(bit_generator.capsule, "BitGenerator")
+
+
+cdef double uniform(bitgen_t* rng) noexcept nogil:
+    """Draw from the open interval (0, 1): safe to take the logarithm of."""
+    cdef double u = rng.next_double(rng.state)
+    while u == 0.0:
+        u = rng.next_double(rng.state)
+    return u
+
+
+cdef Py_ssize_t below(bitgen_t* rng, Py_ssize_t n) noexcept nogil:
+    """Draw uniformly from 0..n-1, n >= 1."""
+    return <Py_ssize_t> random_interval(rng, <uint64_t> (n - 1))
+
+
+cdef double normal(bitgen_t* rng) noexcept nogil:
+    """Draw from the standard normal."""
+    return random_standard_normal(rng)
+
+
+cdef double gamma(bitgen_t* rng, double shape) noexcept nogil:
+    """Draw from Gamma(shape, rate 1); underflows to 0 for shapes below about 0.01."""
+    return random_standard_gamma(rng, shape)
+
+
+cdef double log_gamma(bitgen_t* rng, double shape) noexcept nogil:
+    """Log of a Gamma(shape, rate 1) draw, for any shape > 0.
+
+    For small shapes G(a) = G(a + 1) U^(1/a) in law, which never underflows in logs.
+    Shape 0 is the point mass at 0: -inf.
+    """
+    if shape <= 0.0:
+        return -INFINITY
+    if shape < 1.0:
+        return log(random_standard_gamma(rng, shape + 1.0)) + log(uniform(rng)) / shape
+    return log(random_standard_gamma(rng, shape))
+
+
+cdef double log_beta(bitgen_t* rng, double a, double b) noexcept nogil:
+    """Log of a Beta(a, b) draw, for any a, b > 0."""
+    cdef double x = log_gamma(rng, a)
+    cdef double y = log_gamma(rng, b)
+    if x >= y:
+        return -log1p(exp(y - x))
+    return x - y - log1p(exp(x - y))
+
+
+cdef void log_dirichlet(
+    bitgen_t* rng, const double* shape, Py_ssize_t n, double* out
+) noexcept nogil:
+    """Logs of a Dirichlet(shape) draw into out; a zero shape gets weight 0 (log -inf)."""
+    cdef double highest = -INFINITY, total = 0.0
+    cdef Py_ssize_t k
+    for k in range(n):
+        out[k] = log_gamma(rng, shape[k])
+        highest = max(highest, out[k])
+    for k in range(n):
+        total += exp(out[k] - highest)
+    total = highest + log(total)
+    for k in range(n):
+        out[k] -= total
+
+
+cdef Py_ssize_t categorical_from_logs(
+    bitgen_t* rng, double* log_weight, Py_ssize_t n
+) noexcept nogil:
+    """Draw k with probability proportional to exp(log_weight[k]); log_weight is overwritten.
+
+    Returns -1, and draws nothing, if no weight is positive or one is NaN or +inf.
+    Weights below e^-45 of the largest are smaller than the rounding of the sum and count as 0.
+    """
+    cdef double highest = -INFINITY, total = 0.0, target
+    cdef Py_ssize_t k, last = -1
+    for k in range(n):
+        if log_weight[k] != log_weight[k]:
+            return -1
+        if log_weight[k] > highest:
+            highest = log_weight[k]
+    if highest == -INFINITY or highest == INFINITY:
+        return -1
+    for k in range(n):
+        if log_weight[k] > highest - 45.0:
+            total += exp(log_weight[k] - highest)
+            last = k
+        log_weight[k] = total
+    target = uniform(rng) * total
+    for k in range(last):
+        if target < log_weight[k]:
+            return k
+    return last
+
+
+cdef void shuffle(bitgen_t* rng, Py_ssize_t* item, Py_ssize_t n) noexcept nogil:
+    """Put the items into a uniformly random order (Fisher-Yates)."""
+    cdef Py_ssize_t i, j, held
+    for i in range(n - 1, 0, -1):
+        j = below(rng, i + 1)
+        held = item[i]
+        item[i] = item[j]
+        item[j] = held
+
+
+cdef void wishart_factor(bitgen_t* rng, double df, Py_ssize_t n, double* out) noexcept nogil:
+    """Bartlett's lower factor A (row-major, n x n): A A^T ~ Wishart(df, identity), df > n - 1."""
+    cdef Py_ssize_t a, b
+    for a in range(n):
+        for b in range(a):
+            out[a * n + b] = normal(rng)
+        out[a * n + a] = sqrt(2.0 * random_standard_gamma(rng, 0.5 * (df - a)))
+        for b in range(a + 1, n):
+            out[a * n + b] = 0.0
+
+
+cdef void philox4x32(const uint32_t* counter, const uint32_t* key, uint32_t* out) noexcept nogil:
+    """Philox4x32-10: ten rounds on a 128-bit counter under a 64-bit key.
+
+    Salmon, Moraes, Dror & Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
+    """
+    cdef uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3]
+    cdef uint32_t k0 = key[0], k1 = key[1]
+    cdef uint64_t left, right
+    cdef int step
+    for step in range(10):
+        left = <uint64_t> 0xD2511F53u * c0
+        right = <uint64_t> 0xCD9E8D57u * c2
+        c0 = <uint32_t> (right >> 32) ^ c1 ^ k0
+        c1 = <uint32_t> right
+        c2 = <uint32_t> (left >> 32) ^ c3 ^ k1
+        c3 = <uint32_t> left
+        k0 += 0x9E3779B9u
+        k1 += 0xBB67AE85u
+    out[0] = c0
+    out[1] = c1
+    out[2] = c2
+    out[3] = c3
+
+
+cdef void philox_uniforms(
+    uint64_t seed, uint64_t sweep, uint64_t row, double* out
+) noexcept nogil:
+    """Two uniforms on (0, 1) that depend on (seed, sweep, row) alone, for rows in parallel."""
+    cdef uint32_t counter[4]
+    cdef uint32_t key[2]
+    cdef uint32_t word[4]
+    cdef uint64_t bits
+    cdef int h
+    counter[0] = <uint32_t> row
+    counter[1] = <uint32_t> (row >> 32)
+    counter[2] = <uint32_t> sweep
+    counter[3] = <uint32_t> (sweep >> 32)
+    key[0] = <uint32_t> seed
+    key[1] = <uint32_t> (seed >> 32)
+    philox4x32(counter, key, word)
+    for h in range(2):
+        bits = (<uint64_t> word[2 * h + 1] << 32) | word[2 * h]
+        out[h] = ((bits >> 11) + 0.5) * (1.0 / 9007199254740992.0)
+
+
+# -- Python faces -----------------------------------------------------------------------------
+
+
+def sample_log_gamma(bit_generator, double shape, Py_ssize_t size):
+    """Logs of ``size`` Gamma(shape, rate 1) draws, shape (size,)."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef double[::1] out = np.empty(size)
+    cdef Py_ssize_t t
+    with bit_generator.lock:
+        for t in range(size):
+            out[t] = log_gamma(rng, shape)
+    return np.asarray(out)
+
+
+def sample_log_beta(bit_generator, double a, double b, Py_ssize_t size):
+    """Logs of ``size`` Beta(a, b) draws, shape (size,)."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef double[::1] out = np.empty(size)
+    cdef Py_ssize_t t
+    with bit_generator.lock:
+        for t in range(size):
+            out[t] = log_beta(rng, a, b)
+    return np.asarray(out)
+
+
+def sample_log_dirichlet(bit_generator, const double[::1] shape):
+    """Logs of one Dirichlet(shape) draw, shape (n,); zero shapes are allowed but not all."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef double[::1] out = np.empty(shape.shape[0])
+    with bit_generator.lock:
+        log_dirichlet(rng, &shape[0], shape.shape[0], &out[0])
+    return np.asarray(out)
+
+
+def sample_categorical_from_logs(bit_generator, const double[::1] log_weight, Py_ssize_t size):
+    """``size`` draws of k with probability proportional to exp(log_weight[k])."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef Py_ssize_t n = log_weight.shape[0], t
+    cdef double[::1] scratch = np.empty(n)
+    cdef Py_ssize_t[::1] out = np.empty(size, dtype=np.intp)
+    with bit_generator.lock:
+        for t in range(size):
+            scratch[:] = log_weight
+            out[t] = categorical_from_logs(rng, &scratch[0], n)
+    return np.asarray(out)
+
+
+def sample_permutation(bit_generator, Py_ssize_t n):
+    """A uniformly random permutation of 0..n-1."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef Py_ssize_t[::1] out = np.arange(n, dtype=np.intp)
+    with bit_generator.lock:
+        if n > 0:
+            shuffle(rng, &out[0], n)
+    return np.asarray(out)
+
+
+def sample_wishart(bit_generator, double df, const double[:, ::1] scale_factor, Py_ssize_t size):
+    """``size`` draws of Wishart(df, L L^T), L = scale_factor, shape (size, n, n)."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef Py_ssize_t n = scale_factor.shape[0], t
+    cdef double[:, :, ::1] factor = np.empty((size, n, n))
+    with bit_generator.lock:
+        for t in range(size):
+            wishart_factor(rng, df, n, &factor[t, 0, 0])
+    half = np.asarray(scale_factor) @ np.asarray(factor)
+    return half @ half.transpose(0, 2, 1)
+
+
+def philox(counter, key):
+    """The four 32-bit words of Philox4x32-10 for a counter of four and a key of two words."""
+    cdef uint32_t[::1] c = np.ascontiguousarray(counter, dtype=np.uint32)
+    cdef uint32_t[::1] k = np.ascontiguousarray(key, dtype=np.uint32)
+    cdef uint32_t[::1] out = np.empty(4, dtype=np.uint32)
+    if c.shape[0] != 4 or k.shape[0] != 2:
+        raise ValueError(
+            f"counter must have 4 words and key 2, got {c.shape[0]} and {k.shape[0]}"
+        )
+    philox4x32(&c[0], &k[0], &out[0])
+    return np.asarray(out)
+
+
+def uniforms_by_counter(uint64_t seed, uint64_t sweep, Py_ssize_t n_rows):
+    """Two uniforms for each of rows 0..n_rows-1, shape (n_rows, 2)."""
+    cdef double[:, ::1] out = np.empty((n_rows, 2))
+    cdef Py_ssize_t i
+    for i in range(n_rows):
+        philox_uniforms(seed, sweep, i, &out[i, 0])
+    return np.asarray(out)

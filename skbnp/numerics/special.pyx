@@ -1,0 +1,62 @@
+"""Special functions for log densities, without the GIL."""
+
+from libc.math cimport INFINITY, exp, log, log1p
+from scipy.special.cython_special cimport gammaln
+
+import numpy as np
+
+
+cdef double lgamma(double x) noexcept nogil:
+    """log |Gamma(x)|. SciPy's: libm's writes the global ``signgam`` and so is not thread-safe."""
+    return gammaln(x)
+
+
+cdef double log_sum_exp(const double* x, Py_ssize_t n) noexcept nogil:
+    """log sum exp(x[k]); -inf for an empty sum, NaN and +inf are handed on."""
+    cdef double highest = -INFINITY, total = 0.0
+    cdef Py_ssize_t k
+    for k in range(n):
+        if x[k] != x[k]:
+            return x[k]
+        highest = max(highest, x[k])
+    if highest == -INFINITY or highest == INFINITY:
+        return highest
+    for k in range(n):
+        total += exp(x[k] - highest)
+    return highest + log(total)
+
+
+cdef double log1p_exp(double x) noexcept nogil:
+    """log(1 + e^x) without overflow (Maechler 2012, "Accurately computing log(1 - exp(-|a|))")."""
+    if x > 33.3:
+        return x
+    if x > 18.0:
+        return x + exp(-x)
+    return log1p(exp(x))
+
+
+cdef double multivariate_lgamma(double x, Py_ssize_t n) noexcept nogil:
+    """log Gamma_n(x) = n(n-1)/4 log pi + sum_j lgamma(x - j/2), x > (n - 1)/2."""
+    cdef double total = 0.25 * n * (n - 1) * 1.1447298858494002  # log pi
+    cdef Py_ssize_t j
+    for j in range(n):
+        total += gammaln(x - 0.5 * j)
+    return total
+
+
+# -- Python faces -----------------------------------------------------------------------------
+
+
+def evaluate_log_sum_exp(const double[::1] x):
+    """log sum exp(x)."""
+    return log_sum_exp(&x[0] if x.shape[0] else NULL, x.shape[0])
+
+
+def evaluate_log1p_exp(const double[::1] x):
+    """log(1 + e^x) for each entry."""
+    return np.array([log1p_exp(value) for value in x])
+
+
+def evaluate_multivariate_lgamma(double x, Py_ssize_t n):
+    """log Gamma_n(x)."""
+    return multivariate_lgamma(x, n)

@@ -1,0 +1,1 @@
+"""Display classes for fitted estimators; matplotlib is imported on use."""

@@ -1,0 +1,1 @@
+"""Nonparametric prior processes, one module each: laws, samplers and moments."""

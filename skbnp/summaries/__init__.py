@@ -1,0 +1,1 @@
+"""Point summaries of posterior draws: pure functions of arrays."""
