@@ -1,0 +1,137 @@
+"""Have the chains converged? R-hat and effective sample sizes of traces, through arviz-stats.
+
+A trace is an array (chain, draw). One that is constant and equal in all chains has converged;
+fewer than four draws give no figure.
+"""
+
+import numpy as np
+from arviz_stats.base import array_stats
+
+MIN_DRAWS = 4
+_AXES = {"chain_axis": 0, "draw_axis": 1}
+
+
+def rhat(trace):
+    """Rank-normalised split R-hat of one trace.
+
+    Parameters
+    ----------
+    trace : array-like of shape (n_chains, n_draws)
+        A single chain is cut into two halves which are compared as two chains are.
+
+    Returns
+    -------
+    rhat : float
+        1 for a constant trace, infinite for chains stuck at different values, NaN where there
+        are too few draws (for a single chain fewer than eight) or values that are not finite.
+    """
+    trace = np.asarray(trace, dtype=np.float64)
+    if _is_settled(trace):
+        return 1.0
+    if len(trace) == 1:
+        half = trace.shape[1] // 2
+        trace = np.stack([trace[0, :half], trace[0, -half:]]) if half else trace
+    return _figure(array_stats.rhat, trace, method="rank")
+
+
+def ess(trace, method="bulk"):
+    """Effective sample size of one trace.
+
+    Parameters
+    ----------
+    trace : array-like of shape (n_chains, n_draws)
+    method : {"bulk", "tail", "mean"}, default="bulk"
+        For the centre, the 5 % and 95 % quantiles, or the plain mean.
+
+    Returns
+    -------
+    ess : float
+        The number of draws for a constant trace, NaN where there are too few draws or values
+        that are not finite.
+    """
+    trace = np.asarray(trace, dtype=np.float64)
+    if _is_settled(trace):
+        return float(trace.size)
+    options = {"prob": (0.05, 0.95)} if method == "tail" else {}
+    return _figure(array_stats.ess, trace, method=method, **options)
+
+
+def mcse(trace):
+    """Monte Carlo standard error of the mean of one trace.
+
+    Parameters
+    ----------
+    trace : array-like of shape (n_chains, n_draws)
+
+    Returns
+    -------
+    mcse : float
+        Zero for a constant trace, NaN where there are too few draws or values that are not
+        finite.
+    """
+    trace = np.asarray(trace, dtype=np.float64)
+    return 0.0 if _is_settled(trace) else _figure(array_stats.mcse, trace, method="mean")
+
+
+def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
+    """What speaks against convergence.
+
+    Parameters
+    ----------
+    traces : dict of str to array of shape (n_chains, n_draws)
+    names : iterable of str, default=None
+        The traces to look at; all of them by default.
+    max_rhat : float, default=1.05
+    min_ess : float, default=100
+        Least bulk effective sample size, over all chains.
+
+    Returns
+    -------
+    messages : list of str
+        Empty if there is nothing to say.
+    """
+    names = list(traces if names is None else names)
+    n_draws = min((np.shape(traces[name])[1] for name in names), default=MIN_DRAWS)
+    if n_draws < MIN_DRAWS:
+        return [
+            f"no R-hat and no effective sample size can be given for {n_draws} draws per chain: "
+            f"at least {MIN_DRAWS} are needed"
+        ]
+    return [
+        message for name in names for message in _problems_of(name, traces[name], max_rhat, min_ess)
+    ]
+
+
+def _problems_of(name, trace, max_rhat, min_ess):
+    if not np.isfinite(trace).all():
+        return [f"the trace of {name} holds values that are not finite"]
+    problems = []
+    value = rhat(trace)
+    if np.isnan(value):
+        problems.append(f"R-hat of {name} cannot be computed")
+    elif value > max_rhat:
+        problems.append(f"R-hat of {name} is {value:.4g} (above {max_rhat:g})")
+    value = ess(trace)
+    if np.isnan(value):
+        problems.append(f"the effective sample size of {name} cannot be computed")
+    elif value < min_ess:
+        problems.append(f"the effective sample size of {name} is {value:.4g} (below {min_ess:g})")
+    return problems
+
+
+def _is_settled(trace):
+    """Whether a trace long enough to judge is constant and equal in all chains."""
+    return (
+        trace.shape[1] >= MIN_DRAWS
+        and np.isfinite(trace[0, 0])
+        and bool((trace == trace[0, 0]).all())
+    )
+
+
+def _figure(function, trace, **options):
+    """Call an arviz-stats function where it is defined; NaN elsewhere."""
+    if trace.shape[1] < MIN_DRAWS or not np.isfinite(trace).all():
+        return np.nan
+    # Chains stuck at different values have no variance within: infinity is then the answer.
+    with np.errstate(all="ignore"):
+        return float(function(trace, **_AXES, **options))
