@@ -1,0 +1,35 @@
+"""Conversion of a posterior to ArviZ."""
+
+import numpy as np
+
+
+def to_arviz(posterior):
+    """Convert the traces of a posterior.
+
+    Parameters
+    ----------
+    posterior : Posterior
+
+    Returns
+    -------
+    data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
+        Group ``posterior`` holds the sampler's scalars, group ``sample_stats`` the log joint as
+        ``lp`` and, per move, ``acceptance_rate_<move>``: the rate of the whole chain after
+        warm-up, repeated at every draw. All have the dimensions chain and draw.
+    """
+    try:
+        import arviz
+    except ImportError as error:
+        raise ImportError("to_arviz needs ArviZ: pip install 'skbnp[arviz]'") from error
+
+    scalars = dict(posterior.traces)
+    log_joint = scalars.pop("log_joint")
+    statistics = {"lp": log_joint}
+    for move, counts in posterior.acceptance.items():
+        statistics[f"acceptance_rate_{move}"] = np.repeat(
+            counts["rate"][:, np.newaxis], log_joint.shape[1], axis=1
+        )
+    groups = {"posterior": scalars, "sample_stats": statistics}
+    if int(arviz.__version__.split(".")[0]) == 0:
+        return arviz.from_dict(**groups)
+    return arviz.from_dict(groups)
