@@ -1,1 +1,6 @@
 """Run chains of any sampler and keep their draws. Arrays in, arrays out."""
+
+from skbnp.mcmc.posterior import Posterior
+from skbnp.mcmc.runner import NonFiniteLogJointError, run_chains
+
+__all__ = ["NonFiniteLogJointError", "Posterior", "run_chains"]
