@@ -1,0 +1,153 @@
+"""ClusterDisplay: the artists carry the points, the clusters and their certainty."""
+
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skbnp.plot import ClusterDisplay
+
+
+class Halves:
+    """Clusters by the sign of the last feature; missing cells are imputed as 100."""
+
+    def __init__(self, names=None):
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def predict(self, X):
+        return (np.asarray(X)[:, -1] > 0).astype(int)
+
+    def predict_proba(self, X):
+        p = 1.0 / (1.0 + np.exp(-np.asarray(X)[:, -1]))
+        return np.column_stack([1.0 - p, p])
+
+    def impute(self, X):
+        return np.where(np.isnan(X), 100.0, X)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(40, 3))
+
+
+def legend_texts(display):
+    return [text.get_text() for text in display.legend_.get_texts()]
+
+
+def test_points_are_coloured_by_predicted_cluster(X):
+    display = ClusterDisplay.from_estimator(Halves(), X)
+    labels = Halves().predict(X)
+    assert len(display.scatter_) == 2
+    for k, points in enumerate(display.scatter_):
+        assert_array_equal(points.get_offsets(), X[labels == k, :2])
+        assert len(np.unique(points.get_edgecolors()[:, :3], axis=0)) == 1
+    assert not np.array_equal(*(points.get_edgecolors()[0, :3] for points in display.scatter_))
+    sizes = np.bincount(labels)
+    assert legend_texts(display) == [f"cluster 0  ({sizes[0]})", f"cluster 1  ({sizes[1]})"]
+    assert display.ax_.get_xlabel() == "feature 0" and display.ax_.get_ylabel() == "feature 1"
+
+
+def test_certainty_is_opacity(X):
+    display = ClusterDisplay.from_estimator(Halves(), X)
+    labels, certainty = Halves().predict(X), Halves().predict_proba(X).max(axis=1)
+    for k, points in enumerate(display.scatter_):
+        assert_allclose(points.get_edgecolors()[:, 3], 0.2 + 0.8 * certainty[labels == k])
+        assert np.all(points.get_facecolors()[:, 3] > 0)
+    plain = ClusterDisplay(X[:, :2], labels).plot()
+    assert np.all(plain.scatter_[0].get_edgecolors()[:, 3] == 1.0)
+
+
+def test_given_labels_win(X):
+    labels = np.arange(40) % 4
+    display = ClusterDisplay.from_estimator(Halves(), X, labels=labels)
+    assert legend_texts(display) == [f"cluster {k}  (10)" for k in range(4)]
+    assert_array_equal(display.scatter_[3].get_offsets(), X[3::4, :2])
+
+
+def test_columns_by_position_and_name(X):
+    names = ["height", "width", "depth"]
+    for columns in [(2, 0), (-1, 0), ("depth", "height"), ("depth", 0)]:
+        display = ClusterDisplay.from_estimator(Halves(names), X, columns=columns)
+        assert display.ax_.get_xlabel() == "depth" and display.ax_.get_ylabel() == "height"
+        assert_array_equal(display.points, X[:, [2, 0]])
+
+
+def test_dataframe(X):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    display = ClusterDisplay.from_estimator(Halves(), frame, columns=("b", "c"))
+    assert display.ax_.get_xlabel() == "b"
+    assert_array_equal(display.points, X[:, 1:])
+
+
+def test_missing_cells_are_hollow_at_their_imputed_place(X):
+    X[3, 0] = X[5, 1] = np.nan
+    labels = np.zeros(40, dtype=int)
+    display = ClusterDisplay.from_estimator(Halves(), X, labels=labels)
+    (points,) = display.scatter_
+    assert points.get_offsets()[3, 0] == 100.0 and points.get_offsets()[5, 1] == 100.0
+    hollow = points.get_facecolors()[:, 3] == 0.0
+    assert np.flatnonzero(hollow).tolist() == [3, 5]
+    assert np.all(points.get_edgecolors()[:, 3] > 0)
+    assert legend_texts(display) == ["cluster 0  (40)", "imputed"]
+
+
+def test_missing_cells_of_other_columns_do_not_matter(X):
+    X[3, 1] = np.nan
+    display = ClusterDisplay.from_estimator(Halves(), X, columns=(0, 2))
+    assert not display.imputed.any() and "imputed" not in legend_texts(display)
+
+
+def test_legend_stops_at_twelve():
+    labels = np.repeat(np.arange(15), np.arange(15, 0, -1))
+    points = np.random.default_rng(0).normal(size=(len(labels), 2))
+    display = ClusterDisplay(points, labels).plot()
+    texts = legend_texts(display)
+    assert len(display.scatter_) == 15 and len(texts) == 13
+    assert texts[11] == "cluster 11  (4)" and texts[12] == "3 more  (6)"
+    looks = {
+        (tuple(points.get_edgecolors()[0]), points.get_paths()[0].vertices.tobytes())
+        for points in display.scatter_
+    }
+    assert len(looks) == 15  # markers change where the colours start again
+
+
+def test_negative_labels_are_no_cluster():
+    display = ClusterDisplay(np.zeros((3, 2)), [-1, 0, 0]).plot()
+    assert legend_texts(display) == ["no cluster  (1)", "cluster 0  (2)"]
+
+
+def test_axes_and_style_of_the_user(X):
+    figure, ax = plt.subplots()
+    display = ClusterDisplay.from_estimator(Halves(), X, ax=ax, s=5, marker="s")
+    assert display.ax_ is ax and display.figure_ is figure
+    assert display.scatter_[0].get_sizes().tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ((0,), "columns must be two columns"),
+        ((0, 3), "columns must be between 0 and 2, got 3"),
+        (("a", "z"), r"columns must be columns of X, \['a', 'b', 'c'\], got 'z'"),
+    ],
+)
+def test_bad_columns_are_named(X, columns, message):
+    with pytest.raises(ValueError, match=message):
+        ClusterDisplay.from_estimator(Halves(["a", "b", "c"]), X, columns=columns)
+
+
+def test_bad_shapes_are_named():
+    with pytest.raises(ValueError, match=r"points must have shape \(n, 2\)"):
+        ClusterDisplay(np.zeros((4, 3)), np.zeros(4, int)).plot()
+    with pytest.raises(ValueError, match=r"labels must have shape \(4,\), got \(3,\)"):
+        ClusterDisplay(np.zeros((4, 2)), np.zeros(3, int)).plot()
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"skbnp\[plot\]"):
+        ClusterDisplay(np.zeros((4, 2)), np.zeros(4, int)).plot()
