@@ -1,0 +1,175 @@
+"""The import directions of the package, read from its import and cimport lines.
+
+A lower layer never imports an upper one, so that each folder can be read, tested and replaced
+with nothing in mind but the folders listed beside it here.
+"""
+
+import re
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "skbnp"
+
+# layer -> the other layers it may import; within a layer everything may import everything.
+MAY_IMPORT = {
+    "numerics": set(),
+    "processes": {"numerics"},
+    "likelihoods": {"numerics"},
+    "summaries": {"numerics"},
+    "mcmc": set(),
+    "base": {"mcmc", "summaries"},
+    "plot": {"mcmc", "summaries"},
+    "datasets": {"processes", "likelihoods"},
+}
+# Every other folder is a model; there it depends on the file. Siblings come beside these.
+MODEL_MAY_IMPORT = {
+    "_estimator": {"base", "mcmc", "summaries"},
+    "_model": {"processes", "likelihoods"},  # the slow reference, in plain NumPy
+    "__init__": set(),
+}
+MODEL_KERNEL_MAY_IMPORT = {"numerics", "processes", "likelihoods"}
+
+# Names that only one module may touch: everybody else goes through its wrappers.
+GUARDED = {
+    "PyCapsule": "skbnp/numerics/rng",
+    "cython_blas": "skbnp/numerics/linalg",
+    "cython_lapack": "skbnp/numerics/linalg",
+}
+# Extras: import them where they are used, or `import skbnp` would need them.
+OPTIONAL = {"arviz", "dask", "distributed", "matplotlib", "networkx", "pandas", "rich", "torch"}
+
+STRING = re.compile(r'"""[\s\S]*?"""|' + r"'''[\s\S]*?'''")
+FROM = re.compile(r"^([ \t]*)from[ \t]+([.\w]+)[ \t]+c?import[ \t]*(\([^)]*\)|[^\n]*)", re.M)
+IMPORT = re.compile(r"^([ \t]*)c?import[ \t]+([^\n(]+)$", re.M)
+
+
+def code_of(source):
+    """The source without docstrings, comments and line continuations."""
+    return re.sub(r"#[^\n]*", "", STRING.sub('""', source)).replace("\\\n", " ")
+
+
+def imports(code):
+    """Yield (is at module level, module, name or None) for each import and cimport."""
+    for indent, module, names in FROM.findall(code):
+        for name in names.strip("() \t\n").split(","):
+            if name.strip():
+                yield not indent, module, name.split()[0]
+    for indent, modules in IMPORT.findall(code):
+        for module in modules.split(","):
+            yield not indent, module.split()[0], None
+
+
+def allowed(path):
+    """Layers that the file at ``path`` may import; its own folder is always among them."""
+    layer = path.parts[1] if len(path.parts) > 2 else path.stem
+    if layer in MAY_IMPORT:
+        return layer, MAY_IMPORT[layer]
+    if len(path.parts) == 2:
+        raise ValueError(f"{path}: no layer of this name; add it to the table or to a folder")
+    return layer, MODEL_MAY_IMPORT.get(path.stem, MODEL_KERNEL_MAY_IMPORT)
+
+
+def violations(path, source):
+    """What is wrong with the imports of one file; ``path`` starts at the package's parent."""
+    path = PurePosixPath(path)
+    code = code_of(source)
+    found = []
+    for name, owner in GUARDED.items():
+        if name in code and str(path.with_suffix("")) != owner:
+            found.append(f"{path}: {name} belongs to {owner}")
+
+    top = path.parent == PurePosixPath("skbnp") and path.stem in ("__init__", "_version")
+    layer, lower = ("", set()) if top else allowed(path)
+    for at_module_level, module, name in imports(code):
+        head, *rest = module.split(".")
+        if head == "":
+            found.append(f"{path}: relative import of {name}")
+        elif head in OPTIONAL and at_module_level:
+            found.append(f"{path}: {head} is optional, import it inside a function")
+        elif head != "skbnp":
+            continue
+        elif not rest:
+            found.append(f"{path}: imports the package itself: circles start there")
+        elif rest[0] == "_version":
+            continue  # a constant without imports
+        elif top:
+            # `import skbnp` offers the estimators and the version, nothing else.
+            if rest[0] in MAY_IMPORT:
+                found.append(f"{path}: {module} holds no estimator")
+        elif rest[0] == layer:
+            if layer not in MAY_IMPORT and path.stem != "__init__":
+                if "_estimator" in (*rest[1:], name):
+                    found.append(f"{path}: a kernel imports its estimator")
+        elif rest[0] not in lower:
+            found.append(f"{path}: {layer} may not import {module}")
+    return found
+
+
+FILES = sorted(path for suffix in ("py", "pyx", "pxd") for path in PACKAGE.rglob(f"*.{suffix}"))
+
+
+def test_there_is_something_to_check():
+    assert any(path.suffix == ".pyx" for path in FILES)
+    assert any(path.suffix == ".pxd" for path in FILES)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_import_directions(path):
+    assert violations(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("skbnp/numerics/rng.pyx", "from skbnp.processes.crp cimport log_weight"),
+        ("skbnp/processes/crp.pyx", "from skbnp.likelihoods cimport conjugate"),
+        ("skbnp/likelihoods/conjugate.pyx", "cimport skbnp.processes.crp as crp"),
+        ("skbnp/summaries/partitions.py", "from skbnp.mcmc.posterior import Posterior"),
+        ("skbnp/mcmc/runner.py", "from skbnp.numerics.rng import BitStream"),
+        ("skbnp/base.py", "from skbnp.plot.traces import TraceDisplay"),
+        ("skbnp/plot/traces.py", "    from skbnp.base import BaseMCMCEstimator"),
+        ("skbnp/plot/traces.py", "import matplotlib.pyplot as plt"),
+        ("skbnp/a_model/_sampler.pyx", "from skbnp.another_model._sampler cimport Sampler"),
+        ("skbnp/a_model/_sampler.pyx", "from skbnp.a_model._estimator import AModel"),
+        ("skbnp/a_model/_sampler.pyx", "from skbnp.mcmc.runner import run_chains"),
+        ("skbnp/a_model/_estimator.py", "from skbnp.numerics.rng import uniform"),
+        ("skbnp/a_model/_estimator.py", "from skbnp import DirichletProcessMixture"),
+        ("skbnp/a_model/_estimator.py", "import skbnp"),
+        ("skbnp/a_model/_estimator.py", "from skbnp import (\n    base,\n)"),
+        ("skbnp/a_model/_estimator.py", "from ._sampler import Sampler"),
+        ("skbnp/a_model/_predictive.pyx", "from scipy.linalg.cython_blas cimport ddot"),
+        ("skbnp/a_model/_predictive.pyx", "from scipy.linalg cimport cython_lapack"),
+        ("skbnp/processes/crp.pyx", "from cpython.pycapsule cimport PyCapsule_GetPointer"),
+        ("skbnp/__init__.py", "from skbnp.mcmc.posterior import Posterior"),
+    ],
+)
+def test_a_violation_is_caught(path, line):
+    assert len(violations(path, f'"""Docstring."""\n\nimport numpy as np\n{line}\n')) >= 1
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("skbnp/__init__.py", "from skbnp.a_model import AModel"),
+        ("skbnp/base.py", "from skbnp.summaries.partitions import minimise_expected_loss"),
+        ("skbnp/a_model/__init__.py", "from skbnp.a_model._estimator import AModel"),
+        ("skbnp/a_model/_estimator.py", "from skbnp.base import BaseMCMCEstimator"),
+        ("skbnp/a_model/_estimator.py", "from skbnp.a_model._sampler import Sampler"),
+        (
+            "skbnp/a_model/_sampler.pyx",
+            "from skbnp.numerics.linalg cimport (\n    dot,\n    axpy,\n)",
+        ),
+        ("skbnp/plot/traces.py", "    import matplotlib.pyplot as plt"),
+        ("skbnp/mcmc/runner.py", '"""\n    from skbnp import DirichletProcessMixture\n"""'),
+        ("skbnp/mcmc/runner.py", "# from skbnp import DirichletProcessMixture"),
+    ],
+)
+def test_what_is_allowed_passes(path, line):
+    assert violations(path, f"import numpy as np\n{line}\n") == []
+
+
+def test_a_file_of_no_layer_is_caught():
+    with pytest.raises(ValueError, match="no layer"):
+        violations("skbnp/utils.py", "")
