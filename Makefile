@@ -68,7 +68,7 @@ install:
 clean:
 	rm -rf build dist *.egg-info .venv .venv-* .pytest_cache .ruff_cache demo_output
 	rm -rf doc/_build doc/auto_examples doc/generated doc/sg_execution_times.rst
-	find skbnp tests examples benchmarks doc -name __pycache__ -prune -exec rm -rf {} +
+	find $(wildcard skbnp tests examples benchmarks doc) -name __pycache__ -prune -exec rm -rf {} +
 	find skbnp -name '*.so' -delete
 
 # -- what the targets stand on
