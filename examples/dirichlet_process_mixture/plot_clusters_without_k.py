@@ -48,12 +48,11 @@ for name, rhat in mixture.posterior_.rhat().items():
 # Look at the answer
 # ------------------
 # ``labels_`` is the partition with the least posterior expected distance (variation of
-# information) from all draws. *Setosa* stands apart. *Versicolor* and *virginica* overlap, and
-# how far the two are told apart, nobody having said that there are two, is what the adjusted Rand
-# index against the species shows.
+# information) from all draws. *Setosa* stands apart; *versicolor* and *virginica* overlap. The
+# adjusted Rand index says how near the partition comes to the species: 1 is equal, 0 is chance.
 
 print(f"clusters: {mixture.n_clusters_}")
-print(f"expected distance from the truth, in nats: {mixture.expected_loss_:.3f}")
+print(f"expected distance from a draw, in nats: {mixture.expected_loss_:.3f}")
 print(
     f"adjusted Rand index against the species: "
     f"{adjusted_rand_score(iris.target, mixture.labels_):.3f}"
