@@ -46,5 +46,5 @@ setup(
             "embedsignature": True,
             "freethreading_compatible": True,
         },
-    )
+    ),
 )
