@@ -91,19 +91,23 @@ cdef void solve_rows(const double* factor, Py_ssize_t n, double* rows, Py_ssize_
 
 
 cdef void rank_one_update(double* factor, Py_ssize_t n, double* v) noexcept nogil:
-    """U^T U <- U^T U + v v^T by Givens rotations; v is destroyed. Cost n^2."""
+    """U^T U <- U^T U + v v^T by Givens rotations; v is destroyed. Cost n^2.
+
+    c and s are a true cosine and sine: the shorter form with 1/c, which reuses the new row to
+    rotate v, loses digits in proportion to v[b] / row[b], as when a far row joins a tight cluster.
+    """
     cdef Py_ssize_t a, b
     cdef double old, new, c, s
     cdef double* row = factor
     for b in range(n):
-        old = row[b]
-        new = sqrt(old * old + v[b] * v[b])
-        c = new / old
-        s = v[b] / old
+        new = sqrt(row[b] * row[b] + v[b] * v[b])
+        c = row[b] / new
+        s = v[b] / new
         row[b] = new
         for a in range(b + 1, n):
-            row[a] = (row[a] + s * v[a]) / c
-            v[a] = c * v[a] - s * row[a]
+            old = row[a]
+            row[a] = c * old + s * v[a]
+            v[a] = c * v[a] - s * old
         row += n
 
 

@@ -14,6 +14,8 @@ from numpy.random.c_distributions cimport (
     random_standard_normal,
 )
 
+import numbers
+
 import numpy as np
 
 
@@ -175,10 +177,30 @@ cdef void philox_uniforms(
     philox4x32(counter, key, word)
     for h in range(2):
         bits = (<uint64_t> word[2 * h + 1] << 32) | word[2 * h]
-        out[h] = ((bits >> 11) + 0.5) * (1.0 / 9007199254740992.0)
+        # 52 bits and a half are exact in a double; with 53 the largest would round up to 1.
+        out[h] = ((bits >> 12) + 0.5) * (1.0 / 4503599627370496.0)
 
 
 # -- Python faces -----------------------------------------------------------------------------
+
+
+def as_generator(random_state=None):
+    """The numpy.random.Generator meant by None, an int, a RandomState or a Generator.
+
+    A RandomState or Generator is shared, not copied: its stream moves on.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.Generator(random_state._bit_generator)
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+        return np.random.default_rng(int(random_state))
+    raise ValueError(
+        "random_state must be None, an int >= 0, a RandomState or a Generator, "
+        f"got {random_state!r}"
+    )
 
 
 def sample_log_gamma(bit_generator, double shape, Py_ssize_t size):
@@ -260,10 +282,10 @@ def philox(counter, key):
     return np.asarray(out)
 
 
-def uniforms_by_counter(uint64_t seed, uint64_t sweep, Py_ssize_t n_rows):
-    """Two uniforms for each of rows 0..n_rows-1, shape (n_rows, 2)."""
+def uniforms_by_counter(uint64_t seed, uint64_t sweep, Py_ssize_t n_rows, uint64_t first_row=0):
+    """Two uniforms for each of n_rows rows from first_row on, shape (n_rows, 2)."""
     cdef double[:, ::1] out = np.empty((n_rows, 2))
     cdef Py_ssize_t i
     for i in range(n_rows):
-        philox_uniforms(seed, sweep, i, &out[i, 0])
+        philox_uniforms(seed, sweep, first_row + <uint64_t> i, &out[i, 0])
     return np.asarray(out)

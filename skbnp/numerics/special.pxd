@@ -1,4 +1,5 @@
 cdef double lgamma(double x) noexcept nogil
 cdef double log_sum_exp(const double* x, Py_ssize_t n) noexcept nogil
 cdef double log1p_exp(double x) noexcept nogil
+cdef double log_rising(double x, double n) noexcept nogil
 cdef double multivariate_lgamma(double x, Py_ssize_t n) noexcept nogil

@@ -35,6 +35,32 @@ cdef double log1p_exp(double x) noexcept nogil:
     return log1p(exp(x))
 
 
+cdef double log_rising(double x, double n) noexcept nogil:
+    """log Gamma(x + n) / Gamma(x) for x > 0 and whole n >= 0, to full precision for any x.
+
+    The difference of two lgamma would lose the digits that a large x takes up, so there the
+    difference of their Stirling series is taken instead, term by term.
+    """
+    cdef double product = 1.0
+    cdef Py_ssize_t i
+    if n < 16.0 and x < 1e15:
+        for i in range(<Py_ssize_t> n):
+            product *= x + i
+        return log(product)
+    if x < 100.0:
+        return gammaln(x + n) - gammaln(x)
+    return (
+        (x - 0.5) * log1p(n / x) + n * (log(x + n) - 1.0)
+        + stirling_remainder(x + n) - stirling_remainder(x)
+    )
+
+
+cdef inline double stirling_remainder(double x) noexcept nogil:
+    """lgamma(x) - [(x - 1/2) log x - x + log(2 pi)/2], to 1e-17 for x >= 100."""
+    cdef double square = 1.0 / (x * x)
+    return (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0)) / x
+
+
 cdef double multivariate_lgamma(double x, Py_ssize_t n) noexcept nogil:
     """log Gamma_n(x) = n(n-1)/4 log pi + sum_j lgamma(x - j/2), x > (n - 1)/2."""
     cdef double total = 0.25 * n * (n - 1) * 1.1447298858494002  # log pi
@@ -60,3 +86,8 @@ def evaluate_log1p_exp(const double[::1] x):
 def evaluate_multivariate_lgamma(double x, Py_ssize_t n):
     """log Gamma_n(x)."""
     return multivariate_lgamma(x, n)
+
+
+def evaluate_log_rising(double x, double n):
+    """log Gamma(x + n) / Gamma(x)."""
+    return log_rising(x, n)
