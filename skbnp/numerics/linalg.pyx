@@ -5,7 +5,7 @@ right of the diagonal, so forward substitution with U^T and the rank-one changes
 memory. What lies below the diagonal is never read.
 """
 
-from libc.math cimport log, sqrt
+from libc.math cimport INFINITY, log, sqrt
 from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf, dsyev
 
@@ -43,8 +43,15 @@ cdef void gemm(
 cdef int cholesky(double* a, Py_ssize_t n) noexcept nogil:
     """Replace the upper triangle of a by U with A = U^T U. Non-zero: not positive definite."""
     cdef blas_int size = <blas_int> n, info = 0
+    cdef Py_ssize_t b
     dpotrf(b"L", &size, a, &size, &info)
-    return info
+    if info != 0:
+        return info
+    # OpenBLAS calls NaN a success. Any NaN or infinity ends up in a pivot.
+    for b in range(n):
+        if not 0.0 < a[b * n + b] < INFINITY:
+            return <int> b + 1
+    return 0
 
 
 cdef double log_det(const double* factor, Py_ssize_t n) noexcept nogil:

@@ -9,8 +9,12 @@ cdef double normal(bitgen_t* rng) noexcept nogil
 cdef double gamma(bitgen_t* rng, double shape) noexcept nogil
 cdef double log_gamma(bitgen_t* rng, double shape) noexcept nogil
 cdef double log_beta(bitgen_t* rng, double a, double b) noexcept nogil
-cdef void log_dirichlet(bitgen_t* rng, const double* shape, Py_ssize_t n, double* out) noexcept nogil
-cdef Py_ssize_t categorical_from_logs(bitgen_t* rng, double* log_weight, Py_ssize_t n) noexcept nogil
+cdef void log_dirichlet(
+    bitgen_t* rng, const double* shape, Py_ssize_t n, double* out
+) noexcept nogil
+cdef Py_ssize_t categorical_from_logs(
+    bitgen_t* rng, double* log_weight, Py_ssize_t n
+) noexcept nogil
 cdef void shuffle(bitgen_t* rng, Py_ssize_t* item, Py_ssize_t n) noexcept nogil
 cdef void wishart_factor(bitgen_t* rng, double df, Py_ssize_t n, double* out) noexcept nogil
 cdef void philox4x32(const uint32_t* counter, const uint32_t* key, uint32_t* out) noexcept nogil

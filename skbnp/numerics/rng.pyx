@@ -103,7 +103,7 @@ cdef Py_ssize_t categorical_from_logs(
     if highest == -INFINITY or highest == INFINITY:
         return -1
     for k in range(n):
-        if log_weight[k] > highest - 45.0:
+        if log_weight[k] - highest > -45.0:  # not "> highest - 45", which rounds at large logs
             total += exp(log_weight[k] - highest)
             last = k
         log_weight[k] = total
@@ -143,8 +143,8 @@ cdef void philox4x32(const uint32_t* counter, const uint32_t* key, uint32_t* out
     cdef uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3]
     cdef uint32_t k0 = key[0], k1 = key[1]
     cdef uint64_t left, right
-    cdef int step
-    for step in range(10):
+    cdef int _
+    for _ in range(10):
         left = <uint64_t> 0xD2511F53u * c0
         right = <uint64_t> 0xCD9E8D57u * c2
         c0 = <uint32_t> (right >> 32) ^ c1 ^ k0
