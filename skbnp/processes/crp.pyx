@@ -235,7 +235,7 @@ cdef double slice_step(
     cdef double left = current - uniform(rng) * 1.5
     cdef double right = left + 1.5
     cdef double proposal
-    cdef Py_ssize_t steps_left = below(rng, 32), step
+    cdef Py_ssize_t steps_left = below(rng, 32), _
     cdef Py_ssize_t steps_right = 31 - steps_left
     while steps_left > 0 and left > low and log_density(left, target) > level:
         left -= 1.5
@@ -243,7 +243,7 @@ cdef double slice_step(
     while steps_right > 0 and right < high and log_density(right, target) > level:
         right += 1.5
         steps_right -= 1
-    for step in range(200):
+    for _ in range(200):
         proposal = left + uniform(rng) * (right - left)
         if low < proposal < high and log_density(proposal, target) >= level:
             return proposal
@@ -545,7 +545,7 @@ def log_predictive(sizes, concentration, discount=0.0, n_components=None):
 
 
 def _moments(n, concentration, discount, n_components):
-    """(mean, variance) of the number of blocks, arrays of the shape of concentration."""
+    """(mean, variance) of the number of blocks, of the shape of concentration; floats if ()."""
     cdef Py_ssize_t n_items = _count("n", n), t
     theta, d = _families(concentration, discount, n_components)
     cdef const double[::1] strength = np.ravel(theta), decrement = np.ravel(d)
@@ -553,7 +553,7 @@ def _moments(n, concentration, discount, n_components):
     with nogil:
         for t in range(strength.shape[0]):
             block_moments(n_items, strength[t], decrement[t], &out[0, t], &out[1, t])
-    return np.asarray(out).reshape((2, *theta.shape))
+    return np.asarray(out).reshape((2, *theta.shape)) if theta.ndim else (out[0, 0], out[1, 0])
 
 
 def expected_blocks(n, concentration, discount=0.0, n_components=None):
@@ -589,7 +589,7 @@ def expected_blocks(n, concentration, discount=0.0, n_components=None):
     >>> round(crp.expected_blocks(100, concentration=1.0), 6)
     5.187378
     """
-    return _moments(n, concentration, discount, n_components)[0][()]
+    return _moments(n, concentration, discount, n_components)[0]
 
 
 def var_blocks(n, concentration, discount=0.0, n_components=None):
@@ -617,7 +617,7 @@ def var_blocks(n, concentration, discount=0.0, n_components=None):
     ValueError
         If a parameter is out of its range.
     """
-    return _moments(n, concentration, discount, n_components)[1][()]
+    return _moments(n, concentration, discount, n_components)[1]
 
 
 def pmf_blocks(n, concentration, discount=0.0, n_components=None):
@@ -799,7 +799,7 @@ def concentration_for_expected_blocks(n, target, discount=0.0, n_components=None
     --------
     >>> from skbnp.processes import crp
     >>> round(crp.concentration_for_expected_blocks(100, target=5.0), 4)
-    0.9506
+    0.9476
     """
     n = _count("n", n, least=2)
     target = _number("target", target)
