@@ -1,20 +1,21 @@
-"""All partitions of a small set, for tests against exact sums."""
+"""All objects of a small size, for exact tests."""
 
 
 def set_partitions(n):
-    """Yield every partition of 0..n-1 once, as a tuple of labels numbered by first row."""
+    """Yield every partition of n items once, as a tuple of n labels in order of appearance.
 
-    def extend(labels, n_blocks):
-        if len(labels) == n:
-            yield labels
-            return
-        for k in range(n_blocks + 1):
-            yield from extend(labels + (k,), max(n_blocks, k + 1))
-
-    yield from extend((), 0)
+    These are the restricted growth strings: the first label is 0 and no label exceeds the
+    largest before it by more than 1. There are Bell(n): 1, 1, 2, 5, 15, 52, 203, 877, 4140, ...
+    """
+    if n == 0:
+        yield ()
+        return
+    for labels in set_partitions(n - 1):
+        for label in range(max(labels, default=-1) + 2):
+            yield (*labels, label)
 
 
 def canonical(labels):
-    """The same partition with labels numbered by first row."""
-    number = {}
-    return tuple(number.setdefault(label, len(number)) for label in labels)
+    """The labels renamed 0, 1, ... in order of appearance, as a tuple of int."""
+    name = {}
+    return tuple(name.setdefault(label, len(name)) for label in labels)
