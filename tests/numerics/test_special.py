@@ -1,0 +1,70 @@
+"""Special functions against SciPy."""
+
+import math
+from decimal import Decimal, getcontext
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp, multigammaln
+
+from skbnp.numerics import special
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [0.0],
+        [-1.0, 2.0, 0.5],
+        [-np.inf, 0.0, -np.inf],
+        [1e308, 1e308],
+        [-1e308, 700.0, 701.0],
+        [-745.0] * 5,
+        [np.inf, 0.0],
+    ],
+)
+def test_log_sum_exp(x):
+    x = np.array(x)
+    assert special.evaluate_log_sum_exp(x) == pytest.approx(logsumexp(x), rel=1e-14)
+
+
+def test_log_sum_exp_at_its_ends():
+    assert special.evaluate_log_sum_exp(np.empty(0)) == -np.inf
+    assert special.evaluate_log_sum_exp(np.full(3, -np.inf)) == -np.inf
+    assert math.isnan(special.evaluate_log_sum_exp(np.array([0.0, np.nan, 1.0])))
+    assert math.isnan(special.evaluate_log_sum_exp(np.array([np.inf, np.nan])))
+
+
+def test_log1p_exp():
+    x = np.concatenate([np.linspace(-800.0, 800.0, 4001), [17.999, 18.0, 18.001, 33.3, 33.301]])
+    np.testing.assert_allclose(special.evaluate_log1p_exp(x), np.logaddexp(0.0, x), rtol=1e-14)
+    ends = special.evaluate_log1p_exp(np.array([-np.inf, np.inf, np.nan]))
+    np.testing.assert_array_equal(ends, [0.0, np.inf, np.nan])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_multivariate_lgamma(n):
+    for excess in (1e-3, 0.5, 3.0, 1e4):
+        x = 0.5 * (n - 1) + excess
+        assert special.evaluate_multivariate_lgamma(x, n) == pytest.approx(
+            multigammaln(x, n), rel=1e-13
+        )
+    assert special.evaluate_multivariate_lgamma(1.0, 0) == 0.0
+
+
+@pytest.mark.parametrize("x", [1e-300, 1e-8, 0.3, 1.0, 7.5, 99.999, 100.0, 1e4, 1e9, 1e14, 1e17])
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 400])
+def test_log_rising_against_the_product(x, n):
+    getcontext().prec = 60
+    product = Decimal(1)
+    for i in range(n):
+        product *= Decimal(x) + i
+    assert special.evaluate_log_rising(x, n) == pytest.approx(
+        float(product.ln()), rel=3e-14, abs=1e-14
+    )
+
+
+@pytest.mark.parametrize("x", [1e-3, 2.5, 50.0])
+def test_log_rising_at_a_million(x):
+    assert special.evaluate_log_rising(x, 1e6) == pytest.approx(
+        gammaln(x + 1e6) - gammaln(x), rel=1e-14
+    )
