@@ -7,8 +7,10 @@ rows is the same to the last bit whatever the number of threads.
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 
 from joblib import cpu_count, effective_n_jobs
+from threadpoolctl import ThreadpoolController
 
 BLOCK_SIZE = 1024
 _local = threading.local()
@@ -46,7 +48,11 @@ def for_row_blocks(function, n_rows, n_threads=1):
         One result per block, in block order. If a call fails its exception is raised, once all
         threads have come to rest.
     """
-    blocks = row_blocks(n_rows)
+    with one_blas_thread:
+        return _for_blocks(function, row_blocks(n_rows), n_threads)
+
+
+def _for_blocks(function, blocks, n_threads):
     n_parts = min(n_threads, len(blocks))
     if n_parts <= 1:
         return [function(block.start, block.stop) for block in blocks]
@@ -90,3 +96,38 @@ def available_threads(n_jobs=None):
         configuration are those of a whole cluster.
     """
     return max(1, min(effective_n_jobs(n_jobs), cpu_count()))
+
+
+@cache
+def _controller():
+    """The BLAS libraries of the process, looked up once: that takes milliseconds."""
+    return ThreadpoolController()
+
+
+class _OneBlasThread:
+    """Holds BLAS to one thread while any chain or row block of this process is at work.
+
+    The threads are ours, and BLAS with threads of its own would fight them for the cores. The
+    limit is one of the whole process, so among those at work the first sets it and the last
+    lifts it.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._limits = None
+
+    def __enter__(self):
+        with self._lock:
+            if self._n_inside == 0:
+                self._limits = _controller().limit(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def __exit__(self, *exception):
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limits.restore_original_limits()
+
+
+one_blas_thread = _OneBlasThread()

@@ -7,7 +7,6 @@ the sweeping.
 """
 
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,9 +14,9 @@ from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from skbnp.mcmc.posterior import Posterior
+from skbnp.mcmc.rows import one_blas_thread
 
 # Seconds of work between two meetings of the chains. To another process the state travels each
 # time, so there they meet less often.
@@ -211,7 +210,7 @@ def _advance(chain, plan, n_sweeps, task):
     record of these sweeps.
     """
     record = _Record()
-    with _one_blas_thread:
+    with one_blas_thread:
         sampler = chain.wake(plan.make_sampler)
         for _ in range(n_sweeps):
             record.stopped = _sweep_as_task(task, sampler, chain, plan, record)
@@ -254,34 +253,6 @@ def _owned(draw):
     return owned
 
 
-class _OneBlasThread:
-    """Holds BLAS to one thread while any chain of this process is at work.
-
-    The limit is one of the whole process, so among chains in threads (of several runs, it may
-    be) the first sets it and the last lifts it.
-    """
-
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._limits = None
-
-    def __enter__(self):
-        with self._lock:
-            if self._n_inside == 0:
-                self._limits = threadpool_limits(1, user_api="blas")
-            self._n_inside += 1
-
-    def __exit__(self, *exception):
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limits.restore_original_limits()
-
-
-_one_blas_thread = _OneBlasThread()
-
-
 # -- all chains
 
 
@@ -291,7 +262,7 @@ def _run_blocks(chains, plan, n_jobs, verbose, tasks):
     clock = _Clock(len(chains), plan.n_sweeps, verbose)
     n_sweeps = 1
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1, pre_dispatch="all")
-    with _one_blas_thread, parallel:
+    with one_blas_thread, parallel:
         while clock.n_swept < plan.n_sweeps and not any(record.stopped for record in records):
             n_sweeps = min(n_sweeps, plan.n_sweeps - clock.n_swept)
             results = parallel(

@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from checks.toy_samplers import CarelessSampler, ToySampler
-from skbnp.mcmc import NonFiniteLogJointError, run_chains, runner
+from skbnp.mcmc import NonFiniteLogJointError, rows, run_chains, runner
 
 SIZES = {"n_chains": 3, "n_warmup": 12, "n_draws": 9, "thin": 2, "seed": 7}
 
@@ -202,7 +202,7 @@ def test_blas_has_one_thread_in_a_chain(n_jobs):
 
 def test_blas_limit_lasts_until_the_last_chain():
     before = _blas_threads()
-    limit = runner._OneBlasThread()
+    limit = rows._OneBlasThread()
     with limit:
         with limit:
             pass
