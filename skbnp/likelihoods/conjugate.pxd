@@ -1,0 +1,39 @@
+from numpy.random cimport bitgen_t
+
+
+cdef class ConjugateFamily:
+    cdef:
+        readonly Py_ssize_t n_samples, n_features, n_slots
+        readonly double scale               # s: the prior covariance is s times its base
+        double[:, ::1] X                    # (n_samples, n_features), own copy
+        Py_ssize_t[::1] n_members           # (n_slots,) rows in each block
+        Py_ssize_t[::1] missing_start       # (n_samples + 1,) offsets into missing_feature
+        Py_ssize_t[::1] missing_feature     # (n_missing,) features missing in each row, row by row
+        double[::1] missing_mean            # (n_missing,) conditional mean when last drawn
+
+    cdef int reserve(self, Py_ssize_t n_slots) except -1 nogil
+    cdef bint incomplete(self, Py_ssize_t i) noexcept nogil
+    cdef bint augmented(self, Py_ssize_t i) noexcept nogil
+
+    cdef void clear(self, Py_ssize_t k) noexcept nogil
+    cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil
+    cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
+    cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
+
+    cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
+    cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil
+    cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
+    cdef void log_predictive_observed(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil
+    cdef double log_marginal(self, Py_ssize_t k) noexcept nogil
+
+    cdef int scale_log_weights(
+        self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
+    ) noexcept nogil
+    cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil
+
+    cdef void draw_missing(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
+    ) noexcept nogil
+    cdef void redraw_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
+    ) noexcept nogil

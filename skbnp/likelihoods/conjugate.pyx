@@ -1,0 +1,162 @@
+"""What every conjugate family offers a mixture kernel: blocks of rows with running statistics.
+
+A family owns a copy of the data and one set of sufficient statistics per *slot*. A slot holds a
+block of rows, the kernel says which; a cleared slot is the empty block, whose predictive density
+is that of the prior. No method but ``reserve`` touches a Python object.
+"""
+
+from numpy.random cimport bitgen_t
+
+import numpy as np
+
+
+cdef class ConjugateFamily:
+    """Base of the families; every numerical method is the subclass's.
+
+    Invariant: the statistics of slot k are those of the ``n_members[k]`` rows added to it and
+    not removed since, up to rounding.
+    """
+
+    def __init__(self, X):
+        data = np.array(X, dtype=np.float64, order="C")
+        missing = np.isnan(data)
+        self.X = data
+        self.n_samples, self.n_features = data.shape
+        self.missing_start = np.concatenate([[0], np.cumsum(missing.sum(axis=1))]).astype(np.intp)
+        self.missing_feature = np.nonzero(missing)[1].astype(np.intp)
+        self.missing_mean = np.zeros(self.missing_feature.shape[0])
+        self.n_slots = 0
+        self.scale = 1.0
+
+    # -- storage ------------------------------------------------------------------------------
+
+    cdef int reserve(self, Py_ssize_t n_slots) except -1 nogil:
+        """Make room for n_slots slots, doubling; new slots are empty blocks."""
+        if n_slots <= self.n_slots:
+            return 0
+        with gil:
+            self._grow(max(n_slots, 2 * self.n_slots, 8))
+        return 0
+
+    def _grow(self, n_slots):
+        """Replace the slot arrays by longer copies and clear the new slots."""
+        cdef Py_ssize_t k
+        old = self.n_slots
+        for name, array in self._slot_arrays().items():
+            longer = np.zeros((n_slots, *array.shape[1:]), dtype=array.dtype)
+            longer[:old] = array
+            self._set_slot_array(name, longer)
+        self.n_slots = n_slots
+        for k in range(old, n_slots):
+            self.clear(k)
+
+    def get_state(self, Py_ssize_t n_slots):
+        """Everything that the next sweep depends on, bit for bit."""
+        arrays = {name: array[:n_slots].copy() for name, array in self._slot_arrays().items()}
+        state = {"scale": self.scale, "missing_mean": np.array(self.missing_mean), **arrays}
+        if self.missing_feature.shape[0]:
+            state["X"] = np.array(self.X)
+        return state
+
+    def set_state(self, state, Py_ssize_t n_slots):
+        """Restore what ``get_state`` returned."""
+        cdef Py_ssize_t k
+        self.reserve(n_slots)
+        self.scale = state["scale"]
+        self.missing_mean = state["missing_mean"].copy()
+        if "X" in state:
+            self.X = state["X"].copy()
+        for name, array in self._slot_arrays().items():
+            array[:n_slots] = state[name]
+        for k in range(n_slots, self.n_slots):
+            self.clear(k)
+
+    def blocks(self, Py_ssize_t n_slots):
+        """Owning copies of the statistics of slots 0..n_slots-1, for prediction."""
+        return {name: array[:n_slots].copy() for name, array in self._slot_arrays().items()}
+
+    def completed(self):
+        """The data with current imputations, a copy, shape (n_samples, n_features)."""
+        return np.array(self.X)
+
+    def _slot_arrays(self):
+        raise TypeError(f"{type(self).__name__} has no statistics")
+
+    def _set_slot_array(self, name, array):
+        raise TypeError(f"{type(self).__name__} has no statistics")
+
+    # -- rows ---------------------------------------------------------------------------------
+
+    cdef bint incomplete(self, Py_ssize_t i) noexcept nogil:
+        """Whether row i has missing cells."""
+        return self.missing_start[i + 1] > self.missing_start[i]
+
+    cdef bint augmented(self, Py_ssize_t i) noexcept nogil:
+        """Whether row i has cells that are imputed as part of the state."""
+        return False
+
+    # -- statistics, one slot -----------------------------------------------------------------
+
+    cdef void clear(self, Py_ssize_t k) noexcept nogil:
+        """Make slot k the empty block."""
+
+    cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
+        """Make slot target a copy of slot source."""
+
+    cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """Add row i to slot k."""
+
+    cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """Take row i, a member, out of slot k.
+
+        Returns 1 when too many digits cancelled: the slot is then spoiled and the kernel builds
+        it anew from its rows.
+        """
+        return 0
+
+    # -- densities ----------------------------------------------------------------------------
+
+    cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """log p(row i | rows of slot k), row i not among them; imputed cells count as data."""
+        return 0.0
+
+    cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
+        """``log_predictive`` of row i for slots 0..n-1."""
+
+    cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """log p(row i | other rows of slot k), for a member i, without changing the slot.
+
+        NaN when the difference would lose its digits: the kernel then removes the row first.
+        """
+        return 0.0
+
+    cdef void log_predictive_observed(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
+        """As ``log_predictive_all`` for the observed cells of row i alone."""
+
+    cdef double log_marginal(self, Py_ssize_t k) noexcept nogil:
+        """log m(rows of slot k), normalised; 0 for the empty block."""
+        return 0.0
+
+    # -- prior scale --------------------------------------------------------------------------
+
+    cdef int scale_log_weights(
+        self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
+    ) noexcept nogil:
+        """log prod_k m(X_k; s) up to a constant for each s of the grid. Non-zero: failed."""
+        return 0
+
+    cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:
+        """Change the prior scale and with it all slots; non-zero: build them from their rows."""
+        return 0
+
+    # -- draws --------------------------------------------------------------------------------
+
+    cdef void draw_missing(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
+    ) noexcept nogil:
+        """Draw the imputed cells of row i, which is in no slot, given that it joins slot k."""
+
+    cdef void redraw_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
+    ) noexcept nogil:
+        """Draw parameters from the posterior of slot k, then every cell of its rows from them."""

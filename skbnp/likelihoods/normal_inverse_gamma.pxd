@@ -1,0 +1,27 @@
+from numpy.random cimport bitgen_t
+
+from skbnp.likelihoods.conjugate cimport ConjugateFamily
+
+
+cdef class NormalInverseGamma(ConjugateFamily):
+    cdef:
+        bint shared                         # one variance for all features (spherical)
+        bint complete                       # no missing cell anywhere
+        Py_ssize_t n_rates                  # 1 if shared else n_features
+        double mean_precision, shape        # kappa0, a0
+        double[::1] prior_mean              # (n_features,) m0
+        double[::1] base                    # (n_rates,): b0 = scale * base
+        double[:, ::1] count                # (n_slots, n_features) observed cells
+        double[:, ::1] mean                 # (n_slots, n_features) posterior mean, prior included
+        double[:, ::1] rate                 # (n_slots, n_rates) b of the posterior
+        double[:, ::1] log_rate             # (n_slots, n_rates)
+        double[::1] log_t_constant          # (n_samples + 1,) the part of log t that n fixes
+        double[::1] log_m_constant          # (n_samples + 1,) per feature, the part of log m
+        double[::1] vector                  # scratch, (n_features,)
+
+    cdef void _settle(self, Py_ssize_t k) noexcept nogil
+    cdef double _log_t_complete(self, Py_ssize_t k, const double* x) noexcept nogil
+    cdef double _log_t_diagonal(self, Py_ssize_t k, const double* x) noexcept nogil
+    cdef double _log_t_shared(self, Py_ssize_t k, const double* x) noexcept nogil
+    cdef double _own_diagonal(self, Py_ssize_t k, const double* x) noexcept nogil
+    cdef double _own_shared(self, Py_ssize_t k, const double* x) noexcept nogil

@@ -1,0 +1,350 @@
+"""Gaussian blocks with diagonal or spherical covariance; missing cells are integrated out.
+
+Diagonal: sigma2_j ~ IG(a0, b0_j), mu_j | sigma2_j ~ N(m0_j, sigma2_j / kappa0), each feature alone.
+Spherical: one sigma2 ~ IG(a0, b0) for all features. A missing cell enters no statistic, so
+every feature of a block has its own count (Murphy 2007, section 3; the counts by feature are ours).
+"""
+
+from libc.math cimport NAN, log, log1p, sqrt
+from libc.string cimport memcpy
+from numpy.random cimport bitgen_t
+
+import numpy as np
+from scipy.special import gammaln
+
+from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport lgamma
+
+
+cdef double LOG_2_PI = 1.8378770664093453
+cdef double CANCELLED = 1e-8     # rate without / rate with under which a difference is not used
+cdef double SPOILED = 1e-6       # the same under which a removal is not used
+cdef double LARGE = 1e150        # products of (1 + z) are logged when they pass this
+
+
+cdef class NormalInverseGamma(ConjugateFamily):
+    """Slots of diagonal or spherical Gaussian blocks. All moves of one row cost O(d)."""
+
+    def __init__(self, X, mean, double mean_precision, double shape, rate, double scale, shared):
+        super().__init__(X)
+        d = self.n_features
+        self.shared = shared
+        self.n_rates = 1 if shared else d
+        self.complete = self.missing_feature.shape[0] == 0
+        self.prior_mean = np.array(mean, dtype=np.float64)
+        self.mean_precision = mean_precision
+        self.shape = shape
+        self.base = np.array(rate, dtype=np.float64).reshape(self.n_rates)
+        self.scale = scale
+
+        n = np.arange(self.n_samples + 1.0)
+        kappa = mean_precision + n
+        cells = d if shared else 1  # cells of a row that share one variance
+        a = shape + n * cells / 2
+        self.log_t_constant = (
+            gammaln(a + cells / 2) - gammaln(a)
+            + cells / 2 * (np.log(kappa / (kappa + 1)) - LOG_2_PI)
+        )
+        self.log_m_constant = 0.5 * np.log(mean_precision / kappa) - n / 2 * LOG_2_PI
+        if not shared:
+            self.log_m_constant += gammaln(a) - gammaln(shape)
+        self.n_members = np.zeros(0, dtype=np.intp)
+        self.count = np.zeros((0, d))
+        self.mean = np.zeros((0, d))
+        self.rate = np.zeros((0, self.n_rates))
+        self.log_rate = np.zeros((0, self.n_rates))
+        self.vector = np.zeros(d)
+
+    def _slot_arrays(self):
+        return {
+            "n_members": np.asarray(self.n_members),
+            "count": np.asarray(self.count),
+            "mean": np.asarray(self.mean),
+            "rate": np.asarray(self.rate),
+            "log_rate": np.asarray(self.log_rate),
+        }
+
+    def _set_slot_array(self, name, array):
+        if name == "n_members":
+            self.n_members = array
+        elif name == "count":
+            self.count = array
+        elif name == "mean":
+            self.mean = array
+        elif name == "rate":
+            self.rate = array
+        else:
+            self.log_rate = array
+
+    # -- statistics ---------------------------------------------------------------------------
+
+    cdef void _settle(self, Py_ssize_t k) noexcept nogil:
+        """Bring what depends on the rates of slot k up to date."""
+        cdef Py_ssize_t j
+        for j in range(self.n_rates):
+            self.log_rate[k, j] = log(self.rate[k, j])
+
+    cdef void clear(self, Py_ssize_t k) noexcept nogil:
+        cdef Py_ssize_t j
+        self.n_members[k] = 0
+        for j in range(self.n_features):
+            self.count[k, j] = 0.0
+            self.mean[k, j] = self.prior_mean[j]
+        for j in range(self.n_rates):
+            self.rate[k, j] = self.scale * self.base[j]
+        self._settle(k)
+
+    cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
+        cdef size_t row = self.n_features * sizeof(double)
+        cdef size_t rates = self.n_rates * sizeof(double)
+        self.n_members[target] = self.n_members[source]
+        memcpy(&self.count[target, 0], &self.count[source, 0], row)
+        memcpy(&self.mean[target, 0], &self.mean[source, 0], row)
+        memcpy(&self.rate[target, 0], &self.rate[source, 0], rates)
+        memcpy(&self.log_rate[target, 0], &self.log_rate[source, 0], rates)
+
+    cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """b_j += kappa / (kappa + 1) r^2 / 2, m_j += r / (kappa + 1), r = x_j - m_j."""
+        cdef Py_ssize_t j
+        cdef double kappa, r
+        for j in range(self.n_features):
+            r = self.X[i, j] - self.mean[k, j]
+            if r != r:
+                continue
+            kappa = self.mean_precision + self.count[k, j]
+            self.mean[k, j] += r / (kappa + 1.0)
+            self.rate[k, 0 if self.shared else j] += 0.5 * kappa / (kappa + 1.0) * r * r
+            self.count[k, j] += 1.0
+        self.n_members[k] += 1
+        self._settle(k)
+
+    cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """b_j -= kappa / (kappa - 1) r^2 / 2, m_j -= r / (kappa - 1), r = x_j - m_j."""
+        cdef Py_ssize_t j, jr
+        cdef double kappa, r, old
+        cdef bint spoiled = False
+        if self.n_members[k] == 1:
+            self.clear(k)
+            return 0
+        for j in range(self.n_features):
+            r = self.X[i, j] - self.mean[k, j]
+            if r != r:
+                continue
+            jr = 0 if self.shared else j
+            kappa = self.mean_precision + self.count[k, j]
+            old = self.rate[k, jr]
+            self.mean[k, j] -= r / (kappa - 1.0)
+            self.rate[k, jr] -= 0.5 * kappa / (kappa - 1.0) * r * r
+            self.count[k, j] -= 1.0
+            spoiled |= not self.rate[k, jr] > SPOILED * old
+        self.n_members[k] -= 1
+        self._settle(k)
+        return spoiled
+
+    # -- densities ----------------------------------------------------------------------------
+
+    cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        if self.shared:
+            return self._log_t_shared(k, &self.X[i, 0])
+        if self.complete:
+            return self._log_t_complete(k, &self.X[i, 0])
+        return self._log_t_diagonal(k, &self.X[i, 0])
+
+    cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
+        """O(n d)"""
+        cdef Py_ssize_t k
+        for k in range(n):
+            out[k] = self.log_predictive(k, i)
+
+    cdef void log_predictive_observed(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
+        self.log_predictive_all(n, i, out)
+
+    cdef double _log_t_complete(self, Py_ssize_t k, const double* x) noexcept nogil:
+        """Diagonal, nothing missing: all features share n, so one logarithm of a product."""
+        cdef Py_ssize_t j, d = self.n_features, n = self.n_members[k]
+        cdef double kappa = self.mean_precision + n, half_f = 0.5 * kappa / (kappa + 1.0)
+        cdef double r, z, product = 1.0, total = 0.0, log_rates = 0.0
+        for j in range(d):
+            r = x[j] - self.mean[k, j]
+            z = half_f * r * r / self.rate[k, j]
+            log_rates += self.log_rate[k, j]
+            if z > LARGE:
+                total += log1p(z)
+            else:
+                product *= 1.0 + z
+                if product > LARGE:
+                    total += log(product)
+                    product = 1.0
+        total += log(product)
+        return (d * self.log_t_constant[n] - 0.5 * log_rates
+                - (self.shape + 0.5 * n + 0.5) * total)
+
+    cdef double _log_t_diagonal(self, Py_ssize_t k, const double* x) noexcept nogil:
+        """Diagonal, over the observed features of the row."""
+        cdef Py_ssize_t j
+        cdef double n, kappa, r, total = 0.0
+        for j in range(self.n_features):
+            r = x[j] - self.mean[k, j]
+            if r != r:
+                continue
+            n = self.count[k, j]
+            kappa = self.mean_precision + n
+            total += self.log_t_constant[<Py_ssize_t> n] - 0.5 * self.log_rate[k, j]
+            total -= (self.shape + 0.5 * n + 0.5) * log1p(
+                0.5 * kappa / (kappa + 1.0) * r * r / self.rate[k, j]
+            )
+        return total
+
+    cdef double _log_t_shared(self, Py_ssize_t k, const double* x) noexcept nogil:
+        """Spherical, over the observed features of the row."""
+        cdef Py_ssize_t j, d = self.n_features
+        cdef double n, kappa, r, cells = 0.0, seen = 0.0, squares = 0.0, log_f = 0.0, a
+        if self.complete:
+            n = <double> self.n_members[k]
+            kappa = self.mean_precision + n
+            for j in range(d):
+                r = x[j] - self.mean[k, j]
+                squares += r * r
+            squares *= 0.5 * kappa / (kappa + 1.0)
+            return (self.log_t_constant[self.n_members[k]] - 0.5 * d * self.log_rate[k, 0]
+                    - (self.shape + 0.5 * d * (n + 1.0)) * log1p(squares / self.rate[k, 0]))
+        for j in range(d):
+            n = self.count[k, j]
+            seen += n
+            r = x[j] - self.mean[k, j]
+            if r != r:
+                continue
+            kappa = self.mean_precision + n
+            cells += 1.0
+            log_f += 0.5 * log(kappa / (kappa + 1.0))
+            squares += 0.5 * kappa / (kappa + 1.0) * r * r
+        a = self.shape + 0.5 * seen
+        return (lgamma(a + 0.5 * cells) - lgamma(a) + log_f - 0.5 * cells * LOG_2_PI
+                - 0.5 * cells * self.log_rate[k, 0]
+                - (a + 0.5 * cells) * log1p(squares / self.rate[k, 0]))
+
+    cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """log m(with) - log m(without), the rates without the row by subtraction."""
+        if self.shared:
+            return self._own_shared(k, &self.X[i, 0])
+        return self._own_diagonal(k, &self.X[i, 0])
+
+    cdef double _own_diagonal(self, Py_ssize_t k, const double* x) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double n, kappa, r, left, total = 0.0
+        for j in range(self.n_features):
+            r = x[j] - self.mean[k, j]
+            if r != r:
+                continue
+            n = self.count[k, j] - 1.0
+            kappa = self.mean_precision + n + 1.0
+            left = 1.0 - 0.5 * kappa / (kappa - 1.0) * r * r / self.rate[k, j]
+            if not left > CANCELLED:
+                return NAN
+            total += self.log_t_constant[<Py_ssize_t> n] - 0.5 * self.log_rate[k, j]
+            total += (self.shape + 0.5 * n) * log(left)
+        return total
+
+    cdef double _own_shared(self, Py_ssize_t k, const double* x) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double n, kappa, r, left, cells = 0.0, seen = 0.0, squares = 0.0, log_f = 0.0, a
+        for j in range(self.n_features):
+            n = self.count[k, j]
+            seen += n
+            r = x[j] - self.mean[k, j]
+            if r != r:
+                continue
+            kappa = self.mean_precision + n
+            cells += 1.0
+            log_f += 0.5 * log((kappa - 1.0) / kappa)
+            squares += 0.5 * kappa / (kappa - 1.0) * r * r
+        left = 1.0 - squares / self.rate[k, 0]
+        if not left > CANCELLED:
+            return NAN
+        a = self.shape + 0.5 * (seen - cells)
+        return (lgamma(a + 0.5 * cells) - lgamma(a) + log_f - 0.5 * cells * LOG_2_PI
+                - 0.5 * cells * self.log_rate[k, 0] + a * log(left))
+
+    cdef double log_marginal(self, Py_ssize_t k) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double total = 0.0, seen = 0.0, n
+        for j in range(self.n_features):
+            n = self.count[k, j]
+            seen += n
+            total += self.log_m_constant[<Py_ssize_t> n]
+            if not self.shared:
+                total += self.shape * log(self.scale * self.base[j])
+                total -= (self.shape + 0.5 * n) * self.log_rate[k, j]
+        if self.shared:
+            total += lgamma(self.shape + 0.5 * seen) - lgamma(self.shape)
+            total += self.shape * log(self.scale * self.base[0])
+            total -= (self.shape + 0.5 * seen) * self.log_rate[k, 0]
+        return total
+
+    # -- missing cells ------------------------------------------------------------------------
+
+    cdef void draw_missing(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
+    ) noexcept nogil:
+        """Nothing to draw: missing cells are integrated out. Their means are those of the slot."""
+        cdef Py_ssize_t t
+        for t in range(self.missing_start[i], self.missing_start[i + 1]):
+            self.missing_mean[t] = self.mean[k, self.missing_feature[t]]
+
+    # -- prior scale --------------------------------------------------------------------------
+
+    cdef int scale_log_weights(
+        self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
+    ) noexcept nogil:
+        """sum over blocks and rates of a0 log b0(s) - (a0 + n / 2) log b(s): O(K d)."""
+        cdef Py_ssize_t k, j, g, c
+        cdef double n, left
+        for g in range(n_grid):
+            out[g] = self.shape * n_blocks * self.n_rates * log(grid[g])
+        for k in range(n_blocks):
+            for j in range(self.n_rates):
+                n = self.count[k, j]
+                if self.shared:
+                    for c in range(1, self.n_features):
+                        n += self.count[k, c]
+                left = max(self.rate[k, j] - self.scale * self.base[j], 0.0)
+                for g in range(n_grid):
+                    out[g] -= (self.shape + 0.5 * n) * log(grid[g] * self.base[j] + left)
+        return 0
+
+    cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:
+        """b_k += (scale - old) base."""
+        cdef Py_ssize_t k, j
+        cdef double change = scale - self.scale
+        self.scale = scale
+        for k in range(self.n_slots):
+            if self.n_members[k] == 0 or k >= n_slots:
+                self.clear(k)
+                continue
+            for j in range(self.n_rates):
+                self.rate[k, j] = max(self.rate[k, j] + change * self.base[j],
+                                      scale * self.base[j])
+            self._settle(k)
+        return 0
+
+    # -- simulation ---------------------------------------------------------------------------
+
+    cdef void redraw_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
+    ) noexcept nogil:
+        cdef Py_ssize_t j, c, i
+        cdef double a, variance = 0.0, location
+        for j in range(self.n_features):
+            if j == 0 or not self.shared:
+                a = self.shape + 0.5 * self.count[k, j]
+                if self.shared:
+                    for c in range(1, self.n_features):
+                        a += 0.5 * self.count[k, c]
+                variance = self.rate[k, j] / draws.gamma(rng, a)
+            location = self.mean[k, j] + draws.normal(rng) * sqrt(
+                variance / (self.mean_precision + self.count[k, j])
+            )
+            for i in range(n):
+                if self.X[row[i], j] == self.X[row[i], j]:
+                    self.X[row[i], j] = location + sqrt(variance) * draws.normal(rng)

@@ -1,0 +1,35 @@
+from numpy.random cimport bitgen_t
+
+from skbnp.likelihoods.conjugate cimport ConjugateFamily
+
+
+cdef class NormalInverseWishart(ConjugateFamily):
+    cdef:
+        double mean_precision, df           # kappa0, nu0
+        double[::1] prior_mean              # (n_features,) m0
+        double[:, ::1] base                 # (n_features, n_features): Psi0 = scale * base
+        double[:, ::1] base_factor          # U with base = U^T U
+        double base_log_det
+        double[:, ::1] mean                 # (n_slots, n_features) m_n, prior included
+        double[:, :, ::1] factor            # (n_slots, n_features, n_features) U, Psi_n = U^T U
+        double[::1] log_det                 # (n_slots,) log |Psi_n|
+        # Copies of the slots, four side by side, so that one pass of forward substitution
+        # serves four blocks; the diagonal holds reciprocals. Stale where stale[k].
+        double[:, :, ::1] lane_mean         # (n_slots / 4, n_features, 4)
+        double[:, :, :, ::1] lane_factor    # (n_slots / 4, n_features, n_features, 4)
+        unsigned char[::1] stale            # (n_slots,)
+        bint any_stale
+        double[::1] log_t_constant          # (n_samples + 1,) the part of log t that n fixes
+        double[::1] log_m_constant          # (n_samples + 1,) the part of log m that n fixes
+        double[::1] vector                  # scratch, (4 n_features,)
+        double[:, ::1] square, square_too   # scratch, (n_features, n_features)
+        double[::1] work                    # scratch, (4 n_features,)
+        Py_ssize_t[::1] order               # scratch, (n_features,) observed features, then missing
+
+    cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil
+    cdef void _refresh_lanes(self, Py_ssize_t n) noexcept nogil
+    cdef void _touch(self, Py_ssize_t k) noexcept nogil
+    cdef Py_ssize_t _observed_first(self, Py_ssize_t i) noexcept nogil
+    cdef double _permuted_factor(
+        self, Py_ssize_t k, Py_ssize_t i, Py_ssize_t n_observed, Py_ssize_t n
+    ) noexcept nogil

@@ -1,0 +1,466 @@
+"""Gaussian blocks with full covariance under a normal-inverse-Wishart prior.
+
+Sigma ~ IW(nu0, Psi0), mu | Sigma ~ N(m0, Sigma / kappa0), x | mu, Sigma ~ N(mu, Sigma). With n
+rows, mean xbar and scatter S: kappa_n = kappa0 + n, nu_n = nu0 + n,
+m_n = (kappa0 m0 + n xbar) / kappa_n, Psi_n = Psi0 + S + (kappa0 n / kappa_n) (xbar - m0)(xbar - m0)^T (Murphy 2007, section 9).
+"""
+
+from libc.math cimport NAN, log, log1p, sqrt
+from libc.string cimport memcpy, memset
+from numpy.random cimport bitgen_t
+
+import numpy as np
+from scipy.special import gammaln, multigammaln
+
+from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.numerics cimport linalg, rng as draws
+from skbnp.numerics.special cimport lgamma
+
+
+cdef enum:
+    LANES = 4  # blocks per pass of forward substitution
+    # Above this many features the exact weights of an incomplete row, O(d^3) for each block,
+    # give way to weights from the completed row, O(d^2): still exact Gibbs, mixing slower.
+    WIDE = 64
+
+cdef double CANCELLED = 1e-8     # |Psi without| / |Psi with| under which a difference is not used
+cdef double SPOILED = 1e-6       # the same under which a removal is not used
+
+
+cdef class NormalInverseWishart(ConjugateFamily):
+    """Slots of full-covariance Gaussian blocks. Adding and removing a row costs O(d^2)."""
+
+    def __init__(self, X, mean, double mean_precision, double df, covariance, double scale):
+        super().__init__(X)
+        d = self.n_features
+        self.prior_mean = np.array(mean, dtype=np.float64)
+        self.mean_precision = mean_precision
+        self.df = df
+        self.base = np.array(covariance, dtype=np.float64, order="C")
+        self.base_factor = linalg_factor(self.base)
+        self.base_log_det = linalg.log_det(&self.base_factor[0, 0], d)
+        self.scale = scale
+
+        n = np.arange(self.n_samples + 1.0)
+        kappa, nu = mean_precision + n, df + n
+        self.log_t_constant = (
+            gammaln((nu + 1) / 2) - gammaln((nu + 1 - d) / 2)
+            + d / 2 * (np.log(kappa / (kappa + 1)) - np.log(np.pi))
+        )
+        self.log_m_constant = (
+            multigammaln_of(nu / 2, d) - multigammaln_of(df / 2, d)
+            + d / 2 * (np.log(mean_precision / kappa) - n * np.log(np.pi))
+        )
+        self.n_members = np.zeros(0, dtype=np.intp)
+        self.mean = np.zeros((0, d))
+        self.factor = np.zeros((0, d, d))
+        self.log_det = np.zeros(0)
+        self.vector = np.zeros(LANES * d)
+        self.square = np.zeros((d, d))
+        self.square_too = np.zeros((d, d))
+        self.work = np.zeros(4 * d)
+        self.order = np.zeros(d, dtype=np.intp)
+        self._impute_at_random_start()
+
+    def _impute_at_random_start(self):
+        """Start every missing cell at the prior mean; the first sweep draws it."""
+        data = np.asarray(self.X)
+        np.copyto(data, np.asarray(self.prior_mean), where=np.isnan(data))
+
+    def _grow(self, n_slots):
+        n_slots += -n_slots % LANES
+        d = self.n_features
+        self.lane_mean = np.zeros((n_slots // LANES, d, LANES))
+        self.lane_factor = np.zeros((n_slots // LANES, d, d, LANES))
+        self.stale = np.ones(n_slots, dtype=np.uint8)
+        self.any_stale = True
+        super()._grow(n_slots)
+
+    def set_state(self, state, Py_ssize_t n_slots):
+        super().set_state(state, n_slots)
+        np.asarray(self.stale)[:] = 1
+        self.any_stale = True
+
+    def _slot_arrays(self):
+        return {
+            "n_members": np.asarray(self.n_members),
+            "mean": np.asarray(self.mean),
+            "factor": np.asarray(self.factor),
+            "log_det": np.asarray(self.log_det),
+        }
+
+    def _set_slot_array(self, name, array):
+        if name == "n_members":
+            self.n_members = array
+        elif name == "mean":
+            self.mean = array
+        elif name == "factor":
+            self.factor = array
+        else:
+            self.log_det = array
+
+    cdef bint augmented(self, Py_ssize_t i) noexcept nogil:
+        return self.missing_start[i + 1] > self.missing_start[i]
+
+    # -- statistics ---------------------------------------------------------------------------
+
+    cdef void _touch(self, Py_ssize_t k) noexcept nogil:
+        """Slot k changed: its lane is out of date."""
+        self.stale[k] = 1
+        self.any_stale = True
+
+    cdef void clear(self, Py_ssize_t k) noexcept nogil:
+        cdef Py_ssize_t d = self.n_features, a
+        cdef double root = sqrt(self.scale)
+        cdef double* factor = &self.factor[k, 0, 0]
+        self.n_members[k] = 0
+        memcpy(&self.mean[k, 0], &self.prior_mean[0], d * sizeof(double))
+        for a in range(d * d):
+            factor[a] = root * (&self.base_factor[0, 0])[a]
+        self.log_det[k] = d * log(self.scale) + self.base_log_det
+        self._touch(k)
+
+    cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
+        cdef Py_ssize_t d = self.n_features
+        self.n_members[target] = self.n_members[source]
+        memcpy(&self.mean[target, 0], &self.mean[source, 0], d * sizeof(double))
+        memcpy(&self.factor[target, 0, 0], &self.factor[source, 0, 0], d * d * sizeof(double))
+        self.log_det[target] = self.log_det[source]
+        self._touch(target)
+
+    cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """m += r / (kappa + 1), Psi += kappa / (kappa + 1) r r^T with r = x - m_old."""
+        cdef Py_ssize_t d = self.n_features, a
+        cdef double kappa = self.mean_precision + self.n_members[k]
+        cdef double root = sqrt(kappa / (kappa + 1.0)), r
+        for a in range(d):
+            r = self.X[i, a] - self.mean[k, a]
+            self.mean[k, a] += r / (kappa + 1.0)
+            self.vector[a] = root * r
+        linalg.rank_one_update(&self.factor[k, 0, 0], d, &self.vector[0])
+        self.n_members[k] += 1
+        self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
+        self._touch(k)
+
+    cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """m -= r / (kappa - 1), Psi -= kappa / (kappa - 1) r r^T with r = x - m_with."""
+        cdef Py_ssize_t d = self.n_features, a
+        cdef double kappa = self.mean_precision + self.n_members[k]
+        cdef double root = sqrt(kappa / (kappa - 1.0)), r, with_row = self.log_det[k]
+        if self.n_members[k] == 1:
+            self.clear(k)
+            return 0
+        for a in range(d):
+            r = self.X[i, a] - self.mean[k, a]
+            self.mean[k, a] -= r / (kappa - 1.0)
+            self.vector[a] = root * r
+        if linalg.rank_one_downdate(&self.factor[k, 0, 0], d, &self.vector[0]) != 0:
+            return 1
+        self.n_members[k] -= 1
+        self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
+        self._touch(k)
+        return self.log_det[k] - with_row < log(SPOILED)
+
+    # -- densities ----------------------------------------------------------------------------
+
+    cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil:
+        """log t of a row at squared distance (x - m)^T Psi^-1 (x - m) from slot k."""
+        cdef Py_ssize_t n = self.n_members[k]
+        cdef double kappa = self.mean_precision + n
+        return (self.log_t_constant[n] - 0.5 * self.log_det[k]
+                - 0.5 * (self.df + n + 1.0) * log1p(kappa / (kappa + 1.0) * distance))
+
+    cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t d = self.n_features, a
+        for a in range(d):
+            self.vector[a] = self.X[i, a] - self.mean[k, a]
+        return self._log_t(
+            k, linalg.solve_transposed(&self.factor[k, 0, 0], d, &self.vector[0])
+        )
+
+    cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
+        """Forward substitution for four blocks at a time: O(n d^2 / 2)."""
+        cdef Py_ssize_t d = self.n_features, chunk, a, b, lane
+        cdef double y0, y1, y2, y3, q0, q1, q2, q3, r0, r1, r2, r3, x
+        cdef const double* mean
+        cdef const double* factor
+        cdef const double* f
+        cdef double* r = &self.vector[0]
+        if self.any_stale:
+            self._refresh_lanes(n)
+        for chunk in range((n + LANES - 1) // LANES):
+            mean = &self.lane_mean[chunk, 0, 0]
+            factor = &self.lane_factor[chunk, 0, 0, 0]
+            for a in range(d):
+                x = self.X[i, a]
+                for lane in range(LANES):
+                    r[LANES * a + lane] = x - mean[LANES * a + lane]
+            q0 = q1 = q2 = q3 = 0.0
+            for b in range(d):
+                f = factor + LANES * (d * b + b)
+                y0 = r[LANES * b] * f[0]
+                y1 = r[LANES * b + 1] * f[1]
+                y2 = r[LANES * b + 2] * f[2]
+                y3 = r[LANES * b + 3] * f[3]
+                q0 += y0 * y0
+                q1 += y1 * y1
+                q2 += y2 * y2
+                q3 += y3 * y3
+                for a in range(b + 1, d):
+                    f += LANES
+                    # All loads before the stores, so that the compiler may pair the lanes.
+                    r0 = r[LANES * a] - f[0] * y0
+                    r1 = r[LANES * a + 1] - f[1] * y1
+                    r2 = r[LANES * a + 2] - f[2] * y2
+                    r3 = r[LANES * a + 3] - f[3] * y3
+                    r[LANES * a] = r0
+                    r[LANES * a + 1] = r1
+                    r[LANES * a + 2] = r2
+                    r[LANES * a + 3] = r3
+            lane = LANES * chunk
+            out[lane] = self._log_t(lane, q0)
+            if lane + 1 < n:
+                out[lane + 1] = self._log_t(lane + 1, q1)
+            if lane + 2 < n:
+                out[lane + 2] = self._log_t(lane + 2, q2)
+            if lane + 3 < n:
+                out[lane + 3] = self._log_t(lane + 3, q3)
+
+    cdef void _refresh_lanes(self, Py_ssize_t n) noexcept nogil:
+        """Bring the lanes of slots 0..n-1 up to date."""
+        cdef Py_ssize_t d = self.n_features, k, a, b, chunk, lane
+        for k in range(n):
+            if not self.stale[k]:
+                continue
+            chunk = k // LANES
+            lane = k - LANES * chunk
+            for b in range(d):
+                self.lane_mean[chunk, b, lane] = self.mean[k, b]
+                self.lane_factor[chunk, b, b, lane] = 1.0 / self.factor[k, b, b]
+                for a in range(b + 1, d):
+                    self.lane_factor[chunk, b, a, lane] = self.factor[k, b, a]
+            self.stale[k] = 0
+        self.any_stale = False
+        for k in range(n, self.n_slots):
+            if self.stale[k]:
+                self.any_stale = True
+                break
+
+    cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """By the determinant lemma: |Psi without| = |Psi with| (1 - c r^T Psi^-1 r)."""
+        cdef Py_ssize_t d = self.n_features, a, n = self.n_members[k] - 1
+        cdef double kappa = self.mean_precision + n + 1.0, left, log_left
+        for a in range(d):
+            self.vector[a] = self.X[i, a] - self.mean[k, a]
+        left = 1.0 - kappa / (kappa - 1.0) * linalg.solve_transposed(
+            &self.factor[k, 0, 0], d, &self.vector[0]
+        )
+        if not left > CANCELLED:
+            return NAN
+        log_left = log(left)
+        # 1 + f q of the block without the row is |Psi with| / |Psi without|.
+        return (self.log_t_constant[n] - 0.5 * (self.log_det[k] + log_left)
+                + 0.5 * (self.df + n + 1.0) * log_left)
+
+    cdef double log_marginal(self, Py_ssize_t k) noexcept nogil:
+        cdef Py_ssize_t n = self.n_members[k]
+        cdef double prior_log_det = self.n_features * log(self.scale) + self.base_log_det
+        if n == 0:
+            return 0.0
+        return (self.log_m_constant[n] + 0.5 * self.df * prior_log_det
+                - 0.5 * (self.df + n) * self.log_det[k])
+
+    # -- missing cells ------------------------------------------------------------------------
+
+    cdef Py_ssize_t _observed_first(self, Py_ssize_t i) noexcept nogil:
+        """Put the features into ``order``, those observed in row i first; returns their number."""
+        cdef Py_ssize_t j, n_observed = 0
+        cdef Py_ssize_t t = self.missing_start[i], end = self.missing_start[i + 1]
+        cdef Py_ssize_t n_missing = end - t
+        for j in range(self.n_features):
+            if t < end and self.missing_feature[t] == j:
+                self.order[self.n_features - (end - t)] = j
+                t += 1
+            else:
+                self.order[n_observed] = j
+                n_observed += 1
+        return self.n_features - n_missing
+
+    cdef double _permuted_factor(
+        self, Py_ssize_t k, Py_ssize_t i, Py_ssize_t n_observed, Py_ssize_t n
+    ) noexcept nogil:
+        """Factor the first n features in ``order`` of slot k's Psi into ``square``.
+
+        ``vector`` becomes U_oo^-T (x_o - m_o); returns its squared length. Cost O(n^3).
+        """
+        cdef Py_ssize_t d = self.n_features, a, b, t, ja, jb
+        cdef double total
+        cdef double* out = &self.square[0, 0]
+        cdef const double* factor = &self.factor[k, 0, 0]
+        for a in range(n):
+            ja = self.order[a]
+            for b in range(a, n):
+                jb = self.order[b]
+                total = 0.0
+                for t in range(min(ja, jb) + 1):
+                    total += factor[t * d + ja] * factor[t * d + jb]
+                out[a * n + b] = total
+        if n > 0 and linalg.cholesky(out, n) != 0:
+            return NAN
+        for a in range(n_observed):
+            ja = self.order[a]
+            self.vector[a] = self.X[i, ja] - self.mean[k, ja]
+        # Forward substitution with the leading block of the n x n factor.
+        total = 0.0
+        for b in range(n_observed):
+            self.vector[b] /= out[b * n + b]
+            total += self.vector[b] * self.vector[b]
+            for a in range(b + 1, n_observed):
+                self.vector[a] -= out[b * n + a] * self.vector[b]
+        return total
+
+    cdef void log_predictive_observed(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
+        """t_df(m_o, Psi_oo (kappa_n + 1) / (kappa_n df)), df = nu_n - d + 1: the same df."""
+        cdef Py_ssize_t d = self.n_features, k, n_observed, members
+        cdef double kappa, f, df, distance, log_det
+        if d > WIDE:
+            self.log_predictive_all(n, i, out)
+            return
+        n_observed = self._observed_first(i)
+        for k in range(n):
+            members = self.n_members[k]
+            kappa = self.mean_precision + members
+            f = kappa / (kappa + 1.0)
+            df = self.df + members - d + 1.0
+            distance = self._permuted_factor(k, i, n_observed, n_observed)
+            log_det = linalg.log_det(&self.square[0, 0], n_observed)
+            out[k] = (lgamma(0.5 * (df + n_observed)) - lgamma(0.5 * df)
+                      + 0.5 * n_observed * (log(f) - 1.1447298858494002) - 0.5 * log_det
+                      - 0.5 * (df + n_observed) * log1p(f * distance))
+
+    cdef void draw_missing(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
+    ) noexcept nogil:
+        """Conditional t: location m_m + S_mo S_oo^-1 (x_o - m_o), df' = df + |o|.
+
+        With the features permuted, Psi = U^T U gives S_mo S_oo^-1 (x_o - m_o) = U_om^T y,
+        y = U_oo^-T (x_o - m_o), and the Schur complement U_mm^T U_mm.
+        """
+        cdef Py_ssize_t d = self.n_features, n_observed = self._observed_first(i), a, b, j
+        cdef Py_ssize_t n_missing = d - n_observed, t = self.missing_start[i]
+        cdef double kappa = self.mean_precision + self.n_members[k]
+        cdef double df = self.df + self.n_members[k] - d + 1.0, spread, step
+        cdef double squares = self._permuted_factor(k, i, n_observed, d)
+        cdef double* factor = &self.square[0, 0]
+        cdef double* z = &self.vector[n_observed]
+        # scale = (df + q) / (df + |o|) (kappa + 1) / (kappa df) Schur, q = df f squares; a t draw
+        # is that times df' / chi2(df'), and df' cancels.
+        spread = (kappa + 1.0) / kappa + squares
+        if fault != 0:
+            spread = (kappa + 1.0) / kappa
+        spread = sqrt(spread / (2.0 * draws.gamma(rng, 0.5 * (df + n_observed))))
+        for a in range(n_missing):
+            z[a] = draws.normal(rng)
+        for a in range(n_missing):
+            j = self.order[n_observed + a]
+            self.missing_mean[t + a] = self.mean[k, j]
+            for b in range(n_observed):
+                self.missing_mean[t + a] += factor[b * d + n_observed + a] * self.vector[b]
+            step = 0.0
+            for b in range(a + 1):
+                step += factor[(n_observed + b) * d + n_observed + a] * z[b]
+            self.X[i, j] = self.missing_mean[t + a] + spread * step
+
+    # -- prior scale --------------------------------------------------------------------------
+
+    cdef int scale_log_weights(
+        self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
+    ) noexcept nogil:
+        """(nu0 d K / 2) log s - sum_k (nu_k / 2) log |s base + T_k|, T_k = Psi_k - Psi0.
+
+        The eigenvalues of base^-1/2 T_k base^-1/2 serve all values of s: O(K d^3).
+        """
+        cdef Py_ssize_t d = self.n_features, k, a, b, g
+        cdef double total
+        cdef double* rows = &self.square[0, 0]
+        cdef double* whitened = &self.square_too[0, 0]
+        for g in range(n_grid):
+            out[g] = 0.5 * self.df * d * n_blocks * log(grid[g])
+        for k in range(n_blocks):
+            for b in range(d):
+                for a in range(d):
+                    rows[b * d + a] = self.factor[k, b, a] if a >= b else 0.0
+            linalg.solve_rows(&self.base_factor[0, 0], d, rows, d)
+            linalg.gemm(True, False, d, d, d, 1.0, rows, rows, 0.0, whitened)
+            if linalg.symmetric_eigenvalues(
+                whitened, d, &self.vector[0], &self.work[0], 4 * d
+            ) != 0:
+                return 1
+            for g in range(n_grid):
+                total = 0.0
+                for a in range(d):
+                    total += log(grid[g] + max(self.vector[a] - self.scale, 0.0))
+                out[g] -= 0.5 * (self.df + self.n_members[k]) * total
+        return 0
+
+    cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:
+        """Psi_k += (scale - old) base."""
+        cdef Py_ssize_t d = self.n_features, k, a
+        cdef double change = scale - self.scale
+        cdef double* rows = &self.square[0, 0]
+        cdef double* out
+        self.scale = scale
+        for k in range(self.n_slots):
+            if self.n_members[k] == 0 or k >= n_slots:
+                self.clear(k)
+                continue
+            out = &self.factor[k, 0, 0]
+            memset(rows, 0, d * d * sizeof(double))
+            for a in range(d):
+                memcpy(rows + a * d + a, out + a * d + a, (d - a) * sizeof(double))
+            linalg.gemm(True, False, d, d, d, 1.0, rows, rows, 0.0, out)
+            linalg.axpy(d * d, change, &self.base[0, 0], out)
+            if linalg.cholesky(out, d) != 0:
+                return 1
+            self.log_det[k] = linalg.log_det(out, d)
+            self._touch(k)
+        return 0
+
+    # -- simulation ---------------------------------------------------------------------------
+
+    cdef void redraw_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
+    ) noexcept nogil:
+        """Sigma = U^T A^-T A^-1 U with Bartlett's A, so U^T A^-T z is N(0, Sigma)."""
+        cdef Py_ssize_t d = self.n_features, a, b, i
+        cdef double kappa = self.mean_precision + self.n_members[k], step
+        cdef double* root = &self.square[0, 0]
+        cdef double* bartlett = &self.square_too[0, 0]
+        cdef double* z = &self.vector[0]
+        cdef double* location = &self.work[0]
+        draws.wishart_factor(rng, self.df + self.n_members[k], d, bartlett)
+        for a in range(d):  # root <- A^T, an upper factor as linalg.solve expects
+            for b in range(d):
+                root[a * d + b] = bartlett[b * d + a]
+        for i in range(-1, n):  # the mean first
+            for a in range(d):
+                z[a] = draws.normal(rng)
+            linalg.solve(root, d, z)
+            for a in range(d):
+                step = 0.0
+                for b in range(a + 1):
+                    step += self.factor[k, b, a] * z[b]
+                if i < 0:
+                    location[a] = self.mean[k, a] + step / sqrt(kappa)
+                else:
+                    self.X[row[i], a] = location[a] + step
+
+
+def linalg_factor(matrix):
+    """U with matrix = U^T U, zeros below the diagonal."""
+    return np.ascontiguousarray(np.linalg.cholesky(np.asarray(matrix)).T)
+
+
+def multigammaln_of(x, d):
+    """log Gamma_d of each entry of x."""
+    return multigammaln(x, d)
