@@ -1,0 +1,673 @@
+"""DirichletProcessMixture: clusters and densities without a given number of clusters."""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skbnp.base import BaseMCMCEstimator
+from skbnp.dirichlet_process_mixture._model import (
+    STARTS,
+    Prior,
+    column_scaling,
+    default_covariance,
+    default_degrees_of_freedom,
+    start_labels,
+)
+from skbnp.dirichlet_process_mixture._predictive import (
+    Rows,
+    accumulate_moments,
+    accumulate_shares,
+    log_densities,
+    log_weights,
+    sample_row,
+)
+from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.summaries.partitions import (
+    companion_table,
+    consensus_partition,
+    expected_loss,
+    relabel_by_size,
+)
+
+
+class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
+    r"""Gaussian mixture with an unknown number of components, by Markov chain Monte Carlo.
+
+    .. math::
+
+        \rho \sim \mathrm{PY}(\alpha, d), \qquad \theta_c \sim H \text{ for each block } c,
+        \qquad x_i \mid z_i = c \sim \mathcal{N}(\mu_c, \Sigma_c)
+
+    with :math:`\alpha` the concentration and :math:`d` the discount: :math:`d = 0` is the
+    Dirichlet process, :math:`0 < d < 1` the Pitman-Yor process. With ``n_components=M`` the mixture
+    is finite with weights :math:`\mathrm{Dirichlet}(\alpha/M, \ldots, \alpha/M)`, which is the
+    member :math:`d = -\alpha/M` of the same family. The base measure H is conjugate:
+
+    - "full": :math:`\Sigma \sim \mathrm{IW}(\nu_0, \Psi_0)` and
+      :math:`\mu \mid \Sigma \sim \mathcal{N}(m_0, \Sigma/\kappa_0)`;
+    - "diag": :math:`\sigma_j^2 \sim \mathrm{IG}(\nu_0/2, \Psi_{0j}/2)` and
+      :math:`\mu_j \mid \sigma_j^2 \sim \mathcal{N}(m_{0j}, \sigma_j^2/\kappa_0)` for each feature;
+    - "spherical": one :math:`\sigma^2 \sim \mathrm{IG}(\nu_0/2, \Psi_0/2)` for all features,
+
+    where :math:`\Psi_0` is ``prior_scale`` times ``covariance_prior``. NaN in X is a missing cell,
+    missing at random.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None for infinitely many components (the data use finitely many of them), a number for a
+        finite mixture with that many.
+    covariance_type : {"full", "diag", "spherical"}, default="full"
+        Shape of the components. "full" has d (d + 1) / 2 numbers per component: above about 20
+        features, or with fewer than 5 rows per feature, prefer "diag" or reduce X first.
+        Components are diagonal or spherical along the columns of X, each divided by its standard
+        deviation ("spherical" with a `covariance_prior`: by one common scale).
+    concentration : float or "sample", default="sample"
+        Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),
+        fixes it.
+    concentration_prior : tuple of (shape, rate), default=(1.0, 1.0)
+        Gamma prior of a sampled concentration.
+    discount : float in [0, 1) or "sample", default=0.0
+        Discount of the Pitman-Yor process; more gives more small clusters.
+    discount_prior : tuple of (a, b), default=(1.0, 9.0)
+        Beta prior of a sampled discount.
+    mean_prior : array-like of shape (n_features,), default=None
+        Prior mean m0 of the component means, in the units of X. Default: the column means.
+    mean_precision_prior : float, default=0.01
+        kappa0: the prior is worth that many rows. Larger draws the means to `mean_prior`.
+    degrees_of_freedom_prior : float, default=None
+        nu0, > n_features - 1 for "full", > 0 otherwise. Default: n_features + 2, or 4.
+    covariance_prior : array-like or float, default=None
+        In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
+        (n_features, n_features) for "full", the vector (n_features,) for "diag", a float for
+        "spherical"; `prior_scale` multiplies it. Default: such that the prior mean of a
+        component's covariance is `prior_scale` times the shrunk covariance of X.
+    prior_scale : float or "sample", default="sample"
+        Multiplier s of `covariance_prior`. "sample" draws it, uniform on 1, 1/2, ..., 2^-12:
+        small when clusters are tight compared with the spread of X. With your own
+        `covariance_prior`, 1.0 takes it as it is.
+    n_split_merge : int or "auto", default="auto"
+        Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
+        number of clusters, followed during warm-up and then frozen.
+    point_estimate : {"vi", "binder", "map"}, default="vi"
+        `labels_` minimise the posterior expected variation of information or Binder loss, or are
+        those of the draw with the highest log joint density.
+    n_chains : int, default=4
+        Independent chains. They start from one cluster, from k-means++ and from random labels,
+        in turn.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 200 (100 above 100,000 rows).
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 300 (100 above 100,000 rows).
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, threads over rows when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Consensus partition of the training rows, clusters numbered by decreasing size.
+    n_clusters_ : int
+        Number of clusters in `labels_`. Its uncertainty: ``posterior_.traces["n_clusters"]``.
+    expected_loss_ : float
+        Posterior expected loss of `labels_`: nats for "vi" and "map", pairs for "binder".
+    partition_info_ : dict
+        What the search for `labels_` did.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces, R-hat and effective sample sizes.
+    X_imputed_ : ndarray of shape (n_samples, n_features)
+        Training data with each missing cell replaced by its posterior mean, the row itself left
+        out of what it is predicted from. Only if X had missing cells.
+    n_warmup_, n_draws_ : int
+        What "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    sklearn.mixture.BayesianGaussianMixture : Variational, needs an upper bound on the components.
+    skbnp.processes.crp : The prior on partitions on its own.
+
+    Notes
+    -----
+    A sweep is a collapsed Gibbs pass over the rows [1]_, sequentially allocated split-merge
+    proposals [2]_, and updates of concentration, discount and prior scale. For N rows, K
+    clusters and d features it costs O(N K d^2) with full covariance, O(N K d) otherwise; a row with
+    missing cells under full covariance O(K d^3).
+
+    X is standardised internally; all answers are in its own units. float32 input is computed in
+    float64 (a copy of twice its size). `sample_weight` and `partial_fit` are not available. The
+    number of clusters is not a consistent estimate of the number of components of a population
+    that is not a Gaussian mixture: skewed clusters are covered by several components.
+
+    References
+    ----------
+    .. [1] R. M. Neal (2000). Markov chain sampling methods for Dirichlet process mixture models.
+       Journal of Computational and Graphical Statistics 9, 249-265. Algorithm 3.
+    .. [2] D. B. Dahl and S. Newcomb (2022). Sequentially allocated merge-split samplers for
+       conjugate Bayesian nonparametric models. Journal of Statistical Computation and Simulation.
+    .. [3] S. Wade and Z. Ghahramani (2018). Bayesian cluster analysis: point estimation and
+       credible balls. Bayesian Analysis 13, 559-626.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbnp import DirichletProcessMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(8, 1, (50, 2))])
+    >>> X[3, 1] = np.nan
+    >>> dpm = DirichletProcessMixture(random_state=0).fit(X)
+    >>> dpm.n_clusters_
+    2
+    >>> dpm.predict([[8.0, np.nan]]) == dpm.labels_[-1]
+    array([ True])
+    """
+
+    _parameter_constraints: dict = {
+        **BaseMCMCEstimator._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "covariance_type": [StrOptions({"full", "diag", "spherical"})],
+        "concentration": [Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
+        "concentration_prior": [tuple, list],
+        "discount": [Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
+        "discount_prior": [tuple, list],
+        "mean_prior": ["array-like", None],
+        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
+        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
+        "prior_scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"sample"})],
+        "n_split_merge": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "point_estimate": [StrOptions({"vi", "binder", "map"})],
+    }
+
+    _reported_traces = ("log_joint", "n_clusters", "concentration", "largest_cluster")
+
+    def __init__(
+        self,
+        *,
+        n_components=None,
+        covariance_type="full",
+        concentration="sample",
+        concentration_prior=(1.0, 1.0),
+        discount=0.0,
+        discount_prior=(1.0, 9.0),
+        mean_prior=None,
+        mean_precision_prior=0.01,
+        degrees_of_freedom_prior=None,
+        covariance_prior=None,
+        prior_scale="sample",
+        n_split_merge="auto",
+        point_estimate="vi",
+        n_chains=4,
+        n_warmup="auto",
+        n_draws="auto",
+        thin=1,
+        n_jobs=None,
+        random_state=None,
+        predict_draws=100,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.concentration = concentration
+        self.concentration_prior = concentration_prior
+        self.discount = discount
+        self.discount_prior = discount_prior
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.prior_scale = prior_scale
+        self.n_split_merge = n_split_merge
+        self.point_estimate = point_estimate
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.predict_draws = predict_draws
+        self.verbose = verbose
+
+    # -- prediction
+
+    def predict(self, X):
+        """Most probable cluster of each row, among those of `labels_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, NaN where missing. Training rows count as new rows; their own clusters are
+            in `labels_`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return np.argmax(self.predict_proba(X), axis=1)
+
+    def predict_proba(self, X):
+        """Probability that each row belongs with each cluster of `labels_`.
+
+        Averaged over draws by companions, so no draw is relabelled: the probability, given the
+        training data and the row, that a training row drawn from the row's block has label k,
+        given that the row's block is not a new one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, NaN where missing. A row with no observed cell gets the cluster sizes.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters_)
+            Rows sum to one. Cost O(predict_draws n_clusters d^2) per row for full covariance.
+        """
+        shares = self._companion_shares(self._check_new(X))[:, :-1]
+        total = shares.sum(axis=1, keepdims=True)
+        # A row so far out that only a new cluster explains it in floating point: cluster sizes.
+        sizes = np.bincount(self.labels_) / len(self.labels_)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(total > 0, shares / total, sizes)
+
+    def novelty_proba(self, X):
+        """Probability that each row opens a cluster of its own, given the training data and it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, NaN where missing.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples,)
+        """
+        return self._companion_shares(self._check_new(X))[:, -1]
+
+    def transform(self, X):
+        """Soft membership: the same as `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, NaN where missing.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters_)
+        """
+        return self.predict_proba(X)
+
+    def score_samples(self, X):
+        """Log posterior predictive density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; where cells are missing, the density of the observed ones (0 for none).
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Averaged over draws inside the logarithm; a density in the units of X.
+        """
+        X = self._check_new(X)
+        jacobian = np.where(np.isnan(X), 0.0, np.log(self._scale)).sum(axis=1)
+        draws = self._prediction_draws()
+
+        def log_mean_density(start, stop):
+            rows = self._rows(X[start:stop])
+            level, sums = np.full(stop - start, -np.inf), np.zeros((stop - start, 1))
+            for draw in draws:
+                log_p = self._log_densities(rows, draw)
+                accumulate_shares(log_p, np.ones((log_p.shape[1], 1)), level, sums)
+            return rows.unsort(level + np.log(sums[:, 0]))
+
+        log_density = self._by_row_blocks(log_mean_density, len(X))
+        return log_density - np.log(len(draws)) - jacobian
+
+    def impute(self, X, return_std=False):
+        """Fill missing cells with their posterior predictive mean given the row's observed ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, NaN where missing. For the training rows see `X_imputed_`.
+        return_std : bool, default=False
+            Also return the posterior predictive standard deviation.
+
+        Returns
+        -------
+        X_filled : ndarray of shape (n_samples, n_features)
+            Observed cells are those of X, bit for bit.
+        std : ndarray of shape (n_samples, n_features)
+            Only if `return_std`: by the law of total variance over draws and clusters, 0 for
+            observed cells, inf where a component has no second moment.
+        """
+        X = self._check_new(X)
+        draws = self._prediction_draws()
+        holes = np.isnan(X)
+        incomplete = np.flatnonzero(holes.any(axis=1))
+        filled, std = X.copy(), np.zeros_like(X)
+        if not incomplete.size:
+            return (filled, std) if return_std else filled
+
+        def moments(start, stop):
+            rows = self._rows(X[incomplete[start:stop]])
+            mean, _ = self._moments(rows, draws, np.zeros((stop - start, X.shape[1])))
+            # The second pass takes squares about the mean of the first: no cancellation.
+            variance = self._moments(rows, draws, mean)[1] if return_std else np.zeros_like(mean)
+            return rows.unsort(np.stack([mean, variance]).transpose(1, 0, 2))
+
+        mean, variance = self._by_row_blocks(moments, len(incomplete)).transpose(1, 0, 2)
+        where = holes[incomplete]
+        filled[holes] = (mean * self._scale + self._center)[where]
+        std[holes] = (np.sqrt(variance) * self._scale)[where]
+        return (filled, std) if return_std else filled
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows from the posterior predictive distribution.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            In the units of the training data.
+        labels : ndarray of shape (n_samples,)
+            Label in `labels_` of a random companion in the row's block, -1 for a new block.
+        """
+        check_is_fitted(self)
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+        rng = check_random_state(random_state)
+        X = np.empty((n_samples, self.n_features_in_))
+        labels = np.empty(n_samples, dtype=np.intp)
+        chosen = rng.randint(self.posterior_.n_stored, size=n_samples)
+        for t in np.unique(chosen):
+            draw = self.posterior_[divmod(int(t), self.posterior_.n_draws)]
+            weight = np.exp(self._log_weights(draw))
+            table = self._companion_table(draw)
+            rows = np.flatnonzero(chosen == t)
+            blocks = rng.choice(len(weight), size=len(rows), p=weight / weight.sum())
+            for i, k in zip(rows, blocks, strict=True):
+                X[i] = sample_row(self.covariance_type, draw, self._prior, k, rng)
+                labels[i] = rng.choice(table.shape[1], p=table[k])
+        labels[labels == self.n_clusters_] = -1
+        return X * self._scale + self._center, labels
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: "cluster0", "cluster1", ...
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self)
+        return np.array([f"cluster{k}" for k in range(self.n_clusters_)], dtype=object)
+
+    # -- before sampling
+
+    def _auto_lengths(self, X):
+        return (100, 100) if len(X) > 100_000 else (200, 300)
+
+    def _prepare(self, X):
+        """Check the parameters against X, standardise it and say how to build a sampler."""
+        self._check_parameters(X)
+        self._center, self._scale = self._scaling(X)
+        if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
+            raise ValueError("X must have a finite mean and spread in every column, got overflow")
+        standard = (X - self._center) / self._scale
+        self._prior = self._standard_prior(standard)
+        return partial(
+            _make_sampler,
+            X=standard,
+            prior=self._prior,
+            n_split_merge=self.n_split_merge,
+            log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
+        )
+
+    def _scaling(self, X):
+        common = self.covariance_type == "spherical" and self.covariance_prior is not None
+        constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
+        if constant.size and len(X) > 1 and self.covariance_prior is None:
+            message = f"got the constant {self._named(constant)}"
+            if self.covariance_type == "full":
+                raise ValueError(
+                    "X must vary in every column for covariance_type='full' without a "
+                    f"covariance_prior, {message}; remove them or use covariance_type='diag'"
+                )
+            warnings.warn(
+                f"X should vary in every column, {message}, taken to have scale 1",
+                UserWarning,
+                stacklevel=4,
+            )
+        return column_scaling(X, common)
+
+    def _standard_prior(self, X):
+        """The prior for standardised X."""
+        d, kind = X.shape[1], self.covariance_type
+        if self.covariance_prior is None:
+            covariance = default_covariance(X, kind)
+        elif kind == "full":
+            covariance = self._checked_covariance(d) / np.outer(self._scale, self._scale)
+        elif kind == "diag":
+            covariance = self._checked_covariance(d) / self._scale**2
+        else:
+            covariance = self._checked_covariance(d) / self._scale[0] ** 2
+        mean = np.zeros(d)
+        if self.mean_prior is not None:
+            mean = (np.asarray(self.mean_prior, dtype=np.float64) - self._center) / self._scale
+        df = self.degrees_of_freedom_prior
+        return Prior(
+            covariance_type=kind,
+            mean=mean,
+            mean_precision=float(self.mean_precision_prior),
+            degrees_of_freedom=float(default_degrees_of_freedom(d, kind) if df is None else df),
+            covariance=covariance,
+            n_components=self.n_components,
+            concentration=_fixed(self.concentration),
+            concentration_prior=tuple(float(x) for x in self.concentration_prior),
+            discount=_fixed(self.discount),
+            discount_prior=tuple(float(x) for x in self.discount_prior),
+            prior_scale=_fixed(self.prior_scale),
+        )
+
+    def _check_parameters(self, X):
+        """What single-parameter constraints cannot say."""
+        d = X.shape[1]
+        for name in ("concentration_prior", "discount_prior"):
+            _check_pair(name, getattr(self, name))
+        if self.n_components is not None and self.discount != 0:
+            raise ValueError(
+                f"discount must be 0 for a finite mixture (n_components={self.n_components}), "
+                f"got {self.discount!r}"
+            )
+        if self.concentration != "sample":
+            lowest = 0.0 if self.n_components or self.discount == "sample" else -self.discount
+            if not self.concentration > lowest:
+                raise ValueError(f"concentration must be > {lowest}, got {self.concentration!r}")
+        df = self.degrees_of_freedom_prior
+        if df is not None and self.covariance_type == "full" and not df > d - 1:
+            raise ValueError(
+                f"degrees_of_freedom_prior must be > n_features - 1 = {d - 1} for "
+                f"covariance_type='full', got {df!r}"
+            )
+        if self.mean_prior is not None:
+            mean = _as_floats("mean_prior", self.mean_prior)
+            if mean.shape != (d,):
+                raise ValueError(f"mean_prior must have shape ({d},), got {mean.shape}")
+        if self.covariance_prior is not None:
+            self._checked_covariance(d)
+        self._advise(X)
+
+    def _checked_covariance(self, d):
+        """covariance_prior as an array of the right shape, or a ValueError."""
+        value = _as_floats("covariance_prior", self.covariance_prior)
+        shape = {"full": (d, d), "diag": (d,), "spherical": ()}[self.covariance_type]
+        if value.shape != shape:
+            raise ValueError(
+                f"covariance_prior must have shape {shape} for "
+                f"covariance_type={self.covariance_type!r}, got {value.shape}"
+            )
+        if self.covariance_type != "full":
+            if not np.all(value > 0):
+                raise ValueError(f"covariance_prior must be positive, got {value.min()}")
+            return value
+        if not np.allclose(value, value.T, rtol=1e-10, atol=0):
+            raise ValueError("covariance_prior must be symmetric, got a matrix that is not")
+        lowest = np.linalg.eigvalsh(value)[0]
+        if not lowest > 0:
+            raise ValueError(
+                f"covariance_prior must be positive definite, got smallest eigenvalue {lowest:.3g}"
+            )
+        return value
+
+    def _advise(self, X):
+        n, d = X.shape
+        df = self.degrees_of_freedom_prior or d + 2
+        if self.covariance_type == "full" and n > 1 and df + n / 10 < 2 * d:
+            warnings.warn(
+                f"covariance_type='full' has little to learn {d} x {d} covariances from {n} rows; "
+                "covariance_type='diag' or fewer features would be a better model",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    # -- after sampling
+
+    def _summarise(self, X):
+        draws = self.posterior_.evenly_spaced(300)
+        labels = np.array([draw["label"] for draw in draws], dtype=np.int32)
+        if self.point_estimate == "map":
+            t = np.argmax(self.posterior_.traces["log_joint"])
+            best = self.posterior_[divmod(int(t), self.posterior_.n_draws)]
+            self.labels_ = relabel_by_size(best["label"])
+            self.expected_loss_ = expected_loss(self.labels_, labels)
+            self.partition_info_ = {"n_draws": len(draws)}
+        else:
+            self.labels_, self.expected_loss_, self.partition_info_ = consensus_partition(
+                labels,
+                self.point_estimate,
+                max_work=self._search_work(X),
+                random_state=self.seed_ % 2**32,
+            )
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self._n_features_out = self.n_clusters_
+        self.__dict__.pop("X_imputed_", None)
+        holes = np.isnan(X)
+        if holes.any():
+            states = self.posterior_.final_states
+            mean = sum(state["imputed_sum"] for state in states)
+            mean = mean / sum(state["n_imputed"] for state in states)
+            rows, columns = np.nonzero(holes)
+            self.X_imputed_ = X.copy()
+            self.X_imputed_[rows, columns] = mean * self._scale[columns] + self._center[columns]
+
+    def _search_work(self, X):
+        """Trial moves that the partition search may make: about as long as the sampling."""
+        n_sweeps = self.n_chains * (self.n_warmup_ + self.n_draws_ * self.thin)
+        mean_k = self.posterior_.traces["n_clusters"].mean()
+        return int(max(1e8, n_sweeps * X.size * mean_k))
+
+    # -- one draw
+
+    def _rows(self, X):
+        return Rows((X - self._center) / self._scale)
+
+    def _log_weights(self, draw):
+        return log_weights(draw, self._prior)
+
+    def _log_densities(self, rows, draw):
+        return log_densities(rows, self.covariance_type, draw, self._prior, self._log_weights(draw))
+
+    def _companion_table(self, draw):
+        """|c and r_k| / |c| for the draw's blocks c and the clusters r_k, and a column for new."""
+        n_blocks = len(draw["n_members"]) - 1
+        table = np.zeros((n_blocks + 1, self.n_clusters_ + 1))
+        table[:-1, :-1] = companion_table(
+            draw["label"].astype(np.int32), n_blocks, self.labels_, self.n_clusters_
+        )
+        table[-1, -1] = 1.0
+        return table
+
+    def _companion_shares(self, X):
+        """Shares of the clusters and, last, of a new one, (n_samples, n_clusters_ + 1)."""
+        draws = self._prediction_draws()
+        tables = [self._companion_table(draw) for draw in draws]
+
+        def shares(start, stop):
+            rows = self._rows(X[start:stop])
+            level = np.full(stop - start, -np.inf)
+            sums = np.zeros((stop - start, self.n_clusters_ + 1))
+            # Summed over draws before they are normalised: draws that explain the row count more.
+            for draw, table in zip(draws, tables, strict=True):
+                accumulate_shares(self._log_densities(rows, draw), table, level, sums)
+            return rows.unsort(sums / sums.sum(axis=1, keepdims=True))
+
+        return self._by_row_blocks(shares, len(X))
+
+    def _moments(self, rows, draws, center):
+        """Mean, and second moment about center, of missing cells; sorted, standardised."""
+        n, d = center.shape
+        level, sums = np.full(n, -np.inf), np.zeros((n, 1 + 2 * d))
+        for draw in draws:
+            log_p = self._log_densities(rows, draw)
+            accumulate_moments(
+                rows, self.covariance_type, draw, self._prior, log_p, level, sums, center
+            )
+        first, second = np.hsplit(sums[:, 1:] / sums[:, :1], 2)
+        return center + first, second
+
+
+def _fixed(value):
+    """None for "sample", else the number."""
+    return None if isinstance(value, str) else float(value)
+
+
+def _as_floats(name, value):
+    try:
+        value = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got {value!r}") from error
+    if not np.all(np.isfinite(value)):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return value
+
+
+def _check_pair(name, value):
+    if len(value) != 2 or not all(isinstance(x, Real) and np.isfinite(x) and x > 0 for x in value):
+        raise ValueError(f"{name} must be two positive numbers, got {value!r}")
+
+
+def _make_sampler(bit_generator, chain, *, X, prior, start=None, **options):
+    """The sampler of one chain on standardised X; runs where the chain runs."""
+    start = start or STARTS[chain % len(STARTS)]
+    labels = start_labels(start, X, prior, np.random.Generator(bit_generator))
+    return Sampler(X, prior, labels, bit_generator, **options)

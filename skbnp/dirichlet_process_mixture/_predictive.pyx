@@ -1,0 +1,363 @@
+"""Posterior predictive of one draw: densities, memberships, conditional moments.
+
+All functions take rows in the units of the draw (standardised) and know nothing of chains. A
+draw of K blocks has K + 1 sets of statistics, the last the empty block, whose predictive is that
+of the prior. Everything numerical runs without the GIL, so row blocks may run in threads.
+"""
+
+from libc.math cimport INFINITY, NAN, exp, log, log1p
+from libc.string cimport memcpy
+
+import numpy as np
+
+from skbnp.numerics cimport linalg
+from skbnp.numerics.special cimport lgamma
+
+from skbnp.processes import crp
+
+
+cdef double LOG_PI = 1.1447298858494002
+
+
+cdef class Rows:
+    """Rows to be predicted, sorted by which of their cells are missing.
+
+    Rows with the same missing cells share one factorisation per block.
+    """
+
+    cdef:
+        readonly object order               # (n_rows,) position of each sorted row in the input
+        double[:, ::1] x                    # (n_rows, n_features), NaN where missing
+        Py_ssize_t[::1] start               # (n_patterns + 1,) first row of each pattern
+        Py_ssize_t[:, ::1] feature          # (n_patterns, n_features) observed ones first
+        Py_ssize_t[::1] n_observed          # (n_patterns,)
+
+    def __init__(self, X):
+        missing = np.isnan(X)
+        patterns, inverse = np.unique(missing, axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        self.order = np.argsort(inverse, kind="stable")
+        self.x = np.ascontiguousarray(X[self.order], dtype=np.float64)
+        self.start = np.concatenate([[0], np.cumsum(np.bincount(inverse))]).astype(np.intp)
+        self.feature = np.argsort(patterns, axis=1, kind="stable").astype(np.intp)
+        self.n_observed = np.sum(~patterns, axis=1).astype(np.intp)
+
+    def unsort(self, sorted_rows):
+        """The array's rows in the order of the input."""
+        out = np.empty_like(sorted_rows)
+        out[self.order] = sorted_rows
+        return out
+
+
+# -- densities --------------------------------------------------------------------------------
+
+
+def log_weights(draw, prior):
+    """Log predictive probability of each block, the new one last, shape (K + 1,)."""
+    discount = 0.0 if prior.n_components else draw["discount"]
+    return crp.log_predictive(
+        draw["n_members"][:-1], draw["concentration"], discount, prior.n_components
+    )
+
+
+def log_densities(Rows rows, covariance_type, draw, prior, const double[::1] log_weight):
+    """log(weight_k p(x | block k)) for every row and block: (n_rows, K + 1), in sorted order.
+
+    Missing cells are integrated out. Full covariance: O(n K d^2) as triangular solves (BLAS 3)
+    and O(K d^3) for each pattern of missing cells; otherwise O(n K d).
+    """
+    out = np.empty((rows.x.shape[0], log_weight.shape[0]))
+    if covariance_type == "full":
+        _full_log_densities(rows, draw["n_members"], draw["mean"], draw["factor"],
+                            prior.mean_precision, prior.degrees_of_freedom, log_weight, out)
+    else:
+        _diagonal_log_densities(rows, draw["count"], draw["mean"], draw["rate"],
+                                prior.mean_precision, prior.degrees_of_freedom / 2,
+                                covariance_type == "spherical", log_weight, out)
+    return out
+
+
+cdef _full_log_densities(
+    Rows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
+    const double[:, :, ::1] factor, double mean_precision, double prior_df,
+    const double[::1] log_weight, double[:, ::1] out,
+):
+    """t_df(m, Psi (kappa + 1) / (kappa df)) of the observed features, df = nu - d + 1."""
+    cdef Py_ssize_t d = rows.x.shape[1], n_blocks = n_members.shape[0], p, k, i, a, n, o, first
+    cdef double kappa, f, df, q, constant
+    cdef double[:, ::1] work = np.empty((max(rows.x.shape[0], 1), max(d, 1)))
+    cdef double[:, ::1] square = np.empty((d, d))
+    with nogil:
+        for p in range(rows.start.shape[0] - 1):
+            first = rows.start[p]
+            n = rows.start[p + 1] - first
+            o = rows.n_observed[p]
+            for k in range(n_blocks):
+                kappa = mean_precision + n_members[k]
+                f = kappa / (kappa + 1.0)
+                df = prior_df + n_members[k] - d + 1.0
+                _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, o, &square[0, 0])
+                _solve_observed(rows, p, &mean[k, 0], o, &square[0, 0], o, &work[0, 0])
+                constant = (log_weight[k] + lgamma(0.5 * (df + o)) - lgamma(0.5 * df)
+                            + 0.5 * o * (log(f) - LOG_PI) - 0.5 * linalg.log_det(&square[0, 0], o))
+                for i in range(n):
+                    q = 0.0
+                    for a in range(o):
+                        q += (&work[0, 0])[i * o + a] * (&work[0, 0])[i * o + a]
+                    out[first + i, k] = constant - 0.5 * (df + o) * log1p(f * q)
+
+
+cdef void _factor_of(
+    const double* factor, Py_ssize_t d, const Py_ssize_t* feature, Py_ssize_t o, Py_ssize_t n,
+    double* out,
+) noexcept nogil:
+    """Factor of the first n permuted features of U^T U, n x n, zeros below; NaN if it failed."""
+    cdef Py_ssize_t a, b, t
+    cdef double total
+    if n == d and o == d:
+        memcpy(out, factor, d * d * sizeof(double))  # complete rows: features are in order
+    else:
+        for a in range(n):
+            for b in range(a, n):
+                total = 0.0
+                for t in range(min(feature[a], feature[b]) + 1):
+                    total += factor[t * d + feature[a]] * factor[t * d + feature[b]]
+                out[a * n + b] = total
+        if n > 0 and linalg.cholesky(out, n) != 0:
+            out[0] = NAN
+    for a in range(1, n):
+        for b in range(a):
+            out[a * n + b] = 0.0
+
+
+cdef void _solve_observed(
+    Rows rows, Py_ssize_t p, const double* mean, Py_ssize_t o, const double* factor,
+    Py_ssize_t stride, double* out,
+) noexcept nogil:
+    """out (n, o) = U_oo^-T (x_o - m_o) for the rows of pattern p."""
+    cdef Py_ssize_t first = rows.start[p], n = rows.start[p + 1] - first, i, a, b
+    cdef double y
+    for i in range(n):
+        for a in range(o):
+            out[i * o + a] = rows.x[first + i, rows.feature[p, a]] - mean[rows.feature[p, a]]
+    if stride == o:
+        if o > 0:
+            linalg.solve_rows(factor, o, out, n)
+        return
+    for i in range(n):
+        for b in range(o):
+            y = out[i * o + b] / factor[b * stride + b]
+            out[i * o + b] = y
+            for a in range(b + 1, o):
+                out[i * o + a] -= factor[b * stride + a] * y
+
+
+cdef _diagonal_log_densities(
+    Rows rows, const double[:, ::1] count, const double[:, ::1] mean, const double[:, ::1] rate,
+    double mean_precision, double shape, bint shared, const double[::1] log_weight,
+    double[:, ::1] out,
+):
+    """Products of t densities with 2 a degrees of freedom; one joint t when rates are shared."""
+    cdef Py_ssize_t d = rows.x.shape[1], k, i, j
+    cdef double kappa, r, a, squares, cells, total, log_f
+    cdef double[::1] constant = np.empty(d)
+    cdef double[::1] half_f = np.empty(d)
+    with nogil:
+        for k in range(count.shape[0]):
+            a = shape
+            for j in range(d):
+                kappa = mean_precision + count[k, j]
+                half_f[j] = 0.5 * kappa / (kappa + 1.0)
+                constant[j] = 0.5 * (log(half_f[j]) - LOG_PI)
+                if shared:
+                    a += 0.5 * count[k, j]
+                else:
+                    a = shape + 0.5 * count[k, j]
+                    constant[j] += lgamma(a + 0.5) - lgamma(a) - 0.5 * log(rate[k, j])
+            for i in range(rows.x.shape[0]):
+                total = squares = cells = log_f = 0.0
+                for j in range(d):
+                    r = rows.x[i, j] - mean[k, j]
+                    if r != r:
+                        continue
+                    total += constant[j]
+                    if shared:
+                        squares += half_f[j] * r * r
+                        cells += 1.0
+                    else:
+                        a = shape + 0.5 * count[k, j]
+                        total -= (a + 0.5) * log1p(half_f[j] * r * r / rate[k, j])
+                if shared:
+                    total += lgamma(a + 0.5 * cells) - lgamma(a) - 0.5 * cells * log(rate[k, 0])
+                    total -= (a + 0.5 * cells) * log1p(squares / rate[k, 0])
+                out[i, k] = log_weight[k] + total
+
+
+# -- running sums over draws ------------------------------------------------------------------
+
+
+cdef void _raise_level(
+    const double* log_p, Py_ssize_t n_blocks, double* level, double* sums, Py_ssize_t n
+) noexcept nogil:
+    """Keep sums in units of e^level with level the largest log density met so far."""
+    cdef Py_ssize_t k
+    cdef double highest = level[0], shrink
+    for k in range(n_blocks):
+        highest = max(highest, log_p[k])
+    if highest > level[0]:
+        shrink = exp(level[0] - highest) if level[0] > -INFINITY else 0.0
+        for k in range(n):
+            sums[k] *= shrink
+        level[0] = highest
+
+
+def accumulate_shares(
+    const double[:, ::1] log_p, const double[:, ::1] table, double[::1] level, double[:, ::1] sums
+):
+    """sums[i] += e^-level[i] sum_k exp(log_p[i, k]) table[k], for one draw.
+
+    ``sums`` is (n_rows, n_columns), ``table`` (K + 1, n_columns); ``level`` starts at -inf.
+    """
+    cdef Py_ssize_t i, k, c
+    cdef double w
+    with nogil:
+        for i in range(log_p.shape[0]):
+            _raise_level(&log_p[i, 0], log_p.shape[1], &level[i], &sums[i, 0], sums.shape[1])
+            for k in range(log_p.shape[1]):
+                w = exp(log_p[i, k] - level[i])
+                for c in range(sums.shape[1]):
+                    sums[i, c] += w * table[k, c]
+
+
+def accumulate_moments(
+    Rows rows, covariance_type, draw, prior, const double[:, ::1] log_p, double[::1] level,
+    double[:, ::1] sums, const double[:, ::1] center,
+):
+    """Add one draw to the conditional moments of the missing cells, given the observed ones.
+
+    With w = exp(log_p - level), ``sums`` (n_rows, 1 + 2 n_features) gains w; w (mean - center)
+    for each missing cell; and w (variance + (mean - center)^2). A variance is inf where the
+    conditional t has no second moment.
+    """
+    if covariance_type == "full":
+        _full_moments(rows, draw["n_members"], draw["mean"], draw["factor"], prior.mean_precision,
+                      prior.degrees_of_freedom, log_p, level, sums, center)
+    else:
+        _diagonal_moments(rows, draw["count"], draw["mean"], draw["rate"], prior.mean_precision,
+                          prior.degrees_of_freedom / 2, covariance_type == "spherical", log_p,
+                          level, sums, center)
+
+
+cdef void _add_moment(
+    double w, double mean, double variance, double center, double* first, double* second
+) noexcept nogil:
+    first[0] += w * (mean - center)
+    second[0] += w * (variance + (mean - center) * (mean - center))
+
+
+cdef _full_moments(
+    Rows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
+    const double[:, :, ::1] factor, double mean_precision, double prior_df,
+    const double[:, ::1] log_p, double[::1] level, double[:, ::1] sums,
+    const double[:, ::1] center,
+):
+    """Mean m_m + U_om^T y, variance ((kappa + 1) / kappa + y.y) / (df + |o| - 2) Schur."""
+    cdef Py_ssize_t d = rows.x.shape[1], n_blocks = n_members.shape[0]
+    cdef Py_ssize_t p, k, i, a, b, j, n, o, first
+    cdef double kappa, df, q, w, location, spread, schur
+    cdef double[:, ::1] work = np.empty((max(rows.x.shape[0], 1), max(d, 1)))
+    cdef double[:, ::1] square = np.empty((d, d))
+    cdef double* y
+    cdef double* u = &square[0, 0]
+    with nogil:
+        for i in range(rows.x.shape[0]):
+            _raise_level(&log_p[i, 0], n_blocks, &level[i], &sums[i, 0], sums.shape[1])
+        for p in range(rows.start.shape[0] - 1):
+            first = rows.start[p]
+            n = rows.start[p + 1] - first
+            o = rows.n_observed[p]
+            if o == d:
+                continue
+            for k in range(n_blocks):
+                kappa = mean_precision + n_members[k]
+                df = prior_df + n_members[k] - d + 1.0
+                _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, d, u)
+                _solve_observed(rows, p, &mean[k, 0], o, u, d, &work[0, 0])
+                for i in range(n):
+                    w = exp(log_p[first + i, k] - level[first + i])
+                    if w == 0.0:
+                        continue
+                    y = &work[0, 0] + i * o
+                    q = linalg.dot(o, y, y)
+                    spread = ((kappa + 1.0) / kappa + q) / (df + o - 2.0)
+                    if df + o <= 2.0:
+                        spread = INFINITY
+                    sums[first + i, 0] += w
+                    for a in range(o, d):
+                        j = rows.feature[p, a]
+                        location = mean[k, j]
+                        for b in range(o):
+                            location += u[b * d + a] * y[b]
+                        schur = 0.0
+                        for b in range(o, a + 1):
+                            schur += u[b * d + a] * u[b * d + a]
+                        _add_moment(w, location, spread * schur, center[first + i, j],
+                                    &sums[first + i, 1 + j], &sums[first + i, 1 + d + j])
+
+
+cdef _diagonal_moments(
+    Rows rows, const double[:, ::1] count, const double[:, ::1] mean, const double[:, ::1] rate,
+    double mean_precision, double shape, bint shared, const double[:, ::1] log_p,
+    double[::1] level, double[:, ::1] sums, const double[:, ::1] center,
+):
+    """Features are independent given the block; a shared variance learns from observed cells."""
+    cdef Py_ssize_t d = rows.x.shape[1], n_blocks = count.shape[0], k, i, j
+    cdef double w, r, kappa, a, b, variance
+    with nogil:
+        for i in range(rows.x.shape[0]):
+            _raise_level(&log_p[i, 0], n_blocks, &level[i], &sums[i, 0], sums.shape[1])
+            for k in range(n_blocks):
+                w = exp(log_p[i, k] - level[i])
+                if w == 0.0:
+                    continue
+                sums[i, 0] += w
+                a = shape
+                b = rate[k, 0]
+                if shared:
+                    for j in range(d):
+                        a += 0.5 * count[k, j]
+                        r = rows.x[i, j] - mean[k, j]
+                        if r == r:
+                            kappa = mean_precision + count[k, j]
+                            a += 0.5
+                            b += 0.5 * kappa / (kappa + 1.0) * r * r
+                for j in range(d):
+                    if rows.x[i, j] == rows.x[i, j]:
+                        continue
+                    if not shared:
+                        a = shape + 0.5 * count[k, j]
+                        b = rate[k, j]
+                    kappa = mean_precision + count[k, j]
+                    variance = b / (a - 1.0) * (kappa + 1.0) / kappa if a > 1.0 else INFINITY
+                    _add_moment(w, mean[k, j], variance, center[i, j],
+                                &sums[i, 1 + j], &sums[i, 1 + d + j])
+
+
+# -- simulation -------------------------------------------------------------------------------
+
+
+def sample_row(covariance_type, draw, prior, k, rng):
+    """One row from the predictive t of block k, shape (n_features,); rng is a RandomState."""
+    mean = draw["mean"][k]
+    z = rng.standard_normal(len(mean))
+    if covariance_type == "full":
+        n = draw["n_members"][k]
+        kappa = prior.mean_precision + n
+        df = prior.degrees_of_freedom + n - len(mean) + 1
+        spread = (kappa + 1) / kappa / rng.chisquare(df)
+        return mean + np.sqrt(spread) * (z @ np.triu(draw["factor"][k]))
+    count = draw["count"][k]
+    kappa = prior.mean_precision + count
+    seen = count.sum() if covariance_type == "spherical" else count
+    variance = draw["rate"][k] / rng.standard_gamma((prior.degrees_of_freedom + seen) / 2)
+    return mean + np.sqrt(variance * (kappa + 1) / kappa) * z

@@ -1,0 +1,690 @@
+"""One chain of the conjugate mixture: collapsed Gibbs, split-merge and hyperparameter moves.
+
+rho ~ PY(concentration, discount), theta_c ~ H, x_i | z_i = c ~ F(theta_c), theta integrated out.
+The Dirichlet process has discount 0; M components have discount -concentration / M.
+"""
+
+from libc.math cimport INFINITY, NAN, exp, isfinite, log
+from numpy.random cimport bitgen_t
+
+import numpy as np
+
+from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport lgamma, log1p_exp
+from skbnp.processes cimport crp
+
+from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
+from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
+
+
+cdef enum:
+    REBUILD_EVERY = 50      # sweeps between rebuilding all statistics from their rows
+    MIN_SPLIT_MERGE = 4     # split-merge proposals per sweep when "auto" follows few blocks
+
+# Moves, in the order of a sweep; NO_MOVE while all is well.
+MOVES = ("", "gibbs", "split_merge", "concentration", "discount", "prior_scale")
+
+cdef enum Move:
+    NO_MOVE
+    GIBBS
+    SPLIT_MERGE
+    CONCENTRATION
+    DISCOUNT
+    PRIOR_SCALE
+
+# Named wrong formulas, for the tests alone: each must make a test fail.
+FAULTS = {
+    "none": 0,
+    "missing_normaliser": 1,        # erratum 1 of the notes: m(X_c u x) without m(X_c)
+    "swapped_beta": 2,              # the two shapes of the concentration's Beta variable
+    "dp_concentration": 3,          # the Dirichlet process' update for the finite mixture
+    "adaptive_split_merge": 4,      # as many proposals as the present number of blocks asks
+    "split_state_count": 5,         # number of blocks of the split state in the acceptance
+    "narrow_imputation": 6,         # imputation without the (df + q) of the conditional t
+    "unscaled_prior": 7,            # prior scale weights without the prior's own power
+}
+
+cdef enum Fault:
+    NONE
+    MISSING_NORMALISER
+    SWAPPED_BETA
+    DP_CONCENTRATION
+    ADAPTIVE_SPLIT_MERGE
+    SPLIT_STATE_COUNT
+    NARROW_IMPUTATION
+    UNSCALED_PRIOR
+
+
+cdef class Sampler:
+    """State of one chain.
+
+    Invariant between moves: slots 0..n_clusters-1 of the family are non-empty blocks, slot
+    ``label[i]`` holds row i and no other slot does; slot n_clusters is the empty block.
+    ``log_weight[k]`` is log(n_k - discount).
+
+    Cost of a sweep for N rows, K blocks, d features, full covariance: O(N K d^2) for the Gibbs
+    pass, O(n_split_merge (N + S d^2)) for S rows in the blocks proposed, O(K d^3) for the prior
+    scale; d instead of d^2 for diagonal and spherical blocks. An incomplete row under full
+    covariance costs O(K d^3).
+    """
+
+    cdef:
+        object _bit_generator                   # owner of *_rng, must outlive it
+        bitgen_t* _rng
+        ConjugateFamily family
+        readonly Py_ssize_t n_samples, n_clusters, n_components
+        readonly double concentration, discount
+        readonly Py_ssize_t n_split_merge
+        bint _sample_concentration, _sample_discount, _auto_split_merge
+        double _concentration_shape, _concentration_rate, _discount_a, _discount_b
+        double _log_jacobian
+        int _fault
+        Move _broken
+        Py_ssize_t _n_sweeps, _n_imputed
+        double[::1] scale_grid                  # (n_grid,) values of the prior scale, one: fixed
+        double[::1] log_scale_weight            # scratch, (n_grid,)
+        Py_ssize_t[::1] label                   # (n_samples,)
+        double[::1] log_weight                  # (n_slots,) log(n_k - discount)
+        double[::1] log_density                 # scratch, (n_slots,)
+        Py_ssize_t[::1] order                   # (n_samples,) order of the Gibbs pass
+        Py_ssize_t[::1] member                  # scratch, (n_samples,)
+        unsigned char[::1] goes_second          # scratch, (n_samples,) side taken in a split
+        double[::1] imputed_sum                 # (n_missing,) sum of conditional means
+        Py_ssize_t[::1] _accepted               # gibbs moves, splits, merges
+        Py_ssize_t[::1] _proposed
+
+    def __init__(
+        self, X, prior, labels, bit_generator, *, start=None, n_split_merge="auto",
+        double log_jacobian=0.0, int fault=0,
+    ):
+        """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
+
+        It starts from ``labels`` and from the concentration, discount and prior_scale in the
+        dict ``start``, by default what they are fixed to, their prior means and 1.
+        ``log_jacobian`` is added to the log joint.
+        """
+        start = start or {}
+        shape, rate = prior.concentration_prior
+        a, b = prior.discount_prior
+        self._bit_generator = bit_generator
+        self._rng = draws.borrow(bit_generator)
+        self.family = _make_family(X, prior, start.get("prior_scale", prior.scale_grid[0]))
+        self.n_samples = self.family.n_samples
+        self.n_components = prior.n_components or 0
+        self._sample_concentration = prior.concentration is None
+        self._sample_discount = prior.discount is None
+        self.concentration = start.get(
+            "concentration", shape / rate if self._sample_concentration else prior.concentration
+        )
+        self.discount = start.get(
+            "discount", a / (a + b) if self._sample_discount else prior.discount
+        )
+        if self.n_components:
+            self.discount = -self.concentration / self.n_components
+        self._concentration_shape, self._concentration_rate = shape, rate
+        self._discount_a, self._discount_b = a, b
+        self.scale_grid = np.array(prior.scale_grid)
+        self.log_scale_weight = np.zeros(self.scale_grid.shape[0])
+        self._auto_split_merge = n_split_merge == "auto"
+        self.n_split_merge = MIN_SPLIT_MERGE if self._auto_split_merge else n_split_merge
+        self._log_jacobian = log_jacobian
+        self._fault = fault
+        self._broken = NO_MOVE
+        self.order = np.arange(self.n_samples)
+        self.member = np.zeros(self.n_samples, dtype=np.intp)
+        self.goes_second = np.zeros(self.n_samples, dtype=np.uint8)
+        self.imputed_sum = np.zeros(self.family.missing_feature.shape[0])
+        self._accepted = np.zeros(3, dtype=np.intp)
+        self._proposed = np.zeros(3, dtype=np.intp)
+        self.log_weight = np.zeros(0)
+        self.log_density = np.zeros(0)
+        self.label = np.unique(labels, return_inverse=True)[1].astype(np.intp)
+        self.n_clusters = np.max(self.label) + 1
+        self._reserve()
+        self._rebuild()
+
+    # -- the sampler contract -----------------------------------------------------------------
+
+    def sweep(self):
+        """One transition: a Gibbs pass, the split-merge proposals, the hyperparameters."""
+        cdef Py_ssize_t _
+        with self._bit_generator.lock, nogil:
+            self._gibbs_pass()
+            self._watch(GIBBS)
+            for _ in range(self._proposals()):
+                self._split_or_merge()
+            self._watch(SPLIT_MERGE)
+            self._update_concentration()
+            self._watch(CONCENTRATION)
+            self._update_discount()
+            self._watch(DISCOUNT)
+            self._update_prior_scale()
+            self._watch(PRIOR_SCALE)
+            self._n_sweeps += 1
+            if self._n_sweeps % REBUILD_EVERY == 0:
+                self._rebuild()
+
+    def sweep_only(self, str move):
+        """One move set alone, for the tests: a name of ``MOVES``."""
+        with self._bit_generator.lock:
+            if move == "gibbs":
+                self._gibbs_pass()
+            elif move == "split_merge":
+                self._split_or_merge()
+            elif move == "concentration":
+                self._update_concentration()
+            elif move == "discount":
+                self._update_discount()
+            elif move == "prior_scale":
+                self._update_prior_scale()
+            else:
+                raise ValueError(f"move must be one of {MOVES[1:]}, got {move!r}")
+
+    def adapt(self, step):
+        """After a warm-up sweep: let "auto" counts follow the state, forget imputations so far."""
+        if self._auto_split_merge:
+            # Frozen after warm-up: a count that reads the present K biases the chain.
+            self.n_split_merge = max(MIN_SPLIT_MERGE, (self.n_clusters + 1) // 2)
+        np.asarray(self.imputed_sum)[:] = 0.0
+        self._n_imputed = 0
+        np.asarray(self._accepted)[:] = 0
+        np.asarray(self._proposed)[:] = 0
+
+    def log_joint(self):
+        """log p(rho, X, concentration, discount, scale), in the units that the Jacobian gives."""
+        return self._log_joint()
+
+    @property
+    def broken_move(self):
+        """Name of the move after which the log joint was first not finite, "" if none."""
+        return MOVES[self._broken]
+
+    def scalars(self):
+        """Quantities traced beside the log joint."""
+        return {
+            "n_clusters": float(self.n_clusters),
+            "concentration": self.concentration,
+            "discount": max(self.discount, 0.0),
+            "prior_scale": self.family.scale,
+            "largest_cluster": float(np.max(self._sizes())),
+        }
+
+    def draw(self):
+        """Snapshot for prediction; the last block is the empty one.
+
+        label (n_samples,), statistics of the n_clusters + 1 blocks, concentration, discount,
+        prior_scale.
+        """
+        small = np.uint16 if self.n_clusters <= 65535 else np.int32
+        return {
+            "label": np.asarray(self.label).astype(small),
+            "concentration": self.concentration,
+            "discount": self.discount,
+            "prior_scale": self.family.scale,
+            **self.family.blocks(self.n_clusters + 1),
+        }
+
+    def get_state(self):
+        """Everything that the next sweep depends on, bit for bit."""
+        return {
+            "label": np.array(self.label),
+            "n_clusters": self.n_clusters,
+            "order": np.array(self.order),
+            "concentration": self.concentration,
+            "discount": self.discount,
+            "n_split_merge": self.n_split_merge,
+            "n_sweeps": self._n_sweeps,
+            "n_imputed": self._n_imputed,
+            "imputed_sum": np.array(self.imputed_sum),
+            "accepted": np.array(self._accepted),
+            "proposed": np.array(self._proposed),
+            "family": self.family.get_state(self.n_clusters),
+            "bit_generator": self._bit_generator.state,
+        }
+
+    def set_state(self, state):
+        """Restore what ``get_state`` returned."""
+        self.label = state["label"].copy()
+        self.n_clusters = state["n_clusters"]
+        self.order = state["order"].copy()
+        self.concentration = state["concentration"]
+        self.discount = state["discount"]
+        self.n_split_merge = state["n_split_merge"]
+        self._n_sweeps = state["n_sweeps"]
+        self._n_imputed = state["n_imputed"]
+        self.imputed_sum = state["imputed_sum"].copy()
+        self._accepted = state["accepted"].copy()
+        self._proposed = state["proposed"].copy()
+        self._bit_generator.state = state["bit_generator"]
+        self.family.set_state(state["family"], self.n_clusters)
+        self._reserve()
+        self._weigh_all()
+
+    def acceptance(self):
+        """Move name -> (accepted, proposed) since warm-up; for gibbs, rows that changed block."""
+        names = ("gibbs", "split", "merge")
+        return {
+            name: (int(self._accepted[t]), int(self._proposed[t])) for t, name in enumerate(names)
+        }
+
+    def simulate_data(self):
+        """Draw the data anew given partition and hyperparameters (Geweke 2004).
+
+        Parameters of each block come from their posterior, then every row from them.
+        """
+        cdef Py_ssize_t k, i, n
+        with self._bit_generator.lock:
+            for k in range(self.n_clusters):
+                n = 0
+                for i in range(self.n_samples):
+                    if self.label[i] == k:
+                        self.member[n] = i
+                        n += 1
+                self.family.redraw_rows(k, &self.member[0], n, self._rng)
+            self._rebuild()
+
+    @property
+    def labels(self):
+        """Block of each row, a copy, shape (n_samples,)."""
+        return np.array(self.label)
+
+    def completed_data(self):
+        """The data with current imputations, a copy."""
+        return self.family.completed()
+
+    # -- Gibbs --------------------------------------------------------------------------------
+
+    cdef int _gibbs_pass(self) except -1 nogil:
+        """Draw the label of every row, in a fresh random order: Neal (2000), algorithm 3."""
+        cdef Py_ssize_t t, i
+        draws.shuffle(self._rng, &self.order[0], self.n_samples)
+        for t in range(self.n_samples):
+            i = self.order[t]
+            if self.family.augmented(i):
+                self._redraw_detached(i)
+            else:
+                self._redraw_attached(i)
+            if self.family.incomplete(i):
+                self._remember_imputation(i)
+        self._n_imputed += 1
+        self._proposed[0] += self.n_samples
+        return 0
+
+    cdef int _redraw_attached(self, Py_ssize_t i) except -1 nogil:
+        """p(z_i | z_-i, X) without taking row i out first: most rows stay where they are."""
+        cdef Py_ssize_t own = self.label[i], k
+        cdef bint alone = self.family.n_members[own] == 1
+        self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
+        for k in range(self.n_clusters):
+            self.log_density[k] += self.log_weight[k]
+        self.log_density[self.n_clusters] += crp.log_new_weight(
+            self.n_clusters - alone, self.concentration, self.discount
+        )
+        if alone:
+            self.log_density[own] = -INFINITY  # its block is the new one
+        else:
+            self.log_density[own] = self.family.log_predictive_own(own, i)
+            if self.log_density[own] != self.log_density[own]:
+                return self._redraw_detached(i)
+            self.log_density[own] += log(self.family.n_members[own] - 1 - self.discount)
+        if self._fault == MISSING_NORMALISER:
+            self._spoil_normaliser(i)
+        k = draws.categorical_from_logs(self._rng, &self.log_density[0], self.n_clusters + 1)
+        if k < 0:
+            return self._break(GIBBS)
+        if alone and k == self.n_clusters:
+            k = own
+        if self.family.incomplete(i):
+            self.family.draw_missing(k, i, self._rng, 0)
+        if k != own:
+            self._accepted[0] += 1
+            k = self._detach(i, k)
+            self._attach(i, k)
+        return 0
+
+    cdef int _redraw_detached(self, Py_ssize_t i) except -1 nogil:
+        """p(z_i, missing cells of row i | the rest), row i taken out of its block first."""
+        cdef Py_ssize_t own = self.label[i], k
+        cdef Py_ssize_t n_before = self.n_clusters
+        self._detach(i, -1)
+        if self.family.augmented(i):
+            self.family.log_predictive_observed(self.n_clusters + 1, i, &self.log_density[0])
+        else:
+            self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
+        for k in range(self.n_clusters):
+            self.log_density[k] += self.log_weight[k]
+        self.log_density[self.n_clusters] += crp.log_new_weight(
+            self.n_clusters, self.concentration, self.discount
+        )
+        k = draws.categorical_from_logs(self._rng, &self.log_density[0], self.n_clusters + 1)
+        if k < 0:
+            self._break(GIBBS)
+            k = self.n_clusters
+        self._accepted[0] += k != own or n_before != self.n_clusters
+        if self.family.incomplete(i):
+            self.family.draw_missing(k, i, self._rng, self._fault == NARROW_IMPUTATION)
+        self._attach(i, k)
+        return 0
+
+    cdef void _remember_imputation(self, Py_ssize_t i) noexcept nogil:
+        """Add the conditional means of row i's missing cells, given its block, to the sums."""
+        cdef Py_ssize_t t
+        for t in range(self.family.missing_start[i], self.family.missing_start[i + 1]):
+            self.imputed_sum[t] += self.family.missing_mean[t]
+
+    cdef void _spoil_normaliser(self, Py_ssize_t i) noexcept nogil:
+        """The notes' erratum 1, for the tests."""
+        cdef Py_ssize_t k, own = self.label[i]
+        for k in range(self.n_clusters):
+            if k == own:
+                if self.family.n_members[k] > 1:
+                    self.log_density[k] += (self.family.log_marginal(k)
+                                            - self.family.log_predictive_own(k, i))
+            else:
+                self.log_density[k] += self.family.log_marginal(k)
+
+    # -- split and merge ----------------------------------------------------------------------
+
+    cdef Py_ssize_t _proposals(self) noexcept nogil:
+        if self._fault == ADAPTIVE_SPLIT_MERGE:
+            return self.n_clusters
+        return self.n_split_merge
+
+    cdef int _split_or_merge(self) except -1 nogil:
+        """Sequentially allocated merge-split: Dahl (2003), Dahl & Newcomb (2022).
+
+        Two rows at random; in one block: propose to split it, in two: to merge them.
+        """
+        cdef Py_ssize_t i, j, n = 0, t
+        if self.n_samples < 2:
+            return 0
+        i = draws.below(self._rng, self.n_samples)
+        j = draws.below(self._rng, self.n_samples - 1)
+        j += j >= i
+        for t in range(self.n_samples):
+            if t != i and t != j and (
+                self.label[t] == self.label[i] or self.label[t] == self.label[j]
+            ):
+                self.member[n] = t
+                n += 1
+        self._reserve()
+        if self.label[i] == self.label[j]:
+            return self._propose_split(i, j, n)
+        return self._propose_merge(i, j, n)
+
+    cdef int _propose_split(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n) except -1 nogil:
+        cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, k = self.label[i], t
+        cdef double log_ratio
+        self._proposed[1] += 1
+        log_ratio = self._log_split_prior(self.n_clusters)
+        if not isfinite(log_ratio):
+            return 0  # all components are in use: no split
+        log_ratio -= self._allocate(i, j, n, False)
+        log_ratio += self._log_split_gain(a, b, k)
+        if log(draws.uniform(self._rng)) < log_ratio:
+            self._accepted[1] += 1
+            self.family.copy(a, k)
+            self.family.copy(b, self.n_clusters)
+            self.label[j] = self.n_clusters
+            for t in range(n):
+                if self.goes_second[t]:
+                    self.label[self.member[t]] = self.n_clusters
+            self._weigh(k)
+            self._weigh(self.n_clusters)
+            self.n_clusters += 1
+        self.family.clear(a)
+        self.family.clear(b)
+        return self._reserve()
+
+    cdef int _propose_merge(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n) except -1 nogil:
+        cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, both = self.n_clusters + 3
+        cdef Py_ssize_t k = self.label[i], gone = self.label[j], small, t
+        cdef double log_ratio
+        self._proposed[2] += 1
+        log_ratio = self._log_split_prior(self.n_clusters - 1)
+        log_ratio -= self._allocate(i, j, n, True)
+        small = gone if self.family.n_members[gone] <= self.family.n_members[k] else k
+        self.family.copy(k if small == gone else gone, both)
+        for t in range(n):
+            if self.label[self.member[t]] == small:
+                self.family.add(both, self.member[t])
+        self.family.add(both, j if small == gone else i)
+        log_ratio += self._log_split_gain(a, b, both)
+        if log(draws.uniform(self._rng)) < -log_ratio:
+            self._accepted[2] += 1
+            self.family.copy(both, k)
+            self.label[j] = k
+            for t in range(n):
+                self.label[self.member[t]] = k
+            self._weigh(k)
+            self._drop_block(gone, -1)
+        self.family.clear(a)
+        self.family.clear(b)
+        self.family.clear(both)
+        return 0
+
+    cdef double _log_split_prior(self, Py_ssize_t n_merged) noexcept nogil:
+        """log(concentration + discount K) with K the number of blocks of the merged state."""
+        if self._fault == SPLIT_STATE_COUNT:
+            n_merged += 1
+        return crp.log_new_weight(n_merged, self.concentration, self.discount)
+
+    cdef double _log_split_gain(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t both) noexcept nogil:
+        """log of p(split) / p(merged) without the term of ``_log_split_prior``."""
+        return (self.family.log_marginal(a) + self.family.log_marginal(b)
+                - self.family.log_marginal(both) + self._log_rising(self.family.n_members[a])
+                + self._log_rising(self.family.n_members[b])
+                - self._log_rising(self.family.n_members[both]))
+
+    cdef double _log_rising(self, Py_ssize_t n) noexcept nogil:
+        """log Gamma(n - discount) / Gamma(1 - discount)"""
+        return lgamma(n - self.discount) - lgamma(1.0 - self.discount)
+
+    cdef double _allocate(
+        self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n, bint forced
+    ) noexcept nogil:
+        """Build two blocks from rows i and j and then ``member[:n]`` in random order.
+
+        Each row joins a block with probability proportional to (size - discount) times its
+        predictive density; when forced, it joins that of its label and the probability of this
+        is returned all the same. Returns the log probability of all choices.
+        """
+        cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, t, row
+        cdef double log_odds, log_q = 0.0
+        self.family.clear(a)
+        self.family.clear(b)
+        self.family.add(a, i)
+        self.family.add(b, j)
+        draws.shuffle(self._rng, &self.member[0], n)
+        for t in range(n):
+            row = self.member[t]
+            log_odds = (self.family.log_predictive(b, row) - self.family.log_predictive(a, row)
+                        + log(self.family.n_members[b] - self.discount)
+                        - log(self.family.n_members[a] - self.discount))
+            if forced:
+                self.goes_second[t] = self.label[row] == self.label[j]
+            else:
+                self.goes_second[t] = draws.uniform(self._rng) * (1.0 + exp(-log_odds)) < 1.0
+            log_q -= log1p_exp(-log_odds if self.goes_second[t] else log_odds)
+            self.family.add(b if self.goes_second[t] else a, row)
+        return log_q
+
+    # -- hyperparameters ----------------------------------------------------------------------
+
+    cdef int _update_concentration(self) except -1 nogil:
+        """concentration | block sizes (and discount): processes.crp."""
+        cdef int fault = 0
+        if not self._sample_concentration:
+            return 0
+        if self._fault == SWAPPED_BETA:
+            fault = crp.SWAPPED_BETA_SHAPES
+        elif self._fault == DP_CONCENTRATION:
+            fault = crp.DIRICHLET_PROCESS_FOR_FINITE
+        self.concentration = crp.draw_concentration(
+            self._rng, self.concentration, &self.family.n_members[0], self.n_clusters,
+            self.discount, self.n_components, self._concentration_shape,
+            self._concentration_rate, fault,
+        )
+        if self.n_components > 0:
+            self.discount = -self.concentration / self.n_components
+            self._weigh_all()
+        return 0
+
+    cdef int _update_discount(self) except -1 nogil:
+        """discount | block sizes, concentration: processes.crp."""
+        if not self._sample_discount:
+            return 0
+        self.discount = crp.draw_discount(
+            self._rng, self.discount, &self.family.n_members[0], self.n_clusters,
+            self.concentration, self._discount_a, self._discount_b,
+        )
+        self._weigh_all()
+        return 0
+
+    cdef int _update_prior_scale(self) except -1 nogil:
+        """scale | partition, X: a Gibbs step over its grid."""
+        cdef Py_ssize_t n_grid = self.scale_grid.shape[0], g
+        if n_grid == 1:
+            return 0
+        if self.family.scale_log_weights(
+            self.n_clusters, &self.scale_grid[0], n_grid, &self.log_scale_weight[0]
+        ) != 0:
+            return self._break(PRIOR_SCALE)
+        if self._fault == UNSCALED_PRIOR:
+            for g in range(n_grid):
+                self.log_scale_weight[g] -= self.n_clusters * log(self.scale_grid[g])
+        g = draws.categorical_from_logs(self._rng, &self.log_scale_weight[0], n_grid)
+        if g < 0:
+            return self._break(PRIOR_SCALE)
+        if self.scale_grid[g] != self.family.scale:
+            if self.family.set_scale(self.n_clusters, self.scale_grid[g]) != 0:
+                self._rebuild()
+        return 0
+
+    # -- bookkeeping --------------------------------------------------------------------------
+
+    cdef Py_ssize_t _detach(self, Py_ssize_t i, Py_ssize_t target) except -1 nogil:
+        """Take row i out of its block; returns the slot that target has afterwards."""
+        cdef Py_ssize_t k = self.label[i]
+        if self.family.n_members[k] == 1:
+            self.label[i] = -1
+            return self._drop_block(k, target)
+        if self.family.remove(k, i) != 0:
+            self.label[i] = -1
+            self._rebuild_block(k)
+        self.label[i] = -1
+        self._weigh(k)
+        return max(target, 0)
+
+    cdef Py_ssize_t _drop_block(self, Py_ssize_t k, Py_ssize_t target) noexcept nogil:
+        """Remove block k, which no label names; the last block takes its slot."""
+        cdef Py_ssize_t last = self.n_clusters - 1, i
+        if k != last:
+            self.family.copy(last, k)
+            for i in range(self.n_samples):
+                if self.label[i] == last:
+                    self.label[i] = k
+            self._weigh(k)
+        self.family.clear(last)
+        self.n_clusters = last
+        if target == last:
+            return k
+        return max(target, 0) if target <= last else last
+
+    cdef int _attach(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
+        """Put row i into block k; k = n_clusters opens a block."""
+        self.family.add(k, i)
+        self.label[i] = k
+        self._weigh(k)
+        if k == self.n_clusters:
+            self.n_clusters += 1
+            return self._reserve()
+        return 0
+
+    cdef void _weigh(self, Py_ssize_t k) noexcept nogil:
+        self.log_weight[k] = log(self.family.n_members[k] - self.discount)
+
+    cdef void _weigh_all(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_clusters):
+            self._weigh(k)
+
+    cdef int _reserve(self) except -1 nogil:
+        """Room for the blocks, the empty block and three scratch slots."""
+        if self.family.n_slots < self.n_clusters + 4:
+            self.family.reserve(self.n_clusters + 4)
+        if self.log_weight.shape[0] < self.family.n_slots:
+            with gil:
+                old = np.asarray(self.log_weight)
+                longer = np.zeros(self.family.n_slots)
+                longer[:old.shape[0]] = old
+                self.log_weight = longer
+                self.log_density = np.zeros(self.family.n_slots)
+        return 0
+
+    cdef void _rebuild(self) noexcept nogil:
+        """Compute all statistics anew from the rows, so that rounding does not pile up."""
+        cdef Py_ssize_t i, k
+        for k in range(self.n_clusters):
+            self.family.clear(k)
+        for i in range(self.n_samples):
+            self.family.add(self.label[i], i)
+        self._weigh_all()
+
+    cdef void _rebuild_block(self, Py_ssize_t k) noexcept nogil:
+        """The same for one block."""
+        cdef Py_ssize_t i
+        self.family.clear(k)
+        for i in range(self.n_samples):
+            if self.label[i] == k:
+                self.family.add(k, i)
+
+    cdef double _log_joint(self) noexcept nogil:
+        """Sum of the terms of ``_model.log_joint``: O(K d)."""
+        cdef double total = self._log_jacobian
+        cdef Py_ssize_t k
+        if self._broken != NO_MOVE:
+            return NAN
+        total += crp.log_eppf(
+            &self.family.n_members[0], self.n_clusters, self.concentration, self.discount
+        )
+        for k in range(self.n_clusters):
+            total += self.family.log_marginal(k)
+        if self._sample_concentration:
+            total += (self._concentration_shape * log(self._concentration_rate)
+                      - lgamma(self._concentration_shape)
+                      + (self._concentration_shape - 1.0) * log(self.concentration)
+                      - self._concentration_rate * self.concentration)
+        if self._sample_discount:
+            total += ((self._discount_a - 1.0) * log(self.discount)
+                      + (self._discount_b - 1.0) * log(1.0 - self.discount)
+                      + lgamma(self._discount_a + self._discount_b)
+                      - lgamma(self._discount_a) - lgamma(self._discount_b))
+        return total - log(<double> self.scale_grid.shape[0])
+
+    cdef void _watch(self, Move move) noexcept nogil:
+        """Remember the first move after which the log joint is not finite."""
+        if self._broken == NO_MOVE and not isfinite(self._log_joint()):
+            self._broken = move
+
+    cdef int _break(self, Move move) noexcept nogil:
+        """A move had no finite weights: remember it; the log joint is NaN from now on."""
+        if self._broken == NO_MOVE:
+            self._broken = move
+        return 0
+
+    def _sizes(self):
+        return np.asarray(self.family.n_members)[:self.n_clusters]
+
+
+def _make_family(X, prior, scale):
+    """The conjugate family that a ``_model.Prior`` describes."""
+    if prior.covariance_type == "full":
+        return NormalInverseWishart(
+            X, prior.mean, prior.mean_precision, prior.degrees_of_freedom, prior.covariance, scale
+        )
+    return NormalInverseGamma(
+        X, prior.mean, prior.mean_precision, prior.degrees_of_freedom / 2,
+        np.asarray(prior.covariance) / 2, scale, prior.covariance_type == "spherical",
+    )
