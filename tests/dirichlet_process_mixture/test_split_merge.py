@@ -1,0 +1,176 @@
+"""The split-merge kernel on four rows: the exact transition matrix against compiled steps."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import gammaln
+from scipy.stats import chi2
+
+from checks.enumeration import canonical, set_partitions
+from checks.mixtures import make_sampler
+from skbnp.dirichlet_process_mixture import _model
+
+X = np.array([[-1.0, -0.7], [-0.6, -1.1], [0.9, 0.8], [1.3, 0.4]])
+PARTITIONS = list(set_partitions(4))
+FAMILIES = {
+    "dirichlet process": {"concentration": 1.0},
+    "pitman-yor": {"concentration": 0.5, "discount": 0.4},
+    "finite": {"concentration": 1.5, "n_components": 3},
+}
+
+
+def prior_of(family):
+    return _model.Prior(
+        "full", np.zeros(2), 0.2, 4.0, np.eye(2), prior_scale=1.0, **FAMILIES[family]
+    )
+
+
+def discount_of(prior):
+    return -prior.concentration / prior.n_components if prior.n_components else prior.discount
+
+
+def allocations(prior, i, j, others):
+    """Every way to allocate the others to the blocks of i and j: (block of i, probability)."""
+    discount = discount_of(prior)
+    for order in permutations(others):
+        ways = [([i], [j], 1.0)]
+        for row in order:
+            longer = []
+            for a, b, p in ways:
+                weight = [
+                    (len(block) - discount)
+                    * np.exp(
+                        _model.log_marginal(X[[*block, row]], prior, 1.0)
+                        - _model.log_marginal(X[block], prior, 1.0)
+                    )
+                    for block in (a, b)
+                ]
+                q = weight[0] / sum(weight)
+                longer += [([*a, row], b, p * q), (a, [*b, row], p * (1 - q))]
+            ways = longer
+        yield from ways
+
+
+def log_ratio(prior, a, b, n_merged, log_q):
+    """log r of spec 4.2."""
+    discount = discount_of(prior)
+
+    def rising(n):
+        return gammaln(n - discount) - gammaln(1 - discount)
+
+    opening = max(prior.concentration + discount * n_merged, 0.0)
+    if opening < 1e-12:
+        return -np.inf
+    return (
+        np.log(opening)
+        + rising(len(a))
+        + rising(len(b))
+        - rising(len(a) + len(b))
+        + _model.log_marginal(X[a], prior, 1.0)
+        + _model.log_marginal(X[b], prior, 1.0)
+        - _model.log_marginal(X[a + b], prior, 1.0)
+        - log_q
+    )
+
+
+def transition_matrix(prior):
+    """All random choices enumerated: ordered pairs, orders of the others, allocations."""
+    index = {label: t for t, label in enumerate(PARTITIONS)}
+    P = np.zeros((15, 15))
+    for s, label in enumerate(PARTITIONS):
+        n_blocks = max(label) + 1
+        for i in range(4):
+            for j in range(4):
+                if i == j:
+                    continue
+                others = [
+                    t for t in range(4) if t not in (i, j) and label[t] in (label[i], label[j])
+                ]
+                n_orders = max(1, len(list(permutations(others))))
+                for a, b, p in allocations(prior, i, j, others):
+                    p_order = p / n_orders
+                    new = list(label)
+                    if label[i] == label[j]:
+                        for t in b:
+                            new[t] = n_blocks
+                        r = np.exp(min(0.0, log_ratio(prior, a, b, n_blocks, np.log(p))))
+                        weight = p_order
+                    else:
+                        if any(label[t] != label[i] for t in a) or any(
+                            label[t] != label[j] for t in b
+                        ):
+                            continue  # the forced pass takes the present labels alone
+                        for t in b:
+                            new[t] = label[i]
+                        r = np.exp(min(0.0, -log_ratio(prior, a, b, n_blocks - 1, np.log(p))))
+                        weight = 1.0 / n_orders
+                    P[s, index[canonical(new)]] += weight * r / 12
+                    P[s, s] += weight * (1 - r) / 12
+    return P
+
+
+def exact(prior):
+    log_p = [
+        _model.log_joint(
+            {
+                "label": label,
+                "concentration": prior.concentration,
+                "discount": prior.discount,
+                "prior_scale": 1.0,
+            },
+            X,
+            prior,
+        )
+        for label in PARTITIONS
+    ]
+    p = np.exp(np.array(log_p) - np.nanmax(log_p))
+    p[~np.isfinite(p)] = 0
+    return p / p.sum()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_matrix_leaves_the_posterior_alone(family):
+    prior = prior_of(family)
+    P, p = transition_matrix(prior), exact(prior)
+    assert_allclose(P.sum(axis=1), 1, atol=1e-14)
+    assert_allclose(p @ P, p, atol=1e-14)
+    flow = p[:, None] * P
+    assert_allclose(flow, flow.T, atol=1e-14)
+
+
+def p_value(family, fault="none", n_steps=4000):
+    """Chi-square of the compiled kernel's steps from every partition against the exact matrix."""
+    prior = prior_of(family)
+    P, p = transition_matrix(prior), exact(prior)
+    total = degrees = 0
+    for s, label in enumerate(PARTITIONS):
+        if p[s] == 0:
+            continue
+        sampler = make_sampler(X, prior, label, seed=s, fault=fault)
+        start = sampler.get_state()
+        counts = np.zeros(15)
+        for _ in range(n_steps):
+            bits = sampler.get_state()["bit_generator"]
+            sampler.set_state({**start, "bit_generator": bits})
+            sampler.sweep_only("split_merge")
+            counts[PARTITIONS.index(canonical(sampler.labels.tolist()))] += 1
+        expected = n_steps * P[s]
+        assert counts[expected < 1e-10].sum() == 0
+        common = expected > 5
+        rare_counts, rare = counts[~common].sum(), expected[~common].sum()
+        total += np.sum((counts[common] - expected[common]) ** 2 / expected[common])
+        total += (rare_counts - rare) ** 2 / rare if rare > 1 else 0.0
+        degrees += common.sum() - 1 + (rare > 1)
+    return chi2.sf(total, degrees)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_compiled_steps_follow_the_matrix(family):
+    """False alarm 6e-5, as |z| < 4."""
+    assert p_value(family) > 6e-5
+
+
+def test_a_wrong_count_of_blocks_is_noticed():
+    assert p_value("pitman-yor", "split_state_count") < 1e-6
