@@ -2,7 +2,8 @@
 
 Sigma ~ IW(nu0, Psi0), mu | Sigma ~ N(m0, Sigma / kappa0), x | mu, Sigma ~ N(mu, Sigma). With n
 rows, mean xbar and scatter S: kappa_n = kappa0 + n, nu_n = nu0 + n,
-m_n = (kappa0 m0 + n xbar) / kappa_n, Psi_n = Psi0 + S + (kappa0 n / kappa_n) (xbar - m0)(xbar - m0)^T (Murphy 2007, section 9).
+m_n = (kappa0 m0 + n xbar) / kappa_n,
+Psi_n = Psi0 + S + (kappa0 n / kappa_n) (xbar - m0)(xbar - m0)^T (Murphy 2007, section 9).
 """
 
 from libc.math cimport NAN, log, log1p, sqrt
