@@ -281,12 +281,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         proba : ndarray of shape (n_samples, n_clusters_)
             Rows sum to one. Cost O(predict_draws n_clusters d^2) per row for full covariance.
         """
-        shares = self._companion_shares(self._check_new(X))[:, :-1]
-        total = shares.sum(axis=1, keepdims=True)
-        # A row so far out that only a new cluster explains it in floating point: cluster sizes.
-        sizes = np.bincount(self.labels_) / len(self.labels_)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(total > 0, shares / total, sizes)
+        return self._companion_shares(self._check_new(X), new=False)[:, :-1]
 
     def novelty_proba(self, X):
         """Probability that each row opens a cluster of its own, given the training data and it.
@@ -300,7 +295,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         -------
         proba : ndarray of shape (n_samples,)
         """
-        return self._companion_shares(self._check_new(X))[:, -1]
+        return self._companion_shares(self._check_new(X), new=True)[:, -1]
 
     def transform(self, X):
         """Soft membership: the same as `predict_proba`.
@@ -617,8 +612,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         table[-1, -1] = 1.0
         return table
 
-    def _companion_shares(self, X):
-        """Shares of the clusters and, last, of a new one, (n_samples, n_clusters_ + 1)."""
+    def _companion_shares(self, X, new):
+        """Shares of the clusters and, last, of a new one if that counts: rows sum to one."""
         draws = self._prediction_draws()
         tables = [self._companion_table(draw) for draw in draws]
 
@@ -628,7 +623,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             sums = np.zeros((stop - start, self.n_clusters_ + 1))
             # Summed over draws before they are normalised: draws that explain the row count more.
             for draw, table in zip(draws, tables, strict=True):
-                accumulate_shares(self._log_densities(rows, draw), table, level, sums)
+                log_p = self._log_densities(rows, draw)
+                if not new:
+                    # Before the sums: far out a new block would drown the others in rounding.
+                    log_p[:, -1] = -np.inf
+                accumulate_shares(log_p, table, level, sums)
             return rows.unsort(sums / sums.sum(axis=1, keepdims=True))
 
         return self._by_row_blocks(shares, len(X))

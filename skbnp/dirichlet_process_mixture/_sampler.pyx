@@ -188,8 +188,6 @@ cdef class Sampler:
             self.n_split_merge = max(MIN_SPLIT_MERGE, (self.n_clusters + 1) // 2)
         np.asarray(self.imputed_sum)[:] = 0.0
         self._n_imputed = 0
-        np.asarray(self._accepted)[:] = 0
-        np.asarray(self._proposed)[:] = 0
 
     def log_joint(self):
         """log p(rho, X, concentration, discount, scale), in the units that the Jacobian gives."""
@@ -262,7 +260,7 @@ cdef class Sampler:
         self._weigh_all()
 
     def acceptance(self):
-        """Move name -> (accepted, proposed) since warm-up; for gibbs, rows that changed block."""
+        """Move name -> (accepted, proposed) so far; for gibbs, rows that changed block."""
         names = ("gibbs", "split", "merge")
         return {
             name: (int(self._accepted[t]), int(self._proposed[t])) for t, name in enumerate(names)
