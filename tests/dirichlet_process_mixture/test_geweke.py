@@ -1,0 +1,306 @@
+"""Joint-distribution tests of the sweep that ``fit`` runs, then of each move alone.
+
+Null: a sweep leaves p(hyperparameters, partition, imputed cells, X) alone. About ten statistics
+per configuration, |z| < 4 on each: false alarm 6e-5 each. Every named wrong formula must be seen.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from checks.joint_distribution import (
+    assert_z_scores_small,
+    paired_one_step,
+    successive_conditional,
+)
+from checks.mixtures import draw_joint, make_sampler, sampler_at
+from checks.monte_carlo import z_score
+from skbnp.dirichlet_process_mixture import _model
+from skbnp.processes import crp
+
+N, D = 12, 2
+
+
+def prior_of(kind="full", **changes):
+    """Hyperparameters sampled; light tails (nu0 = D + 6), so that moments of X have errors."""
+    covariance = {
+        "full": np.array([[1.0, 0.4], [0.4, 0.8]]),
+        "diag": np.array([1.0, 0.6]),
+        "spherical": np.array(0.8),
+    }
+    defaults = {
+        "concentration": None,
+        "concentration_prior": (2.0, 2.0),
+        "discount": None,
+        "discount_prior": (2.0, 4.0),
+        "prior_scale": None,
+    }
+    return _model.Prior(
+        kind, np.array([0.3, -0.2]), 0.5, D + 6.0, covariance[kind], **(defaults | changes)
+    )
+
+
+def statistics(sampler):
+    X, scalars = sampler.completed_data(), sampler.scalars()
+    squares = np.nanmean(X**2)
+    out = {
+        "clusters": scalars["n_clusters"],
+        "clusters^2": scalars["n_clusters"] ** 2,
+        "largest cluster": scalars["largest_cluster"],
+        "concentration": scalars["concentration"],
+        "concentration^2": scalars["concentration"] ** 2,
+        "clusters x concentration": scalars["n_clusters"] * scalars["concentration"],
+        "log scale": np.log2(scalars["prior_scale"]),
+        "log scale x log mean square": np.log2(scalars["prior_scale"]) * np.log(squares),
+        "first two rows together": float(sampler.labels[0] == sampler.labels[1]),
+        "log joint": sampler.log_joint(),
+    }
+    if scalars["discount"] > 0:
+        out["discount"] = scalars["discount"]
+        out["discount x clusters"] = scalars["discount"] * scalars["n_clusters"]
+    return out
+
+
+def data_statistics(sampler):
+    """The same and functions of X, for tests in which X changes."""
+    X = sampler.completed_data()
+    return statistics(sampler) | {
+        "mean of X": float(np.nanmean(X)),
+        "mean of tanh X1 tanh X2": float(np.nanmean(np.tanh(X[:, 0]) * np.tanh(X[:, 1]))),
+        "log mean square": float(np.log(np.nanmean(X**2))),
+    }
+
+
+class OneMove:
+    """A sampler whose sweep is one move set."""
+
+    def __init__(self, sampler, move):
+        self._sampler, self._move = sampler, move
+
+    def sweep(self):
+        self._sampler.sweep_only(self._move)
+
+    def __getattr__(self, name):
+        return getattr(self._sampler, name)
+
+
+def joint_draw(prior, holes=0.0, n=N, move=None, **options):
+    """``make_joint_draw`` for the harness; the mask of missing cells is always the same."""
+    missing = np.random.default_rng(5).random((n, D)) < holes
+
+    def make(rng):
+        state, X = draw_joint(prior, n, rng)
+        sampler = sampler_at(prior, state, X, missing, seed=int(rng.integers(2**62)), **options)
+        return OneMove(sampler, move) if move else sampler
+
+    return make
+
+
+CONFIGURATIONS = {
+    "full": ({"kind": "full"}, {}),
+    "diag": ({"kind": "diag"}, {}),
+    "spherical": ({"kind": "spherical"}, {}),
+    "full, holes": ({"kind": "full"}, {"holes": 0.25}),
+    "diag, holes": ({"kind": "diag"}, {"holes": 0.25}),
+    "spherical, holes": ({"kind": "spherical"}, {"holes": 0.25}),
+    "dirichlet process": ({"discount": 0.0}, {}),
+    "finite": ({"discount": 0.0, "n_components": 3}, {}),
+    "finite, one": ({"discount": 0.0, "n_components": 1}, {}),
+    "no split-merge": ({}, {"n_split_merge": 0}),
+}
+
+
+def many_clusters():
+    """K well above 8, so that "auto" asks for more than its least number of proposals."""
+    prior = prior_of(concentration_prior=(40.0, 2.0), discount=0.0)
+    pilot = joint_draw(prior, n=40)(np.random.default_rng(1))
+    pilot = make_sampler(
+        pilot.completed_data(), prior, pilot.labels, n_split_merge="auto", concentration=20.0
+    )
+    pilot.adapt(0)
+    assert pilot.n_clusters > 8 and pilot.n_split_merge > 4
+    return joint_draw(prior, n=40, n_split_merge=pilot.n_split_merge)
+
+
+def changing(z_of, name):
+    """Statistics that the configuration holds fixed tell nothing and are left out."""
+    fixed = {"finite, one": ("clusters", "largest cluster", "first two", "clusters x")}
+    return lambda sampler: {
+        key: value
+        for key, value in z_of(sampler).items()
+        if not (name == "finite, one" and key.startswith(fixed[name]) and "conc" not in key)
+    }
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_default_sweep_paired(name):
+    prior, options = CONFIGURATIONS[name]
+    z = paired_one_step(
+        joint_draw(prior_of(**prior), **options), changing(statistics, name), 6000, seed=1
+    )
+    assert_z_scores_small(z)
+
+
+def test_default_sweep_paired_many_clusters():
+    assert_z_scores_small(paired_one_step(many_clusters(), statistics, 3000, seed=2))
+
+
+MOVES = {
+    "gibbs": ("clusters", "clusters^2", "largest", "first", "log joint"),
+    "split_merge": ("clusters", "clusters^2", "largest", "first", "log joint"),
+    "concentration": ("concentration", "concentration^2", "clusters x conc", "log joint"),
+    "discount": ("discount", "discount x", "log joint"),
+    "prior_scale": ("log scale", "log scale x", "log joint"),
+}
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("move", MOVES)
+def test_each_move_alone_paired(move, kind):
+    def touched(sampler):
+        return {k: v for k, v in statistics(sampler).items() if k.startswith(MOVES[move])}
+
+    make = joint_draw(prior_of(kind), move=move)
+    assert_z_scores_small(paired_one_step(make, touched, 4000, seed=3))
+
+
+def test_imputation_paired():
+    """Imputed cells keep their law: the state holds them, so X changes within a sweep."""
+
+    def imputed(sampler):
+        X = sampler.completed_data()
+        return {
+            "mean of tanh": np.tanh(X).mean(),
+            "mean of tanh^2": (np.tanh(X) ** 2).mean(),
+            "log mean square": np.log((X**2).mean()),
+            "mean of tanh X1 tanh X2": (np.tanh(X[:, 0]) * np.tanh(X[:, 1])).mean(),
+        }
+
+    make = joint_draw(prior_of(), holes=0.5)
+    assert_z_scores_small(paired_one_step(make, imputed, 6000, seed=4))
+    # Where rows sit alone and tails are heavy, what the row shows of its scale matters most.
+    heavy = replace(prior_of(), degrees_of_freedom=D + 2.0, concentration=20.0)
+    right = joint_draw(heavy, holes=0.5)
+    assert_z_scores_small(paired_one_step(right, imputed, 6000, seed=4))
+    wrong = joint_draw(heavy, holes=0.5, fault="narrow_imputation")
+    z = paired_one_step(wrong, imputed, 6000, seed=4)
+    assert max(map(abs, z.values())) > 6, z
+
+
+@pytest.mark.parametrize("name", ["full", "diag, holes", "spherical", "finite", "full, holes"])
+def test_default_sweep_successive(name):
+    prior, options = CONFIGURATIONS[name]
+    make = joint_draw(prior_of(**prior), **options)
+    assert_z_scores_small(successive_conditional(make, data_statistics, 8000, thin=2, seed=5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_default_sweep_paired_long(name):
+    prior, options = CONFIGURATIONS[name]
+    z = paired_one_step(
+        joint_draw(prior_of(**prior), **options), changing(statistics, name), 100_000, seed=6
+    )
+    assert_z_scores_small(z)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_default_sweep_successive_long(name):
+    prior, options = CONFIGURATIONS[name]
+    make = joint_draw(prior_of(**prior), **options)
+    z = successive_conditional(
+        make, changing(data_statistics, name), 100_000, n_forward=50_000, thin=2, seed=7
+    )
+    assert_z_scores_small(z)
+
+
+@pytest.mark.slow
+def test_default_sweep_paired_many_clusters_long():
+    assert_z_scores_small(paired_one_step(many_clusters(), statistics, 50_000, seed=8))
+
+
+@pytest.mark.parametrize(
+    "fault, prior, n",
+    [
+        ("missing_normaliser", {}, 500),
+        ("swapped_beta", {"discount": 0.0}, 3000),
+        ("dp_concentration", {"discount": 0.0, "n_components": 3}, 6000),
+        ("split_state_count", {"discount": 0.6, "concentration": 0.1}, 6000),
+        ("unscaled_prior", {}, 3000),
+    ],
+)
+def test_a_wrong_formula_is_noticed(fault, prior, n):
+    make = joint_draw(prior_of(**prior), fault=fault)
+
+    def changed(sampler):
+        out = statistics(sampler)
+        if "concentration" in prior:
+            out = {k: v for k, v in out.items() if "concentration" not in k}
+        return {k: v for k, v in out.items() if k != "discount" or prior.get("discount") is None}
+
+    z = paired_one_step(make, changed, n, seed=9)
+    assert max(map(abs, z.values())) > 6, z
+
+
+# -- no data: the partition follows its prior -------------------------------------------------
+
+
+def blank(kind, n, n_split_merge=4, fault="none", **prior):
+    """A sampler with every cell missing, started from an exact draw of the partition."""
+    p = _model.Prior(
+        kind, np.zeros(1), 0.5, 4.0, np.eye(1) if kind == "full" else np.ones(1), **prior
+    )
+    label = crp.sample(n, prior["concentration"], prior["discount"], random_state=0)
+    X = np.full((n, 1), np.nan)
+    return make_sampler(X, p, label, seed=3, n_split_merge=n_split_merge, fault=fault)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.parametrize("concentration, discount", [(1.0, 0.0), (3.0, 0.25), (-0.1, 0.5)])
+def test_no_data_gives_the_prior(kind, concentration, discount):
+    """E[K] and Var[K] of processes 1.3, from a chain on all-missing rows."""
+    n = 30
+    sampler = blank(kind, n, concentration=concentration, discount=discount, prior_scale=1.0)
+    k = np.empty(30_000)
+    for t in range(len(k)):
+        sampler.sweep()
+        k[t] = sampler.n_clusters
+    mean = crp.expected_blocks(n, concentration, discount)
+    variance = crp.var_blocks(n, concentration, discount)
+    assert abs(z_score(k, mean)) < 4
+    assert abs(z_score((k - mean) ** 2, variance)) < 4
+
+
+def drift_of_clusters(fault, n_pairs):
+    """z of the mean change of K over one sweep from exact prior draws, n = 50, concentration 15."""
+    n, change = 50, np.empty(n_pairs)
+    p = _model.Prior(
+        "diag",
+        np.zeros(1),
+        0.5,
+        4.0,
+        np.ones(1),
+        concentration=15.0,
+        discount=0.0,
+        prior_scale=1.0,
+    )
+    X = np.full((n, 1), np.nan)
+    rng = np.random.default_rng(11)
+    for t in range(n_pairs):
+        label = crp.sample(n, 15.0, random_state=rng)
+        sampler = make_sampler(
+            X, p, label, seed=int(rng.integers(2**62)), n_split_merge=10, fault=fault
+        )
+        before = sampler.n_clusters
+        for _ in range(sampler.n_clusters if fault != "none" else 10):
+            sampler.sweep_only("split_merge")
+        change[t] = sampler.n_clusters - before
+    return change.mean() / change.std(ddof=1) * np.sqrt(n_pairs)
+
+
+def test_proposals_that_follow_the_state_are_noticed():
+    """As many proposals as the present number of clusters biases the chain (spec 1)."""
+    assert abs(drift_of_clusters("none", 8000)) < 4
+    assert abs(drift_of_clusters("adaptive_split_merge", 30_000)) > 5
