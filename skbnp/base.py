@@ -29,7 +29,11 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         "n_warmup": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "n_draws": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "thin": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "random_state": ["random_state"],
         "predict_draws": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
@@ -63,6 +67,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         ConvergenceWarning
             If R-hat or the effective sample size of a reported quantity is poor.
         """
+        self._refuse_bools()
         X = self._check_training(X)
         make_sampler = self._prepare(X)
         n_warmup, n_draws = self._auto_lengths(X)
@@ -112,11 +117,15 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     # -- checks
 
+    def _refuse_bools(self):
+        """True is an integer to Python, hence to the constraints on single parameters."""
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, bool) and name != "verbose":
+                raise ValueError(f"{name} must not be a bool, got {value!r}")
+
     def _check_training(self, X):
         """X as a float64 array; sets the number and the names of the features."""
-        X = validate_data(
-            self, X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", copy=False
-        )
+        X = self._as_floats(X)
         missing = np.isnan(X)
         empty = np.flatnonzero(missing.all(axis=0))
         if empty.size:
@@ -130,7 +139,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 f"X has {n_empty_rows} row(s) with no observed value; "
                 "their labels follow the prior",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,  # past scikit-learn's wrapper of fit, to its caller
             )
         return X
 
@@ -138,14 +147,18 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         """X to predict for, as a float64 array with the features of `fit`."""
         check_is_fitted(self)
         self._validate_params()
-        return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite="allow-nan",
-            reset=False,
-        )
+        return self._as_floats(X, reset=False)
+
+    def _as_floats(self, X, reset=True):
+        """X as a C-ordered float64 array; not a copy if it is one already."""
+        try:
+            return validate_data(
+                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
+            )
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            raise ValueError(f"X must hold numbers, NaN where missing: {error}") from error
 
     def _named(self, columns):
         """Columns in words, by name where there are names."""
@@ -160,7 +173,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 "The chains may not have converged: " + "; ".join(problems) + ". Raise n_warmup "
                 "and n_draws, or look at posterior_.summary() and skbnp.plot.TraceDisplay.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # -- prediction
