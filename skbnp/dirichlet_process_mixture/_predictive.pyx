@@ -207,7 +207,7 @@ cdef void _raise_level(
     if highest > level[0]:
         shrink = exp(level[0] - highest) if level[0] > -INFINITY else 0.0
         for k in range(n):
-            sums[k] *= shrink
+            sums[k] = sums[k] * shrink if shrink > 0.0 else 0.0  # a sum may be inf
         level[0] = highest
 
 
