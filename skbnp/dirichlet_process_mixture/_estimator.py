@@ -36,6 +36,11 @@ from skbnp.summaries.partitions import (
 )
 
 
+# Beyond these bounds, in standardised units, squared distances leave the range of floats.
+_FARTHEST = 1e50
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+
 class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
     r"""Gaussian mixture with an unknown number of components, by Markov chain Monte Carlo.
 
@@ -183,7 +188,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     _parameter_constraints: dict = {
         **BaseMCMCEstimator._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [Interval(Integral, 1, 10**15, closed="both"), None],
         "covariance_type": [StrOptions({"full", "diag", "spherical"})],
         "concentration": [Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
         "concentration_prior": [tuple, list],
@@ -193,7 +198,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
         "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
-        "prior_scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"sample"})],
+        "prior_scale": [
+            Interval(Real, _SMALLEST, _LARGEST, closed="both"),
+            StrOptions({"sample"}),
+        ],
         "n_split_merge": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "point_estimate": [StrOptions({"vi", "binder", "map"})],
     }
@@ -407,7 +415,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             rows = np.flatnonzero(chosen == t)
             blocks = rng.choice(len(weight), size=len(rows), p=weight / weight.sum())
             for i, k in zip(rows, blocks, strict=True):
-                X[i] = sample_row(self.covariance_type, draw, self._prior, k, rng)
+                X[i] = sample_row(self._prior.covariance_type, draw, self._prior, k, rng)
                 labels[i] = rng.choice(table.shape[1], p=table[k])
         labels[labels == self.n_clusters_] = -1
         return X * self._scale + self._center, labels
@@ -427,6 +435,19 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         check_is_fitted(self)
         return np.array([f"cluster{k}" for k in range(self.n_clusters_)], dtype=object)
 
+    def _check_new(self, X):
+        X = super()._check_new(X)
+        self._check_near("X", self._standard(X))
+        return X
+
+    def _check_near(self, name, standard):
+        far = np.max(np.abs(standard), where=~np.isnan(standard), initial=0.0)
+        if far > _FARTHEST:
+            raise ValueError(
+                f"{name} must be within {_FARTHEST} standard deviations of the training data in "
+                f"every column, got a value at {far:.3g}"
+            )
+
     # -- before sampling
 
     def _auto_lengths(self, X):
@@ -438,7 +459,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self._center, self._scale = self._scaling(X)
         if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
             raise ValueError("X must have a finite mean and spread in every column, got overflow")
-        standard = (X - self._center) / self._scale
+        standard = self._standard(X)
         self._prior = self._standard_prior(standard)
         return partial(
             _make_sampler,
@@ -461,7 +482,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             warnings.warn(
                 f"X should vary in every column, {message}, taken to have scale 1",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return column_scaling(X, common)
 
@@ -470,15 +491,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         d, kind = X.shape[1], self.covariance_type
         if self.covariance_prior is None:
             covariance = default_covariance(X, kind)
-        elif kind == "full":
-            covariance = self._checked_covariance(d) / np.outer(self._scale, self._scale)
-        elif kind == "diag":
-            covariance = self._checked_covariance(d) / self._scale**2
         else:
-            covariance = self._checked_covariance(d) / self._scale[0] ** 2
+            covariance = self._standard_covariance(self._checked_covariance(d))
         mean = np.zeros(d)
         if self.mean_prior is not None:
-            mean = (np.asarray(self.mean_prior, dtype=np.float64) - self._center) / self._scale
+            mean = self._standard(np.asarray(self.mean_prior, dtype=np.float64))
+            self._check_near("mean_prior", mean)
         df = self.degrees_of_freedom_prior
         return Prior(
             covariance_type=kind,
@@ -494,6 +512,22 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             prior_scale=_fixed(self.prior_scale),
         )
 
+    def _standard_covariance(self, covariance):
+        """covariance_prior in units of the standardised X."""
+        scale = self._scale[0] if self.covariance_type == "spherical" else self._scale
+        # One division after the other: the square of a scale may underflow.
+        if self.covariance_type == "full":
+            covariance = covariance / scale[:, None] / scale
+        else:
+            covariance = covariance / scale / scale
+        variances = np.diag(covariance) if self.covariance_type == "full" else covariance
+        if not (np.all(variances >= _SMALLEST) and np.all(variances <= _LARGEST)):
+            raise ValueError(
+                f"covariance_prior must be within {_SMALLEST} and {_LARGEST} times the variances "
+                f"of X, got {np.min(variances):.3g} to {np.max(variances):.3g} times"
+            )
+        return covariance
+
     def _check_parameters(self, X):
         """What single-parameter constraints cannot say."""
         d = X.shape[1]
@@ -505,9 +539,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 f"got {self.discount!r}"
             )
         if self.concentration != "sample":
-            lowest = 0.0 if self.n_components or self.discount == "sample" else -self.discount
+            lowest = 0 if self.n_components or self.discount == "sample" else -self.discount
             if not self.concentration > lowest:
-                raise ValueError(f"concentration must be > {lowest}, got {self.concentration!r}")
+                raise ValueError(
+                    f"concentration must be > {lowest or 0}, got {self.concentration!r}"
+                )
         df = self.degrees_of_freedom_prior
         if df is not None and self.covariance_type == "full" and not df > d - 1:
             raise ValueError(
@@ -535,14 +571,28 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             if not np.all(value > 0):
                 raise ValueError(f"covariance_prior must be positive, got {value.min()}")
             return value
-        if not np.allclose(value, value.T, rtol=1e-10, atol=0):
-            raise ValueError("covariance_prior must be symmetric, got a matrix that is not")
-        lowest = np.linalg.eigvalsh(value)[0]
-        if not lowest > 0:
+        # Judged as a correlation, so that the units of the features do not matter.
+        root = np.sqrt(np.maximum(np.diag(value), 0.0))
+        if not np.all(root > 0):
             raise ValueError(
-                f"covariance_prior must be positive definite, got smallest eigenvalue {lowest:.3g}"
+                "covariance_prior must be positive definite, got the smallest diagonal entry "
+                f"{np.diag(value).min():.3g}"
             )
-        return value
+        correlation = value / root[:, None] / root
+        skew = np.abs(correlation - correlation.T)
+        if not skew.max() <= 1e-10:
+            i, j = np.unravel_index(np.argmax(skew), skew.shape)
+            raise ValueError(
+                f"covariance_prior must be symmetric, got {value[i, j]:.3g} at [{i}, {j}] and "
+                f"{value[j, i]:.3g} at [{j}, {i}]"
+            )
+        lowest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
+        if not lowest > d * np.finfo(float).eps:
+            raise ValueError(
+                "covariance_prior must be positive definite, got a matrix whose correlations "
+                f"have the smallest eigenvalue {lowest:.3g}"
+            )
+        return (value + value.T) / 2
 
     def _advise(self, X):
         n, d = X.shape
@@ -552,7 +602,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 f"covariance_type='full' has little to learn {d} x {d} covariances from {n} rows; "
                 "covariance_type='diag' or fewer features would be a better model",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
 
     # -- after sampling
@@ -593,14 +643,19 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     # -- one draw
 
+    def _standard(self, X):
+        with np.errstate(over="ignore"):
+            return (X - self._center) / self._scale
+
     def _rows(self, X):
-        return Rows((X - self._center) / self._scale)
+        return Rows(self._standard(X))
 
     def _log_weights(self, draw):
         return log_weights(draw, self._prior)
 
     def _log_densities(self, rows, draw):
-        return log_densities(rows, self.covariance_type, draw, self._prior, self._log_weights(draw))
+        kind = self._prior.covariance_type
+        return log_densities(rows, kind, draw, self._prior, self._log_weights(draw))
 
     def _companion_table(self, draw):
         """|c and r_k| / |c| for the draw's blocks c and the clusters r_k, and a column for new."""
@@ -639,7 +694,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         for draw in draws:
             log_p = self._log_densities(rows, draw)
             accumulate_moments(
-                rows, self.covariance_type, draw, self._prior, log_p, level, sums, center
+                rows, self._prior.covariance_type, draw, self._prior, log_p, level, sums, center
             )
         first, second = np.hsplit(sums[:, 1:] / sums[:, :1], 2)
         return center + first, second
@@ -651,17 +706,24 @@ def _fixed(value):
 
 
 def _as_floats(name, value):
+    given = value
     try:
+        if np.asarray(value).dtype.kind not in "iufO":
+            raise TypeError
         value = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, got {value!r}") from error
+        raise ValueError(f"{name} must hold numbers, got {given!r}") from error
     if not np.all(np.isfinite(value)):
         raise ValueError(f"{name} must be finite, got {value!r}")
     return value
 
 
+def _is_positive(x):
+    return isinstance(x, Real) and not isinstance(x, bool) and np.isfinite(x) and x > 0
+
+
 def _check_pair(name, value):
-    if len(value) != 2 or not all(isinstance(x, Real) and np.isfinite(x) and x > 0 for x in value):
+    if len(value) != 2 or not all(map(_is_positive, value)):
         raise ValueError(f"{name} must be two positive numbers, got {value!r}")
 
 
