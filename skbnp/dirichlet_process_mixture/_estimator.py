@@ -35,7 +35,6 @@ from skbnp.summaries.partitions import (
     relabel_by_size,
 )
 
-
 # Beyond these bounds, in standardised units, squared distances leave the range of floats.
 _FARTHEST = 1e50
 _SMALLEST, _LARGEST = 1e-100, 1e100
