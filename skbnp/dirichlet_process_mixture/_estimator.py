@@ -91,7 +91,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
         (n_features, n_features) for "full", the vector (n_features,) for "diag", a float for
         "spherical"; `prior_scale` multiplies it. Default: such that the prior mean of a
-        component's covariance is `prior_scale` times the shrunk covariance of X.
+        component's covariance is `prior_scale` times the shrunk covariance of X (the diagonal of it
+        for "diag" and "spherical"); with fewer degrees of freedom than the default, the matrix
+        that the default has.
     prior_scale : float or "sample", default="sample"
         Multiplier s of `covariance_prior`. "sample" draws it, uniform on 1, 1/2, ..., 2^-12:
         small when clusters are tight compared with the spread of X. With your own
@@ -488,20 +490,21 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _standard_prior(self, X):
         """The prior for standardised X."""
         d, kind = X.shape[1], self.covariance_type
+        df = self.degrees_of_freedom_prior
+        df = float(default_degrees_of_freedom(d, kind) if df is None else df)
         if self.covariance_prior is None:
-            covariance = default_covariance(X, kind)
+            covariance = default_covariance(X, kind, df)
         else:
             covariance = self._standard_covariance(self._checked_covariance(d))
         mean = np.zeros(d)
         if self.mean_prior is not None:
             mean = self._standard(np.asarray(self.mean_prior, dtype=np.float64))
             self._check_near("mean_prior", mean)
-        df = self.degrees_of_freedom_prior
         return Prior(
             covariance_type=kind,
             mean=mean,
             mean_precision=float(self.mean_precision_prior),
-            degrees_of_freedom=float(default_degrees_of_freedom(d, kind) if df is None else df),
+            degrees_of_freedom=df,
             covariance=covariance,
             n_components=self.n_components,
             concentration=_fixed(self.concentration),

@@ -60,7 +60,8 @@ def log_eppf(sizes, concentration, discount):
     """log probability of a partition with these block sizes: spec processes 1.1."""
     sizes = np.asarray(sizes, dtype=float)
     opened = np.arange(1, len(sizes))
-    total = np.sum(np.log(np.maximum(concentration + opened * discount, 0.0)))
+    with np.errstate(divide="ignore"):  # more blocks than components: -inf
+        total = np.sum(np.log(np.maximum(concentration + opened * discount, 0.0)))
     total -= gammaln(concentration + sizes.sum()) - gammaln(concentration + 1)
     return total + np.sum(gammaln(sizes - discount) - gammaln(1 - discount))
 
@@ -180,13 +181,17 @@ def column_scaling(X, common=False):
     return center, np.where(constant, 1.0, np.ldexp(np.sqrt(variance), exponent))
 
 
-def default_covariance(X, covariance_type):
-    """The base of the prior covariance for standardised X: E[Sigma] = s times correlation."""
+def default_covariance(X, covariance_type, degrees_of_freedom):
+    """The base of the prior covariance for standardised X: E[Sigma] = s times correlation.
+
+    Below the default degrees of freedom, where the mean runs away, the base is that of the default.
+    """
     d = X.shape[1]
+    df = max(degrees_of_freedom, default_degrees_of_freedom(d, covariance_type))
     if covariance_type == "full":
-        return shrunk_correlation(X)
-    # df = 4, so a0 = 2, b0 = covariance / 2 and E[sigma2] = b0 / (a0 - 1) = 1.
-    return np.full(d, 2.0) if covariance_type == "diag" else np.array(2.0)
+        return (df - d - 1) * shrunk_correlation(X)
+    # a0 = df / 2, b0 = covariance / 2 and E[sigma2] = b0 / (a0 - 1).
+    return np.full(d, df - 2) if covariance_type == "diag" else np.array(df - 2)
 
 
 def default_degrees_of_freedom(n_features, covariance_type):
