@@ -1,0 +1,382 @@
+"""Bad input: an error that names the parameter, the rule and the value, before any sampling."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import skbnp.base
+from skbnp import DirichletProcessMixture
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+RNG = np.random.default_rng(0)
+X = np.concatenate([RNG.normal(0, 1, (15, 2)), RNG.normal(8, 1, (15, 2))])
+PREDICT_METHODS = [
+    "predict",
+    "predict_proba",
+    "novelty_proba",
+    "transform",
+    "score_samples",
+    "score",
+    "impute",
+]
+
+
+def dpm(**options):
+    return DirichletProcessMixture(
+        **{**dict(n_chains=2, n_warmup=5, n_draws=5, random_state=0), **options}
+    )
+
+
+@pytest.fixture
+def no_sampling(monkeypatch):
+    def run_chains(*args, **kwargs):
+        pytest.fail("sampling began")
+
+    monkeypatch.setattr(skbnp.base, "run_chains", run_chains)
+
+
+def with_value(value, column=1):
+    changed = X.copy()
+    changed[3, column] = value
+    return changed
+
+
+# name: (X, type of error, words of the message)
+BAD_X = {
+    "infinite": (with_value(np.inf), ValueError, ["X", "infinity"]),
+    "minus infinite": (with_value(-np.inf), ValueError, ["X", "infinity"]),
+    "all-NaN column": (
+        np.column_stack([X, np.full(30, np.nan)]),
+        ValueError,
+        ["X", "observed value in every column", "column(s) 2"],
+    ),
+    "all NaN": (np.full((4, 2), np.nan), ValueError, ["X", "every column", "column(s) 0, 1"]),
+    "named all-NaN column": (
+        pd.DataFrame({"a": [1.0, 2.0], "b": [np.nan, np.nan]}),
+        ValueError,
+        ["X", "every column", "column(s) 'b'"],
+    ),
+    "strings": ([["a", "b"], ["c", "d"]], ValueError, ["X", "numbers", "'a'"]),
+    "string in a frame": (
+        pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}),
+        ValueError,
+        ["X", "numbers", "'x'"],
+    ),
+    "objects": (np.array([[{}, 1], [2, 3]], dtype=object), TypeError, ["number", "dict"]),
+    "complex": (X + 1j, ValueError, ["Complex data not supported"]),
+    "one dimension": (X[:, 0], ValueError, ["2D array", "1D array"]),
+    "three dimensions": (X[None], ValueError, ["dim 3", "dim <= 2"]),
+    "scalar": (3.0, ValueError, ["2D array", "scalar array"]),
+    "None": (None, ValueError, ["2D array"]),
+    "ragged": ([[1.0, 2.0], [3.0]], ValueError, ["inhomogeneous"]),
+    "no rows": (X[:0], ValueError, ["0 sample(s)", "minimum of 1"]),
+    "no columns": (X[:, :0], ValueError, ["0 feature(s)", "minimum of 1"]),
+    "beyond floats": ([[1.7e308, 0.0], [1.6e308, 1.0]], ValueError, ["X", "finite"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("name", BAD_X)
+def test_bad_training_data(no_sampling, name):
+    data, error, words = BAD_X[name]
+    with pytest.raises(error) as caught:
+        dpm().fit(data)
+    for word in words:
+        assert word in str(caught.value)
+
+
+I2 = [[1.0, 0.0], [0.0, 1.0]]
+DIAG, SPHERICAL, FULL = ({"covariance_type": kind} for kind in ("diag", "spherical", "full"))
+
+# parameters, the one to blame, the rule, the value as the message shows it
+BAD_PARAMETERS = [
+    ({"n_components": 0}, "n_components", "[1, ", "0"),
+    ({"n_components": -3}, "n_components", "[1, ", "-3"),
+    ({"n_components": 2.5}, "n_components", "int", "2.5"),
+    ({"n_components": "auto"}, "n_components", "int", "'auto'"),
+    ({"n_components": 10**30}, "n_components", "1000000000000000]", str(10**30)),
+    ({"n_components": True}, "n_components", "bool", "True"),
+    ({"covariance_type": "tied"}, "covariance_type", "'spherical'", "'tied'"),
+    ({"covariance_type": None}, "covariance_type", "'spherical'", "None"),
+    ({"concentration": "auto"}, "concentration", "'sample'", "'auto'"),
+    ({"concentration": None}, "concentration", "'sample'", "None"),
+    ({"concentration": np.nan}, "concentration", "float", "nan"),
+    ({"concentration": np.inf}, "concentration", "float", "inf"),
+    ({"concentration": 0}, "concentration", "> 0", "0"),
+    ({"concentration": -0.5}, "concentration", "> 0", "-0.5"),
+    ({"concentration": -2}, "concentration", "(-1.0, inf)", "-2"),
+    ({"concentration": True}, "concentration", "bool", "True"),
+    ({"concentration": -0.3, "discount": 0.3}, "concentration", "> -0.3", "-0.3"),
+    ({"concentration": -0.1, "discount": "sample"}, "concentration", "> 0", "-0.1"),
+    ({"concentration": -0.1, "n_components": 3}, "concentration", "> 0", "-0.1"),
+    ({"discount": 1.0}, "discount", "[0.0, 1.0)", "1.0"),
+    ({"discount": -0.1}, "discount", "[0.0, 1.0)", "-0.1"),
+    ({"discount": np.nan}, "discount", "[0.0, 1.0)", "nan"),
+    ({"discount": "auto"}, "discount", "'sample'", "'auto'"),
+    ({"discount": None}, "discount", "'sample'", "None"),
+    ({"discount": 0.2, "n_components": 3}, "discount", "must be 0", "0.2"),
+    ({"discount": "sample", "n_components": 3}, "discount", "must be 0", "'sample'"),
+    ({"prior_scale": 0}, "prior_scale", "[1e-100, ", "0"),
+    ({"prior_scale": -1.0}, "prior_scale", "[1e-100, ", "-1.0"),
+    ({"prior_scale": np.nan}, "prior_scale", "float", "nan"),
+    ({"prior_scale": "auto"}, "prior_scale", "'sample'", "'auto'"),
+    ({"mean_precision_prior": 0}, "mean_precision_prior", "(0.0, inf)", "0"),
+    ({"mean_precision_prior": -1}, "mean_precision_prior", "(0.0, inf)", "-1"),
+    ({"mean_precision_prior": np.inf}, "mean_precision_prior", "(0.0, inf)", "inf"),
+    ({"mean_precision_prior": None}, "mean_precision_prior", "float", "None"),
+    ({"degrees_of_freedom_prior": 0}, "degrees_of_freedom_prior", "(0.0, inf)", "0"),
+    ({"degrees_of_freedom_prior": "a"}, "degrees_of_freedom_prior", "float", "'a'"),
+    ({"degrees_of_freedom_prior": np.inf}, "degrees_of_freedom_prior", "(0.0, inf)", "inf"),
+    ({"degrees_of_freedom_prior": 1}, "degrees_of_freedom_prior", "> n_features - 1 = 1", "1"),
+    ({"mean_prior": 3.0}, "mean_prior", "array-like", "3.0"),
+    ({"mean_prior": "zero"}, "mean_prior", "array-like", "'zero'"),
+    ({"mean_prior": [1.0]}, "mean_prior", "shape (2,)", "(1,)"),
+    ({"mean_prior": [1.0, 2.0, 3.0]}, "mean_prior", "shape (2,)", "(3,)"),
+    ({"mean_prior": [[1.0, 2.0]]}, "mean_prior", "shape (2,)", "(1, 2)"),
+    ({"mean_prior": [np.nan, 1.0]}, "mean_prior", "finite", "nan"),
+    ({"mean_prior": [np.inf, 1.0]}, "mean_prior", "finite", "inf"),
+    ({"mean_prior": ["a", 1.0]}, "mean_prior", "numbers", "'a'"),
+    ({"mean_prior": ["1", "2"]}, "mean_prior", "numbers", "'1'"),
+    ({"mean_prior": [1j, 2.0]}, "mean_prior", "numbers", "1j"),
+    ({"mean_prior": {"a": 1}}, "mean_prior", "numbers", "'a'"),
+    ({"mean_prior": [[1.0], [2.0, 3.0]]}, "mean_prior", "numbers", "3.0"),
+    ({"mean_prior": [1e200, 0.0]}, "mean_prior", "1e+50 standard deviations", "e+199"),
+    ({"covariance_prior": "full"}, "covariance_prior", "array-like", "'full'"),
+    ({"covariance_prior": -1.0}, "covariance_prior", "(0.0, inf)", "-1.0"),
+    ({"covariance_prior": 1.0}, "covariance_prior", "shape (2, 2)", "()"),
+    ({"covariance_prior": np.eye(3)}, "covariance_prior", "shape (2, 2)", "(3, 3)"),
+    ({"covariance_prior": [1.0, 1.0]}, "covariance_prior", "shape (2, 2)", "(2,)"),
+    ({"covariance_prior": I2, **DIAG}, "covariance_prior", "shape (2,)", "(2, 2)"),
+    ({"covariance_prior": [1.0], **DIAG}, "covariance_prior", "shape (2,)", "(1,)"),
+    ({"covariance_prior": 1.0, **DIAG}, "covariance_prior", "shape (2,)", "()"),
+    ({"covariance_prior": [1.0, 1.0], **SPHERICAL}, "covariance_prior", "shape ()", "(2,)"),
+    ({"covariance_prior": I2, **SPHERICAL}, "covariance_prior", "shape ()", "(2, 2)"),
+    ({"covariance_prior": [1.0, -2.0], **DIAG}, "covariance_prior", "positive", "-2.0"),
+    ({"covariance_prior": [1.0, 0.0], **DIAG}, "covariance_prior", "positive", "0.0"),
+    ({"covariance_prior": [[1, 2], [2, 1]]}, "covariance_prior", "positive definite", "-1"),
+    ({"covariance_prior": [[1, 1], [1, 1]]}, "covariance_prior", "positive definite", "eigenvalue"),
+    ({"covariance_prior": [[1, 0], [0, 0]]}, "covariance_prior", "positive definite", "0"),
+    ({"covariance_prior": [[1, 0], [0, -3]]}, "covariance_prior", "positive definite", "-3"),
+    ({"covariance_prior": [[1, 0.5], [0.4, 1]]}, "covariance_prior", "symmetric", "0.4"),
+    ({"covariance_prior": [[1, np.nan], [0, 1]]}, "covariance_prior", "finite", "nan"),
+    ({"covariance_prior": np.eye(2) * 1j}, "covariance_prior", "numbers", "1.j"),
+    ({"covariance_prior": [[1], [0, 1]]}, "covariance_prior", "numbers", "[1]"),
+    ({"covariance_prior": np.eye(2) * 1e300}, "covariance_prior", "1e+100 times", "e+298"),
+    ({"covariance_prior": 1e-300, **SPHERICAL}, "covariance_prior", "1e-100", "e-30"),
+    ({"n_split_merge": -1}, "n_split_merge", "[0, inf)", "-1"),
+    ({"n_split_merge": 1.5}, "n_split_merge", "int", "1.5"),
+    ({"n_split_merge": "many"}, "n_split_merge", "'auto'", "'many'"),
+    ({"point_estimate": "mean"}, "point_estimate", "'binder'", "'mean'"),
+    ({"n_chains": 0}, "n_chains", "[1, inf)", "0"),
+    ({"n_chains": "auto"}, "n_chains", "int", "'auto'"),
+    ({"n_chains": True}, "n_chains", "bool", "True"),
+    ({"n_warmup": -1}, "n_warmup", "[0, inf)", "-1"),
+    ({"n_warmup": 1.5}, "n_warmup", "int", "1.5"),
+    ({"n_warmup": "long"}, "n_warmup", "'auto'", "'long'"),
+    ({"n_draws": 0}, "n_draws", "[1, inf)", "0"),
+    ({"n_draws": None}, "n_draws", "'auto'", "None"),
+    ({"thin": 0}, "thin", "[1, inf)", "0"),
+    ({"thin": "auto"}, "thin", "int", "'auto'"),
+    ({"n_jobs": 0}, "n_jobs", "[1, inf)", "0"),
+    ({"n_jobs": 1.5}, "n_jobs", "int", "1.5"),
+    ({"random_state": -1}, "random_state", "[0, 4294967295]", "-1"),
+    ({"random_state": "a"}, "random_state", "RandomState", "'a'"),
+    ({"random_state": np.random.default_rng(0)}, "random_state", "RandomState", "Generator"),
+    ({"predict_draws": 0}, "predict_draws", "[1, inf)", "0"),
+    ({"predict_draws": 2.5}, "predict_draws", "int", "2.5"),
+    ({"verbose": -1}, "verbose", "[0, inf)", "-1"),
+    ({"verbose": "yes"}, "verbose", "int", "'yes'"),
+] + [
+    ({name: value}, name, rule, shown)
+    for name in ("concentration_prior", "discount_prior")
+    for value, rule, shown in [
+        ((1.0,), "two positive numbers", "(1.0,)"),
+        ((), "two positive numbers", "()"),
+        ((1.0, 2.0, 3.0), "two positive numbers", "(1.0, 2.0, 3.0)"),
+        ((1.0, -1.0), "two positive numbers", "(1.0, -1.0)"),
+        ((0, 1.0), "two positive numbers", "(0, 1.0)"),
+        ((np.nan, 1.0), "two positive numbers", "nan"),
+        ((1.0, np.inf), "two positive numbers", "inf"),
+        (("a", "b"), "two positive numbers", "('a', 'b')"),
+        ((True, 1.0), "two positive numbers", "True"),
+        (([1.0], 1.0), "two positive numbers", "[1.0]"),
+        (1.0, "tuple", "1.0"),
+        ("ab", "tuple", "'ab'"),
+        (None, "tuple", "None"),
+        (np.ones(2), "tuple", "array([1., 1.])"),
+    ]
+]
+
+
+@pytest.mark.parametrize(
+    "parameters, name, rule, value",
+    BAD_PARAMETERS,
+    ids=[f"{row[1]}-{i}" for i, row in enumerate(BAD_PARAMETERS)],
+)
+def test_bad_parameter(no_sampling, parameters, name, rule, value):
+    with pytest.raises(ValueError) as caught:
+        dpm(**parameters).fit(X)
+    message = str(caught.value)
+    assert re.search(rf"\b{name}\b", message), message
+    said, _, got = re.split(r"([Gg]ot )", message, maxsplit=1)
+    assert rule in said, message
+    assert value in got, message
+
+
+def test_every_parameter_is_in_the_table():
+    assert {name for _, name, _, _ in BAD_PARAMETERS} == set(dpm().get_params())
+
+
+ACCEPTED = [
+    {"covariance_prior": [[1e-16, 0.5], [0.5, 1e16]]},  # correlation 0.5 in distant units
+    {"covariance_prior": np.linalg.inv([[2.0, 0.3], [0.3, 1.0]])},
+    {"covariance_prior": [[1.0, 1e-14], [0.0, 1.0]]},  # asymmetric by rounding
+    {"covariance_prior": [1, 2], **DIAG},
+    {"covariance_prior": 2, **SPHERICAL},
+    {"covariance_prior": np.float32(2), **SPHERICAL},
+    {"mean_prior": pd.Series([1, 2])},
+    {"concentration": -0.2, "discount": 0.3},
+    {"concentration": np.float32(0.5)},
+    {"concentration_prior": [1, 2]},
+    {"n_components": np.int32(3)},
+    {"degrees_of_freedom_prior": 1.5},
+    {"degrees_of_freedom_prior": 0.5, **DIAG},
+    {"n_jobs": -1},
+    {"verbose": False},
+]
+
+
+@pytest.mark.parametrize("parameters", ACCEPTED)
+def test_good_parameter(parameters):
+    fitted = dpm(**parameters).fit(X)
+    assert np.isfinite(fitted.score_samples(X)).all()
+
+
+# -- prediction
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dpm().fit(pd.DataFrame(X, columns=["a", "b"]).to_numpy())
+
+
+BAD_NEW_X = {
+    "infinite": (with_value(np.inf), ValueError, ["X", "infinity"]),
+    "strings": ([["a", "b"]], ValueError, ["X", "numbers", "'a'"]),
+    "too narrow": (X[:, :1], ValueError, ["X has 1 features", "expecting 2 features"]),
+    "too wide": (np.ones((1, 3)), ValueError, ["X has 3 features", "expecting 2 features"]),
+    "no rows": (X[:0], ValueError, ["0 sample(s)", "minimum of 1"]),
+    "one dimension": (X[0], ValueError, ["2D array", "1D array"]),
+    "complex": (X + 1j, ValueError, ["Complex data not supported"]),
+    "beyond squares": (
+        with_value(-1e200),
+        ValueError,
+        ["X", "1e+50 standard deviations", "e+199"],
+    ),
+    "beyond floats": (with_value(1.7e308), ValueError, ["X", "1e+50 standard deviations", "e+"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_NEW_X)
+@pytest.mark.parametrize("method", PREDICT_METHODS)
+def test_bad_new_data(fitted, method, name):
+    data, error, words = BAD_NEW_X[name]
+    with pytest.raises(error) as caught:
+        getattr(fitted, method)(data)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("method", PREDICT_METHODS)
+def test_not_fitted(method):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(dpm(), method)(X)
+
+
+def test_not_fitted_without_data():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        dpm().sample()
+    with pytest.raises(NotFittedError, match="not fitted"):
+        dpm().get_feature_names_out()
+
+
+@pytest.mark.parametrize("method", PREDICT_METHODS)
+@pytest.mark.parametrize("name, value", [("predict_draws", 0), ("n_jobs", 0)])
+def test_parameters_of_prediction_changed_to_wrong(method, name, value):
+    changed = dpm().fit(X).set_params(**{name: value})
+    with pytest.raises(ValueError, match=rf"'{name}'.*\[1, inf\).*Got {value}"):
+        getattr(changed, method)(X)
+
+
+def test_parameters_of_the_model_changed_after_fit():
+    """Predictions are those of the model that was fitted."""
+    changed = dpm().fit(X)
+    expected = changed.score_samples(X), changed.sample(3, random_state=0)[0]
+    changed.set_params(covariance_type="diag", n_components=2, prior_scale=3.0)
+    np.testing.assert_array_equal(changed.score_samples(X), expected[0])
+    np.testing.assert_array_equal(changed.sample(3, random_state=0)[0], expected[1])
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", None, True])
+def test_bad_number_of_samples(fitted, value):
+    with pytest.raises(ValueError, match=f"n_samples must be an integer >= 1, got {value!r}"):
+        fitted.sample(value)
+
+
+def test_names_must_be_those_of_fit():
+    named = dpm().fit(pd.DataFrame(X, columns=["a", "b"]))
+    with pytest.raises(ValueError, match="feature names"):
+        named.predict(pd.DataFrame(X, columns=["b", "a"]))
+
+
+# -- what is possible but doubtful
+
+
+CONSTANT = np.column_stack([X, np.full(30, 7.0)])
+
+
+def test_constant_column(no_sampling):
+    with pytest.raises(ValueError, match=r"vary in every column.*'full'.*constant column\(s\) 2"):
+        dpm().fit(CONSTANT)
+    with pytest.raises(ValueError, match=r"vary in every column.*constant column\(s\) 'c'"):
+        dpm().fit(pd.DataFrame(CONSTANT, columns=["a", "b", "c"]))
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_constant_column_warns(kind):
+    with pytest.warns(UserWarning, match=r"vary in every column.*constant column\(s\) 2"):
+        fitted = dpm(covariance_type=kind).fit(CONSTANT)
+    assert np.isfinite(fitted.score_samples(CONSTANT)).all()
+
+
+def test_constant_column_with_a_covariance_prior(recwarn):
+    fitted = dpm(covariance_prior=np.eye(3)).fit(CONSTANT)
+    assert np.isfinite(fitted.score_samples(CONSTANT)).all()
+    assert not [w for w in recwarn if "vary" in str(w.message)]
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_rows_without_a_cell_warn(kind):
+    holed = X.copy()
+    holed[[3, 8]] = np.nan
+    with pytest.warns(UserWarning, match=r"2 row\(s\) with no observed value"):
+        fitted = dpm(covariance_type=kind).fit(holed)
+    assert np.isfinite(fitted.X_imputed_).all()
+
+
+def test_many_features_warn():
+    wide = RNG.normal(size=(20, 12))
+    with pytest.warns(UserWarning, match="12 x 12 covariances from 20 rows.*'diag'"):
+        dpm().fit(wide)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", message=".*converged")
+        dpm(covariance_type="diag").fit(wide)
+        dpm().fit(RNG.normal(size=(130, 12)))
