@@ -403,7 +403,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             Label in `labels_` of a random companion in the row's block, -1 for a new block.
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 1:
+        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
             raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
         rng = check_random_state(random_state)
         X = np.empty((n_samples, self.n_features_in_))
