@@ -37,6 +37,8 @@ from skbnp.summaries.partitions import (
 
 # Beyond these bounds, in standardised units, squared distances leave the range of floats.
 _FARTHEST = 1e50
+# A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
+_FARTHEST_MEAN = 1e6
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
@@ -197,7 +199,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "discount_prior": [tuple, list],
         "mean_prior": ["array-like", None],
         "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
-        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "degrees_of_freedom_prior": [Interval(Real, 0, 1e8, closed="right"), None],
         "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
         "prior_scale": [
             Interval(Real, _SMALLEST, _LARGEST, closed="both"),
@@ -438,14 +440,14 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _check_new(self, X):
         X = super()._check_new(X)
-        self._check_near("X", self._standard(X))
+        self._check_near("X", self._standard(X), _FARTHEST)
         return X
 
-    def _check_near(self, name, standard):
+    def _check_near(self, name, standard, farthest):
         far = np.max(np.abs(standard), where=~np.isnan(standard), initial=0.0)
-        if far > _FARTHEST:
+        if far > farthest:
             raise ValueError(
-                f"{name} must be within {_FARTHEST} standard deviations of the training data in "
+                f"{name} must be within {farthest:g} standard deviations of the training data in "
                 f"every column, got a value at {far:.3g}"
             )
 
@@ -499,7 +501,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         mean = np.zeros(d)
         if self.mean_prior is not None:
             mean = self._standard(np.asarray(self.mean_prior, dtype=np.float64))
-            self._check_near("mean_prior", mean)
+            self._check_near("mean_prior", mean, _FARTHEST_MEAN)
         return Prior(
             covariance_type=kind,
             mean=mean,

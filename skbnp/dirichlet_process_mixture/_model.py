@@ -169,8 +169,10 @@ def column_scaling(X, common=False):
 
     A constant column has scale 1; ``common`` gives all columns the root of their mean variance.
     """
-    center = np.nanmean(X, axis=0)
-    constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
+    highest = np.nanmax(X, axis=0)
+    constant = highest == np.nanmin(X, axis=0)
+    # The mean of a large constant is off by its rounding, which scale 1 would not take away.
+    center = np.where(constant, highest, np.nanmean(X, axis=0))
     # Squares are taken near one, so that no magnitude of X over- or underflows.
     exponent = np.frexp(np.nanmax(np.abs(X - center), axis=0))[1]
     if common:

@@ -98,7 +98,7 @@ cdef _full_log_densities(
                 df = prior_df + n_members[k] - d + 1.0
                 _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, o, &square[0, 0])
                 _solve_observed(rows, p, &mean[k, 0], o, &square[0, 0], o, &work[0, 0])
-                constant = (log_weight[k] + lgamma(0.5 * (df + o)) - lgamma(0.5 * df)
+                constant = (log_weight[k] + (lgamma(0.5 * (df + o)) - lgamma(0.5 * df))
                             + 0.5 * o * (log(f) - LOG_PI) - 0.5 * linalg.log_det(&square[0, 0], o))
                 for i in range(n):
                     q = 0.0
@@ -338,7 +338,7 @@ cdef _diagonal_moments(
                         a = shape + 0.5 * count[k, j]
                         b = rate[k, j]
                     kappa = mean_precision + count[k, j]
-                    variance = b / (a - 1.0) * (kappa + 1.0) / kappa if a > 1.0 else INFINITY
+                    variance = b / (a - 1.0) * ((kappa + 1.0) / kappa) if a > 1.0 else INFINITY
                     _add_moment(w, mean[k, j], variance, center[i, j],
                                 &sums[i, 1 + j], &sums[i, 1 + d + j])
 
@@ -360,4 +360,4 @@ def sample_row(covariance_type, draw, prior, k, rng):
     kappa = prior.mean_precision + count
     seen = count.sum() if covariance_type == "spherical" else count
     variance = draw["rate"][k] / rng.standard_gamma((prior.degrees_of_freedom + seen) / 2)
-    return mean + np.sqrt(variance * (kappa + 1) / kappa) * z
+    return mean + np.sqrt(variance * ((kappa + 1) / kappa)) * z
