@@ -20,7 +20,7 @@ SOURCES := $(sort $(shell find skbnp -name '*.py' -o -name '*.pyx' -o -name '*.p
            pyproject.toml setup.py MANIFEST.in README.md LICENSE
 BENCHMARKS := $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 
-# Chains and test workers share the cores; BLAS threads on top would only get in their way.
+# Chains, searches and test workers share the cores; BLAS threads on top would only get in their way.
 ONE_BLAS_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # Tests run from an empty directory, so that `import skbnp` can only find the installed wheel.
@@ -40,7 +40,7 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
 .PHONY: demo test test-slow lint bench doc install clean FORCE
 
 demo: .venv-plot/installed
-	.venv-plot/bin/python examples/demo.py --output demo_output
+	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
 
 test: .venv-test/installed
 	$(RUN_TESTS) $(PYTEST_ARGS)
