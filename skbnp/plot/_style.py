@@ -1,7 +1,8 @@
 """What all displays share: the import of matplotlib and the colours."""
 
-# Okabe & Ito's palette, told apart with any colour vision; yellow is too faint for lines.
-COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+# Okabe & Ito's palette, told apart with any colour vision; without yellow, too faint for lines,
+# and sky blue, which cannot be told from a faint point of the first blue.
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#000000")
 GREY = "#8C8C8C"
 
 
