@@ -17,6 +17,7 @@ from skbnp.processes import crp
 
 
 cdef double LOG_PI = 1.1447298858494002
+cdef double LARGE = 1e150       # beyond it a product would overflow
 
 
 cdef class Rows:
@@ -158,38 +159,58 @@ cdef _diagonal_log_densities(
     double[:, ::1] out,
 ):
     """Products of t densities with 2 a degrees of freedom; one joint t when rates are shared."""
-    cdef Py_ssize_t d = rows.x.shape[1], k, i, j
-    cdef double kappa, r, a, squares, cells, total, log_f
+    cdef Py_ssize_t d = rows.x.shape[1], k, i, j, cells
+    cdef double kappa, f, r, z, a, squares, product, total
+    cdef bint even
     cdef double[::1] constant = np.empty(d)
-    cdef double[::1] half_f = np.empty(d)
+    cdef double[::1] factor = np.empty(d)       # of squared residuals
+    cdef double[::1] power = np.empty(d)        # a + 1 / 2
+    cdef double[::1] joint = np.empty(d + 1)    # by the number of observed cells
     with nogil:
         for k in range(count.shape[0]):
             a = shape
+            even = True
             for j in range(d):
                 kappa = mean_precision + count[k, j]
-                half_f[j] = 0.5 * kappa / (kappa + 1.0)
-                constant[j] = 0.5 * (log(half_f[j]) - LOG_PI)
+                f = 0.5 * kappa / (kappa + 1.0)
+                constant[j] = 0.5 * (log(f) - LOG_PI)
+                factor[j] = f / rate[k, 0 if shared else j]
                 if shared:
                     a += 0.5 * count[k, j]
                 else:
+                    even = even and count[k, j] == count[k, 0]
                     a = shape + 0.5 * count[k, j]
+                    power[j] = a + 0.5
                     constant[j] += lgamma(a + 0.5) - lgamma(a) - 0.5 * log(rate[k, j])
+            if shared:
+                for cells in range(d + 1):
+                    joint[cells] = (lgamma(a + 0.5 * cells) - lgamma(a)
+                                    - 0.5 * cells * log(rate[k, 0]))
             for i in range(rows.x.shape[0]):
-                total = squares = cells = log_f = 0.0
+                total = squares = 0.0
+                product = 1.0
+                cells = 0
                 for j in range(d):
                     r = rows.x[i, j] - mean[k, j]
                     if r != r:
                         continue
                     total += constant[j]
+                    z = factor[j] * r * r
                     if shared:
-                        squares += half_f[j] * r * r
-                        cells += 1.0
+                        squares += z
+                        cells += 1
+                    elif even and z < LARGE:
+                        # All features have one power: one logarithm of a product.
+                        product *= 1.0 + z
+                        if product > LARGE:
+                            total -= power[0] * log(product)
+                            product = 1.0
                     else:
-                        a = shape + 0.5 * count[k, j]
-                        total -= (a + 0.5) * log1p(half_f[j] * r * r / rate[k, j])
+                        total -= power[j] * log1p(z)
                 if shared:
-                    total += lgamma(a + 0.5 * cells) - lgamma(a) - 0.5 * cells * log(rate[k, 0])
-                    total -= (a + 0.5 * cells) * log1p(squares / rate[k, 0])
+                    total += joint[cells] - (a + 0.5 * cells) * log1p(squares)
+                elif product != 1.0:
+                    total -= power[0] * log(product)
                 out[i, k] = log_weight[k] + total
 
 
