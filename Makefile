@@ -51,10 +51,10 @@ test-slow: .venv-test/installed
 lint: .venv-lint/installed
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
-	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint skbnp
+	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint skbnp benchmarks
 
-bench: .venv-plot/installed
-	@for script in $(BENCHMARKS); do .venv-plot/bin/python $$script $(BENCH_ARGS) || exit 1; done
+bench: .venv-bench/installed
+	@for script in $(BENCHMARKS); do .venv-bench/bin/python $$script $(BENCH_ARGS) || exit 1; done
 
 doc: .venv-doc/installed
 	.venv-doc/bin/sphinx-build -b html doc doc/_build/html
