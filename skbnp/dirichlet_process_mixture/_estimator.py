@@ -71,7 +71,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         finite mixture with that many.
     covariance_type : {"full", "diag", "spherical"}, default="full"
         Shape of the components. "full" has d (d + 1) / 2 numbers per component: above about 20
-        features, or with fewer than 5 rows per feature, prefer "diag" or reduce X first.
+        features, or with fewer than 10 rows per feature, prefer "diag" or reduce X first.
         Components are diagonal or spherical along the columns of X, each divided by its standard
         deviation ("spherical" with a `covariance_prior`: by one common scale).
     concentration : float or "sample", default="sample"
@@ -132,7 +132,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     n_clusters_ : int
         Number of clusters in `labels_`. Its uncertainty: ``posterior_.traces["n_clusters"]``.
     expected_loss_ : float
-        Posterior expected loss of `labels_`: nats for "vi" and "map", pairs for "binder".
+        Posterior expected loss of `labels_`: nats for "vi" and "map", pairs for "binder"; over at
+        most 300 evenly spaced draws.
     partition_info_ : dict
         What the search for `labels_` did.
     posterior_ : skbnp.mcmc.posterior.Posterior
@@ -140,13 +141,15 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     X_imputed_ : ndarray of shape (n_samples, n_features)
         Training data with each missing cell replaced by its posterior mean, the row itself left
         out of what it is predicted from. Only if X had missing cells.
-    n_warmup_, n_draws_ : int
-        What "auto" came to.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
     seed_ : int
         Entropy from which every chain got its own seed.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X had them.
 
     See Also
@@ -289,7 +292,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_clusters_)
+        proba : ndarray of shape (n_samples, `n_clusters_`)
             Rows sum to one. Cost O(predict_draws n_clusters d^2) per row for full covariance.
         """
         return self._companion_shares(self._check_new(X), new=False)[:, :-1]
@@ -318,7 +321,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_clusters_)
+        proba : ndarray of shape (n_samples, `n_clusters_`)
         """
         return self.predict_proba(X)
 

@@ -8,14 +8,14 @@ mixture with weights ~ Dirichlet(theta / M, ..., theta / M).
 
 References
 ----------
-.. [1] Antoniak (1974), "Mixtures of Dirichlet processes with applications to Bayesian
-       nonparametric problems", Annals of Statistics 2.
-.. [2] Pitman (1995), "Exchangeable and partially exchangeable random partitions",
-       Probability Theory and Related Fields 102.
-.. [3] Pitman (2006), "Combinatorial Stochastic Processes", Springer, chapter 3.
-.. [4] Escobar & West (1995), "Bayesian density estimation and inference using mixtures",
-       Journal of the American Statistical Association 90.
-.. [5] Neal (2003), "Slice sampling", Annals of Statistics 31.
+- Antoniak (1974), "Mixtures of Dirichlet processes with applications to Bayesian nonparametric
+  problems", Annals of Statistics 2.
+- Pitman (1995), "Exchangeable and partially exchangeable random partitions", Probability Theory
+  and Related Fields 102.
+- Pitman (2006), "Combinatorial Stochastic Processes", Springer, chapter 3.
+- Escobar & West (1995), "Bayesian density estimation and inference using mixtures", Journal of
+  the American Statistical Association 90.
+- Neal (2003), "Slice sampling", Annals of Statistics 31.
 """
 
 from libc.math cimport INFINITY, exp, log
@@ -83,7 +83,7 @@ cdef double log_new_weight(
 cdef double log_eppf(
     const Py_ssize_t* size, Py_ssize_t n_blocks, double concentration, double discount
 ) noexcept nogil:
-    """Log probability of one partition of n = sum(size) items into blocks of these sizes [2]_.
+    """Log probability of one partition of n = sum(size) items into blocks of these sizes.
 
     sum_{i<K} log(theta + d i) - log [theta + 1]_{n-1} + sum_c log [1 - d]_{n_c - 1}, where
     [x]_m = Gamma(x + m) / Gamma(x); -inf for parameters outside the family.
@@ -226,7 +226,7 @@ cdef double slice_step(
     bitgen_t* rng, double current, double low, double high,
     log_density_of log_density, const Target* target,
 ) noexcept nogil:
-    """One slice-sampling step on (low, high): stepping out, then shrinkage [5]_.
+    """One slice-sampling step on (low, high): stepping out, then shrinkage (Neal 2003).
 
     At most 32 steps out, split at random between the sides, and 200 shrinkages, after which
     the point stays: both bounds are symmetric in the two points and so keep the target.
@@ -266,7 +266,7 @@ cdef double draw_concentration(
     """Update concentration > 0 under its Gamma(shape, rate) prior, given the block sizes.
 
     Dirichlet process: x ~ Beta(theta + 1, n - 1), theta ~ Gamma(shape + K - 1, rate - log x),
-    which is Escobar & West's augmentation [4]_ of theta^{K-1} Gamma(theta + 1)/Gamma(theta + n)
+    which is Escobar & West's augmentation of theta^{K-1} Gamma(theta + 1)/Gamma(theta + n)
     and needs no mixture. Other members: a slice step on log theta, because their partition
     probability depends on all sizes; with n_components > 0 the discount moves along.
     """
@@ -454,7 +454,7 @@ def sample(n, concentration, discount=0.0, n_components=None, random_state=None)
 def log_prob(labels, concentration, discount=0.0, n_components=None):
     """Log probability of the partition that the labels describe.
 
-    It is the exchangeable partition probability function [2]_, not the probability of the
+    It is the exchangeable partition probability function, not the probability of the
     labels as such: the names of the blocks and the order of the items do not matter.
 
     Parameters
@@ -581,7 +581,7 @@ def expected_blocks(n, concentration, discount=0.0, n_components=None):
     Notes
     -----
     O(n) for each concentration, by the recursion over items, which is accurate for every
-    member of the family. Closed forms are in [1]_ for the Dirichlet process and in [3]_.
+    member of the family. Closed forms: Antoniak (1974) for the Dirichlet process, Pitman (2006).
 
     Examples
     --------
@@ -656,7 +656,7 @@ def pmf_blocks(n, concentration, discount=0.0, n_components=None):
 def expected_block_sizes(n, concentration, discount=0.0, n_components=None):
     """Expected number of blocks of each size among n items.
 
-    E[C_j] = binom(n, j) [1 - d]_{j-1} [theta + d]_{n-j} / [theta + 1]_{n-1}, see [3]_.
+    E[C_j] = binom(n, j) [1 - d]_{j-1} [theta + d]_{n-j} / [theta + 1]_{n-1}: Pitman (2006).
 
     Parameters
     ----------
@@ -738,7 +738,7 @@ def stick_breaking(n_sticks, concentration, discount=0.0, n_components=None, ran
 def posterior_weights(sizes, concentration, discount=0.0, n_components=None, random_state=None):
     """Draw the weights of the blocks and of what is unseen, given the blocks' sizes.
 
-    (w_1, ..., w_K, w_rest) ~ Dirichlet(n_1 - d, ..., n_K - d, theta + d K), see [3]_.
+    (w_1, ..., w_K, w_rest) ~ Dirichlet(n_1 - d, ..., n_K - d, theta + d K): Pitman (2006).
 
     Parameters
     ----------
@@ -831,7 +831,8 @@ def sample_concentration(
     """One Markov update of the concentration given the block sizes.
 
     It leaves p(concentration | sizes) invariant. For the Dirichlet process it is an exact
-    draw given one auxiliary Beta variable [4]_, else a slice-sampling step [5]_.
+    draw given one auxiliary Beta variable (Escobar & West 1995), else a
+    slice-sampling step (Neal 2003).
 
     Parameters
     ----------
@@ -893,7 +894,7 @@ def _concentration_chain(
 def sample_discount(
     sizes, concentration, discount, discount_prior=(1.0, 9.0), random_state=None
 ):
-    """One Markov update of the discount given the block sizes: a slice-sampling step [5]_.
+    """One Markov update of the discount given the block sizes: a slice-sampling step.
 
     It leaves p(discount | sizes, concentration) invariant.
 
