@@ -30,4 +30,5 @@ sphinx_gallery_conf = {
     "filename_pattern": "/plot_",
     "ignore_pattern": r"demo\.py$",  # the job of `make demo`, not a page
     "download_all_examples": False,
+    "capture_repr": (),  # what is to be seen is printed
 }
