@@ -88,7 +88,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     mean_precision_prior : float, default=0.01
         kappa0: the prior is worth that many rows. Larger draws the means to `mean_prior`.
     degrees_of_freedom_prior : float, default=None
-        nu0, > n_features - 1 for "full", > 0 otherwise. Default: n_features + 2, or 4.
+        nu0, > n_features - 1 for "full", > 0 otherwise, at most 1e8. Default: n_features + 2,
+        or 4.
     covariance_prior : array-like or float, default=None
         In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
         (n_features, n_features) for "full", the vector (n_features,) for "diag", a float for

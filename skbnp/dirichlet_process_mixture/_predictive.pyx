@@ -18,6 +18,7 @@ from skbnp.processes import crp
 
 cdef double LOG_PI = 1.1447298858494002
 cdef double LARGE = 1e150       # beyond it a product would overflow
+cdef double LEAST_GAMMA = 1e-300   # gamma draws of a tiny shape underflow to 0
 
 
 cdef class Rows:
@@ -375,10 +376,11 @@ def sample_row(covariance_type, draw, prior, k, rng):
         n = draw["n_members"][k]
         kappa = prior.mean_precision + n
         df = prior.degrees_of_freedom + n - len(mean) + 1
-        spread = (kappa + 1) / kappa / rng.chisquare(df)
+        spread = (kappa + 1) / kappa / max(rng.chisquare(df), LEAST_GAMMA)
         return mean + np.sqrt(spread) * (z @ np.triu(draw["factor"][k]))
     count = draw["count"][k]
     kappa = prior.mean_precision + count
     seen = count.sum() if covariance_type == "spherical" else count
-    variance = draw["rate"][k] / rng.standard_gamma((prior.degrees_of_freedom + seen) / 2)
+    a = (prior.degrees_of_freedom + seen) / 2
+    variance = draw["rate"][k] / np.maximum(rng.standard_gamma(a), LEAST_GAMMA)
     return mean + np.sqrt(variance * ((kappa + 1) / kappa)) * z
