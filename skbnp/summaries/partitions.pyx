@@ -75,8 +75,11 @@ def expected_loss(partition, labels, loss="vi", *, weights=None):
 
 
 def _loss_table(loss, n):
-    """f(x) and its steps f(x+1) - f(x), for x = 0..n+1 (the steps without cancellation)."""
-    x = np.arange(n + 2, dtype=np.float64)
+    """f(x) and its steps f(x+1) - f(x), for x = 0..2n+1 (the steps without cancellation).
+
+    Twice n: ``_evaluate`` also looks an item up on top of its own cluster, and drops the value.
+    """
+    x = np.arange(2 * n + 2, dtype=np.float64)
     if loss == "vi":
         step = np.log1p(x)
         step[1:] += x[1:] * np.log1p(1.0 / x[1:])

@@ -473,3 +473,10 @@ def test_companion_table():
     table = companion_table(draw, 4, reference, 3)
     expected = [[2 / 3, 1 / 3, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]]
     assert_allclose(table, expected)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_loss_table_covers_an_item_on_top_of_its_own_cluster(loss):
+    """The search looks up f(size + weight) with size and weight up to n each."""
+    f, step = partitions._loss_table(loss, 5)
+    assert len(f) > 10 and len(step) > 10
