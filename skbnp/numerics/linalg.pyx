@@ -12,6 +12,10 @@ from scipy.linalg.cython_lapack cimport dpotrf, dsyev
 import numpy as np
 
 
+cdef enum:
+    SMALL = 32  # matrices up to here are factored without LAPACK
+
+
 cdef double dot(Py_ssize_t n, const double* x, const double* y) noexcept nogil:
     """x . y"""
     cdef blas_int size = <blas_int> n, one = 1
@@ -44,6 +48,8 @@ cdef int cholesky(double* a, Py_ssize_t n) noexcept nogil:
     """Replace the upper triangle of a by U with A = U^T U. Non-zero: not positive definite."""
     cdef blas_int size = <blas_int> n, info = 0
     cdef Py_ssize_t b
+    if n <= SMALL:
+        return _small_cholesky(a, n)
     dpotrf(b"L", &size, a, &size, &info)
     if info != 0:
         return info
@@ -51,6 +57,29 @@ cdef int cholesky(double* a, Py_ssize_t n) noexcept nogil:
     for b in range(n):
         if not 0.0 < a[b * n + b] < INFINITY:
             return <int> b + 1
+    return 0
+
+
+cdef int _small_cholesky(double* a, Py_ssize_t n) noexcept nogil:
+    """The same without LAPACK, whose locked work space makes chains in threads wait in turn."""
+    cdef Py_ssize_t b, c, r
+    cdef double root, left
+    cdef double* row = a
+    cdef double* below
+    for b in range(n):
+        if not 0.0 < row[b] < INFINITY:
+            return <int> b + 1
+        root = sqrt(row[b])
+        row[b] = root
+        for c in range(b + 1, n):
+            row[c] /= root
+        below = row + n
+        for r in range(b + 1, n):
+            left = row[r]
+            for c in range(r, n):
+                below[c] -= left * row[c]
+            below += n
+        row += n
     return 0
 
 
