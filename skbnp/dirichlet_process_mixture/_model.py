@@ -3,7 +3,7 @@
 ``log_joint`` is slow and readable on purpose: it is what the compiled sampler is tested against.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaln, gammaln, multigammaln
@@ -38,17 +38,6 @@ class Prior:
     discount: float | None = 0.0
     discount_prior: tuple[float, float] = (1.0, 9.0)
     prior_scale: float | None = None
-
-    def in_units(self, center, scale):
-        """The same prior for X * scale + center instead of X."""
-        if self.covariance_type == "full":
-            covariance = self.covariance * np.outer(scale, scale)
-        elif self.covariance_type == "diag":
-            covariance = self.covariance * scale**2
-        else:
-            # Spherical blocks stay spherical only under one common scale.
-            covariance = self.covariance * scale[0] ** 2
-        return replace(self, mean=self.mean * scale + center, covariance=covariance)
 
     @property
     def scale_grid(self):

@@ -72,7 +72,7 @@ cdef class Sampler:
     cdef:
         object _bit_generator                   # owner of *_rng, must outlive it
         bitgen_t* _rng
-        ConjugateFamily family
+        readonly ConjugateFamily family
         readonly Py_ssize_t n_samples, n_clusters, n_components
         readonly double concentration, discount
         readonly Py_ssize_t n_split_merge
@@ -118,7 +118,7 @@ cdef class Sampler:
             "concentration", shape / rate if self._sample_concentration else prior.concentration
         )
         self.discount = start.get(
-            "discount", a / (a + b) if self._sample_discount else prior.discount
+            "discount", min(a / (a + b), 1 - 1e-9) if self._sample_discount else prior.discount
         )
         if self.n_components:
             self.discount = -self.concentration / self.n_components
@@ -148,12 +148,10 @@ cdef class Sampler:
 
     def sweep(self):
         """One transition: a Gibbs pass, the split-merge proposals, the hyperparameters."""
-        cdef Py_ssize_t _
         with self._bit_generator.lock, nogil:
             self._gibbs_pass()
             self._watch(GIBBS)
-            for _ in range(self._proposals()):
-                self._split_or_merge()
+            self._split_merge_pass()
             self._watch(SPLIT_MERGE)
             self._update_concentration()
             self._watch(CONCENTRATION)
@@ -171,7 +169,7 @@ cdef class Sampler:
             if move == "gibbs":
                 self._gibbs_pass()
             elif move == "split_merge":
-                self._split_or_merge()
+                self._split_merge_pass()
             elif move == "concentration":
                 self._update_concentration()
             elif move == "discount":
@@ -203,7 +201,7 @@ cdef class Sampler:
         return {
             "n_clusters": float(self.n_clusters),
             "concentration": self.concentration,
-            "discount": max(self.discount, 0.0),
+            "discount": self.discount,
             "prior_scale": self.family.scale,
             "largest_cluster": float(np.max(self._sizes())),
         }
@@ -255,6 +253,7 @@ cdef class Sampler:
         self._accepted = state["accepted"].copy()
         self._proposed = state["proposed"].copy()
         self._bit_generator.state = state["bit_generator"]
+        self._broken = NO_MOVE
         self.family.set_state(state["family"], self.n_clusters)
         self._reserve()
         self._weigh_all()
@@ -344,8 +343,10 @@ cdef class Sampler:
     cdef int _redraw_detached(self, Py_ssize_t i) except -1 nogil:
         """p(z_i, missing cells of row i | the rest), row i taken out of its block first."""
         cdef Py_ssize_t own = self.label[i], k
-        cdef Py_ssize_t n_before = self.n_clusters
+        cdef bint alone = self.family.n_members[own] == 1
         self._detach(i, -1)
+        if alone:
+            own = self.n_clusters  # its block is gone: to stay is to open one
         if self.family.augmented(i):
             self.family.log_predictive_observed(self.n_clusters + 1, i, &self.log_density[0])
         else:
@@ -359,7 +360,7 @@ cdef class Sampler:
         if k < 0:
             self._break(GIBBS)
             k = self.n_clusters
-        self._accepted[0] += k != own or n_before != self.n_clusters
+        self._accepted[0] += k != own
         if self.family.incomplete(i):
             self.family.draw_missing(k, i, self._rng, self._fault == NARROW_IMPUTATION)
         self._attach(i, k)
@@ -384,10 +385,14 @@ cdef class Sampler:
 
     # -- split and merge ----------------------------------------------------------------------
 
-    cdef Py_ssize_t _proposals(self) noexcept nogil:
+    cdef int _split_merge_pass(self) except -1 nogil:
+        """The proposals of one sweep. Their number must not look at the present K (spec 1)."""
+        cdef Py_ssize_t n_proposals = self.n_split_merge, _
         if self._fault == ADAPTIVE_SPLIT_MERGE:
-            return self.n_clusters
-        return self.n_split_merge
+            n_proposals = self.n_clusters
+        for _ in range(n_proposals):
+            self._split_or_merge()
+        return 0
 
     cdef int _split_or_merge(self) except -1 nogil:
         """Sequentially allocated merge-split: Dahl (2003), Dahl & Newcomb (2022).
@@ -451,10 +456,10 @@ cdef class Sampler:
         log_ratio += self._log_split_gain(a, b, both)
         if log(draws.uniform(self._rng)) < -log_ratio:
             self._accepted[2] += 1
-            self.family.copy(both, k)
             self.label[j] = k
             for t in range(n):
                 self.label[self.member[t]] = k
+            self._rebuild_block(k)  # from its rows: the rounding of the two is not inherited
             self._weigh(k)
             self._drop_block(gone, -1)
         self.family.clear(a)
@@ -624,7 +629,7 @@ cdef class Sampler:
     cdef void _rebuild(self) noexcept nogil:
         """Compute all statistics anew from the rows, so that rounding does not pile up."""
         cdef Py_ssize_t i, k
-        for k in range(self.n_clusters):
+        for k in range(self.family.n_slots):  # empty slots too: the prior scale may have changed
             self.family.clear(k)
         for i in range(self.n_samples):
             self.family.add(self.label[i], i)

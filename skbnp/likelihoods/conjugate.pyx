@@ -73,7 +73,8 @@ cdef class ConjugateFamily:
 
     def blocks(self, Py_ssize_t n_slots):
         """Owning copies of the statistics of slots 0..n_slots-1, for prediction."""
-        return {name: array[:n_slots].copy() for name, array in self._slot_arrays().items()}
+        arrays = self._slot_arrays()
+        return {name: arrays[name][:n_slots].copy() for name in self._for_prediction}
 
     def completed(self):
         """The data with current imputations, a copy, shape (n_samples, n_features)."""
@@ -84,6 +85,49 @@ cdef class ConjugateFamily:
 
     def _set_slot_array(self, name, array):
         raise TypeError(f"{type(self).__name__} has no statistics")
+
+    # -- Python faces, for the tests ----------------------------------------------------------
+
+    def build(self, Py_ssize_t k, rows):
+        """Make slot k the block of these rows."""
+        cdef Py_ssize_t i
+        self.reserve(k + 1)
+        self.clear(k)
+        for i in rows:
+            self.add(k, i)
+
+    def remove_row(self, Py_ssize_t k, Py_ssize_t i):
+        """``remove``: whether the slot is spoiled."""
+        return bool(self.remove(k, i))
+
+    def add_row(self, Py_ssize_t k, Py_ssize_t i):
+        """``add``"""
+        self.add(k, i)
+
+    def marginal(self, Py_ssize_t k):
+        """``log_marginal``"""
+        return self.log_marginal(k)
+
+    def predictive(self, Py_ssize_t k, Py_ssize_t i):
+        """``log_predictive``"""
+        return self.log_predictive(k, i)
+
+    def own_predictive(self, Py_ssize_t k, Py_ssize_t i):
+        """``log_predictive_own``"""
+        return self.log_predictive_own(k, i)
+
+    def predictives(self, Py_ssize_t n, Py_ssize_t i, observed=False):
+        """``log_predictive_all`` or ``log_predictive_observed``, shape (n,)."""
+        cdef double[::1] out = np.empty(n)
+        if observed:
+            self.log_predictive_observed(n, i, &out[0])
+        else:
+            self.log_predictive_all(n, i, &out[0])
+        return np.asarray(out)
+
+    def rescale(self, Py_ssize_t n_slots, double scale):
+        """``set_scale``: whether the slots must be built anew."""
+        return bool(self.set_scale(n_slots, scale))
 
     # -- rows ---------------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ cdef double LARGE = 1e150        # products of (1 + z) are logged when they pass
 cdef class NormalInverseGamma(ConjugateFamily):
     """Slots of diagonal or spherical Gaussian blocks. All moves of one row cost O(d)."""
 
+    _for_prediction = ("n_members", "count", "mean", "rate")
+
     def __init__(self, X, mean, double mean_precision, double shape, rate, double scale, shared):
         super().__init__(X)
         d = self.n_features

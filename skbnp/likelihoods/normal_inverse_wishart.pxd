@@ -6,6 +6,7 @@ from skbnp.likelihoods.conjugate cimport ConjugateFamily
 cdef class NormalInverseWishart(ConjugateFamily):
     cdef:
         double mean_precision, df           # kappa0, nu0
+        public Py_ssize_t wide              # more features: weights from the completed row
         double[::1] prior_mean              # (n_features,) m0
         double[:, ::1] base                 # (n_features, n_features): Psi0 = scale * base
         double[:, ::1] base_factor          # U with base = U^T U

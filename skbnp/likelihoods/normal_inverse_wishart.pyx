@@ -17,6 +17,8 @@ from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport linalg, rng as draws
 from skbnp.numerics.special cimport lgamma
 
+from skbnp.numerics.linalg import cholesky_upper
+
 
 cdef enum:
     LANES = 4  # blocks per pass of forward substitution
@@ -31,6 +33,8 @@ cdef double SPOILED = 1e-6       # the same under which a removal is not used
 cdef class NormalInverseWishart(ConjugateFamily):
     """Slots of full-covariance Gaussian blocks. Adding and removing a row costs O(d^2)."""
 
+    _for_prediction = ("n_members", "mean", "factor")
+
     def __init__(self, X, mean, double mean_precision, double df, covariance, double scale):
         super().__init__(X)
         d = self.n_features
@@ -38,7 +42,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.mean_precision = mean_precision
         self.df = df
         self.base = np.array(covariance, dtype=np.float64, order="C")
-        self.base_factor = linalg_factor(self.base)
+        self.base_factor = cholesky_upper(self.base)
+        self.wide = WIDE
         self.base_log_det = linalg.log_det(&self.base_factor[0, 0], d)
         self.scale = scale
 
@@ -49,7 +54,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
             + d / 2 * (np.log(kappa / (kappa + 1)) - np.log(np.pi))
         )
         self.log_m_constant = (
-            multigammaln_of(nu / 2, d) - multigammaln_of(df / 2, d)
+            multigammaln(nu / 2, d) - multigammaln(df / 2, d)
             + d / 2 * (np.log(mean_precision / kappa) - n * np.log(np.pi))
         )
         self.n_members = np.zeros(0, dtype=np.intp)
@@ -324,7 +329,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         """t_df(m_o, Psi_oo (kappa_n + 1) / (kappa_n df)), df = nu_n - d + 1: the same df."""
         cdef Py_ssize_t d = self.n_features, k, n_observed, members
         cdef double kappa, f, df, distance, log_det
-        if d > WIDE:
+        if d > self.wide:
             self.log_predictive_all(n, i, out)
             return
         n_observed = self._observed_first(i)
@@ -455,13 +460,3 @@ cdef class NormalInverseWishart(ConjugateFamily):
                     location[a] = self.mean[k, a] + step / sqrt(kappa)
                 else:
                     self.X[row[i], a] = location[a] + step
-
-
-def linalg_factor(matrix):
-    """U with matrix = U^T U, zeros below the diagonal."""
-    return np.ascontiguousarray(np.linalg.cholesky(np.asarray(matrix)).T)
-
-
-def multigammaln_of(x, d):
-    """log Gamma_d of each entry of x."""
-    return multigammaln(x, d)

@@ -1,6 +1,7 @@
 """Gaussian mixtures for the tests: the spec's cases, exact posteriors, samplers in a state."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,18 @@ def gaussian_cases():
     """The spec's cases for Gaussian families, by name."""
     cases = json.loads(VECTORS.read_text())
     return {case["name"]: case for case in cases if case["name"].startswith("gauss")}
+
+
+def in_units(prior, center, scale):
+    """The same prior for X * scale + center instead of X."""
+    if prior.covariance_type == "full":
+        covariance = prior.covariance * np.outer(scale, scale)
+    elif prior.covariance_type == "diag":
+        covariance = prior.covariance * scale**2
+    else:
+        # Spherical blocks stay spherical only under one common scale.
+        covariance = prior.covariance * scale[0] ** 2
+    return replace(prior, mean=prior.mean * scale + center, covariance=covariance)
 
 
 def case_data(case):

@@ -104,8 +104,8 @@ def test_a_wrong_formula_is_noticed(name, fault):
 
 @pytest.mark.parametrize("loss, key", [("vi", "vi_optimal"), ("binder", "binder_optimal")])
 @pytest.mark.parametrize("name", CASES)
-def test_point_estimate_of_a_long_chain(name, loss, key):
-    """A chain's consensus is the exhaustive optimum, or within Monte Carlo error as good."""
+def test_expected_losses_give_the_vectors(name, loss, key):
+    """The best of all partitions and its loss, by the exact posterior."""
     case = CASES[name]
     partitions, p, _ = exact_posterior(case)
     exact = {

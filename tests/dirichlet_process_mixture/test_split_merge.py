@@ -148,7 +148,7 @@ def p_value(family, fault="none", n_steps=4000):
     for s, label in enumerate(PARTITIONS):
         if p[s] == 0:
             continue
-        sampler = make_sampler(X, prior, label, seed=s, fault=fault)
+        sampler = make_sampler(X, prior, label, seed=s, fault=fault, n_split_merge=1)
         start = sampler.get_state()
         counts = np.zeros(15)
         for _ in range(n_steps):
