@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbnp.mcmc.diagnostics import convergence_problems
-from skbnp.mcmc.rows import available_threads, for_row_blocks
+from skbnp.mcmc.rows import available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
 
 
@@ -69,7 +69,10 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         """
         self._refuse_bools()
         X = self._check_training(X)
-        make_sampler = self._prepare(X)
+        # A fit that does not finish must not leave old draws beside new units.
+        self.__dict__.pop("posterior_", None)
+        with one_blas_thread:
+            make_sampler = self._prepare(X)
         n_warmup, n_draws = self._auto_lengths(X)
         self.n_warmup_ = n_warmup if self.n_warmup == "auto" else self.n_warmup
         self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
@@ -133,10 +136,11 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 "X must have an observed value in every column, got only NaN in "
                 + self._named(empty)
             )
-        n_empty_rows = np.count_nonzero(missing.all(axis=1))
-        if n_empty_rows:
+        empty = np.flatnonzero(missing.all(axis=1))
+        if empty.size:
+            shown = ", ".join(map(str, empty[:10])) + (", ..." if empty.size > 10 else "")
             warnings.warn(
-                f"X has {n_empty_rows} row(s) with no observed value; "
+                f"X has {empty.size} row(s) with no observed value, row(s) {shown}; "
                 "their labels follow the prior",
                 UserWarning,
                 stacklevel=4,  # past scikit-learn's wrapper of fit, to its caller
@@ -145,7 +149,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_new(self, X):
         """X to predict for, as a float64 array with the features of `fit`."""
-        check_is_fitted(self)
+        check_is_fitted(self, "posterior_")
         self._validate_params()
         return self._as_floats(X, reset=False)
 
@@ -155,10 +159,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             return validate_data(
                 self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
             )
-        except ValueError as error:
-            if "could not convert" not in str(error):
+        except (TypeError, ValueError) as error:
+            if "X" in str(error):
                 raise
-            raise ValueError(f"X must hold numbers, NaN where missing: {error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            rule = " must hold numbers, NaN where missing" if "convert" in str(error) else ""
+            raise kind(f"X{rule}: {error}") from error
 
     def _named(self, columns):
         """Columns in words, by name where there are names."""

@@ -16,12 +16,13 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 import skbnp
 from checks.toy_samplers import TaskLog
@@ -373,10 +374,10 @@ def test_parameters_are_documented_with_their_defaults(estimator):
 def test_attributes_are_documented(estimator, X):
     documented = set(entries(sections(estimator)["Attributes"]))
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    fitted = {
-        name for name in vars(short().fit(frame)) if name.endswith("_") and not name.startswith("_")
-    }
-    assert documented == fitted
+    dpm = short().fit(frame)
+    lazy = {name for name, value in vars(type(dpm)).items() if isinstance(value, property)}
+    fitted = {name for name in vars(dpm) if name.endswith("_") and not name.startswith("_")}
+    assert documented == fitted | lazy
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -391,3 +392,36 @@ def test_methods_are_documented(estimator):
             if parameter.default not in (inspect.Parameter.empty, None):
                 assert f"default={parameter.default!r}" in documented[key], (name, key)
         assert "Returns" in found, name
+
+
+def test_blas_threads_do_not_show():
+    """Also in what happens before the sampling: the prior follows the data."""
+    X = np.random.default_rng(1).normal(size=(3000, 20))
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            dpm = short(n_chains=1, n_warmup=1, n_draws=1, n_split_merge=0).fit(X)
+        found.append(dpm.posterior_[0, 0]["factor"])
+    assert_array_equal(*found)
+
+
+def test_a_fit_that_fails_leaves_no_old_answer(X, monkeypatch):
+    """Old draws with the units of new data would answer wrongly."""
+    dpm = short().fit(X)
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skbnp.base.run_chains", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dpm.fit(1000 * X)
+    with pytest.raises(NotFittedError):
+        dpm.score_samples(X)
+
+
+def test_coclustering():
+    X = np.concatenate([np.random.default_rng(2).normal(c, 1, (20, 2)) for c in (0, 9)])
+    together = short().fit(X).coclustering_
+    assert together.shape == (40, 40)
+    assert together[:20, :20].mean() > 0.8 and together[:20, 20:].mean() < 0.1
+    assert not hasattr(short(), "coclustering_")

@@ -29,6 +29,7 @@ from skbnp.dirichlet_process_mixture._predictive import (
 )
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.summaries.partitions import (
+    coclustering,
     companion_table,
     consensus_partition,
     expected_loss,
@@ -136,9 +137,16 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Posterior expected loss of `labels_`: nats for "vi" and "map", pairs for "binder"; over at
         most 300 evenly spaced draws.
     partition_info_ : dict
-        What the search for `labels_` did.
+        What the search for `labels_` did; its keys are those of
+        `skbnp.summaries.partitions.consensus_partition`.
+    coclustering_ : ndarray of shape (n_samples, n_samples)
+        Posterior probability that two training rows share a cluster, at most 20,000 rows;
+        computed at each access.
     posterior_ : skbnp.mcmc.posterior.Posterior
-        The draws, with traces, R-hat and effective sample sizes.
+        The draws, with traces, R-hat and effective sample sizes. A draw holds ``label`` of every
+        row and, for standardised X, the posterior statistics of its clusters and last of the
+        empty one: ``n_members``; ``mean``; and ``factor`` U with Psi = U^T U ("full") or
+        ``count`` of observed cells and ``rate`` of the inverse gamma ("diag", "spherical").
     X_imputed_ : ndarray of shape (n_samples, n_features)
         Training data with each missing cell replaced by its posterior mean, the row itself left
         out of what it is predicted from. Only if X had missing cells.
@@ -393,8 +401,20 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         std[holes] = (np.sqrt(variance) * self._scale)[where]
         return (filled, std) if return_std else filled
 
+    @property
+    def coclustering_(self):
+        """Posterior probability that two training rows share a cluster.
+
+        Shape (n_samples, n_samples), over at most 300 evenly spaced draws, computed at each
+        access in O(n_samples^2) per draw; more than 20,000 rows raise a ValueError.
+        """
+        check_is_fitted(self, "posterior_")
+        return coclustering(self._label_draws())
+
     def sample(self, n_samples=1, random_state=None):
-        """Draw rows from the posterior predictive distribution.
+        """Draw rows from the posterior predictive distribution, each from a draw of its own.
+
+        All draws take part, not `predict_draws` of them: more cost nothing here.
 
         Parameters
         ----------
@@ -408,7 +428,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         labels : ndarray of shape (n_samples,)
             Label in `labels_` of a random companion in the row's block, -1 for a new block.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "posterior_")
         if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
             raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
         rng = check_random_state(random_state)
@@ -439,7 +459,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         -------
         names : ndarray of str
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "posterior_")
         return np.array([f"cluster{k}" for k in range(self.n_clusters_)], dtype=object)
 
     def _check_new(self, X):
@@ -558,6 +578,13 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 f"degrees_of_freedom_prior must be > n_features - 1 = {d - 1} for "
                 f"covariance_type='full', got {df!r}"
             )
+        if self.covariance_type == "full" and np.isnan(X).all(axis=1).any():
+            # An imputed row of so heavy a tail leaves the range of floats.
+            if df is not None and not df >= d:
+                raise ValueError(
+                    f"degrees_of_freedom_prior must be >= n_features = {d} where X has rows with "
+                    f"no observed value, got {df!r}"
+                )
         if self.mean_prior is not None:
             mean = _as_floats("mean_prior", self.mean_prior)
             if mean.shape != (d,):
@@ -616,14 +643,13 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     # -- after sampling
 
     def _summarise(self, X):
-        draws = self.posterior_.evenly_spaced(300)
-        labels = np.array([draw["label"] for draw in draws], dtype=np.int32)
+        labels = self._label_draws()
         if self.point_estimate == "map":
             t = np.argmax(self.posterior_.traces["log_joint"])
             best = self.posterior_[divmod(int(t), self.posterior_.n_draws)]
             self.labels_ = relabel_by_size(best["label"])
             self.expected_loss_ = expected_loss(self.labels_, labels)
-            self.partition_info_ = {"n_draws": len(draws)}
+            self.partition_info_ = {"n_draws": len(labels)}
         else:
             self.labels_, self.expected_loss_, self.partition_info_ = consensus_partition(
                 labels,
@@ -642,6 +668,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             rows, columns = np.nonzero(holes)
             self.X_imputed_ = X.copy()
             self.X_imputed_[rows, columns] = mean * self._scale[columns] + self._center[columns]
+
+    def _label_draws(self):
+        """Labels of at most 300 evenly spaced draws, (n_draws, n_samples)."""
+        draws = self.posterior_.evenly_spaced(300)
+        return np.array([draw["label"] for draw in draws], dtype=np.int32)
 
     def _search_work(self, X):
         """Trial moves that the partition search may make: about as long as the sampling."""
@@ -726,13 +757,11 @@ def _as_floats(name, value):
     return value
 
 
-def _is_positive(x):
-    return isinstance(x, Real) and not isinstance(x, bool) and np.isfinite(x) and x > 0
-
-
 def _check_pair(name, value):
-    if len(value) != 2 or not all(map(_is_positive, value)):
-        raise ValueError(f"{name} must be two positive numbers, got {value!r}")
+    """Two numbers that leave start values and log densities in the range of floats."""
+    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
+    if len(value) != 2 or len(numbers) != 2 or not all(1e-10 <= x <= 1e10 for x in numbers):
+        raise ValueError(f"{name} must be two positive numbers, 1e-10 to 1e10, got {value!r}")
 
 
 def _make_sampler(bit_generator, chain, *, X, prior, start=None, **options):

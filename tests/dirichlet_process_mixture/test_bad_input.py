@@ -205,6 +205,8 @@ BAD_PARAMETERS = [
         ((1.0, np.inf), "two positive numbers", "inf"),
         (("a", "b"), "two positive numbers", "('a', 'b')"),
         ((True, 1.0), "two positive numbers", "True"),
+        ((1e-300, 1.0), "1e-10 to 1e10", "1e-300"),
+        ((10**400, 1), "1e-10 to 1e10", "1000000"),
         (([1.0], 1.0), "two positive numbers", "[1.0]"),
         (1.0, "tuple", "1.0"),
         ("ab", "tuple", "'ab'"),
@@ -381,3 +383,11 @@ def test_many_features_warn():
         warnings.filterwarnings("ignore", message=".*converged")
         dpm(covariance_type="diag").fit(wide)
         dpm().fit(RNG.normal(size=(130, 12)))
+
+
+def test_rows_without_a_cell_and_few_degrees_of_freedom(no_sampling):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[[3, 7]] = np.nan
+    dpm = DirichletProcessMixture(degrees_of_freedom_prior=1.001)
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match=r"degrees_of_.*>= .*1\.001"):
+        dpm.fit(X)
