@@ -110,12 +110,13 @@ def _problems_of(name, trace, max_rhat, min_ess):
     if np.isnan(value):
         problems.append(f"R-hat of {name} cannot be computed")
     elif value > max_rhat:
-        problems.append(f"R-hat of {name} is {value:.4g} (above {max_rhat:g})")
+        shown = f"{value:.3f}" if value < 100 else "over 100"
+        problems.append(f"R-hat of {name} is {shown} (above {max_rhat:g})")
     value = ess(trace)
     if np.isnan(value):
         problems.append(f"the effective sample size of {name} cannot be computed")
     elif value < min_ess:
-        problems.append(f"the effective sample size of {name} is {value:.4g} (below {min_ess:g})")
+        problems.append(f"the effective sample size of {name} is {value:.1f} (below {min_ess:g})")
     return problems
 
 

@@ -1,5 +1,7 @@
 """What all displays share: the import of matplotlib and the colours."""
 
+from sklearn.exceptions import NotFittedError
+
 # Okabe & Ito's palette, told apart with any colour vision; without yellow, too faint for lines,
 # and sky blue, which cannot be told from a faint point of the first blue.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#000000")
@@ -15,6 +17,17 @@ def import_pyplot():
             "skbnp.plot needs matplotlib: install it with `pip install 'skbnp[plot]'`"
         ) from error
     return plt
+
+
+def check_estimator(estimator, attribute):
+    """Raise where there is nothing to show yet, or where the estimator sits in a pipeline."""
+    if hasattr(estimator, "steps"):
+        raise TypeError(
+            "estimator must be the fitted step of the pipeline, pipeline[-1], with X as the steps "
+            "before it hand it on, got a Pipeline"
+        )
+    if not hasattr(estimator, attribute):
+        raise NotFittedError(f"{type(estimator).__name__} is not fitted: call fit before")
 
 
 def hide_frame(ax):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.plot._style import COLORS, GREY, hide_frame, import_pyplot
+from skbnp.plot._style import COLORS, GREY, check_estimator, hide_frame, import_pyplot
 
 MARKERS = "osD^vP"  # the next one each time the colours are used up
 MAX_LEGEND = 12
@@ -83,6 +83,7 @@ class ClusterDisplay:
         ClusterDisplay
             With its artists as attributes.
         """
+        check_estimator(estimator, "predict")
         columns, names = _find_columns(estimator, X, columns)
         points = np.asarray(X, dtype=np.float64)[:, columns]
         imputed = np.isnan(points).any(axis=1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.plot._style import COLORS, hide_frame, import_pyplot
+from skbnp.plot._style import COLORS, check_estimator, hide_frame, import_pyplot
 
 MAX_BINS = 25
 MAX_LEGEND = 8  # chains
@@ -55,7 +55,7 @@ class TraceDisplay:
         ----------
         estimator : estimator
             Fitted; its ``posterior_`` holds the traces.
-        names : list of str, default=None
+        names : str or list of str, default=None
             The quantities to show; None stands for those whose convergence the estimator
             reports, or else for all.
         ax : matplotlib Axes, array-like of Axes or None, default=None
@@ -68,7 +68,10 @@ class TraceDisplay:
         TraceDisplay
             With its artists as attributes.
         """
+        check_estimator(estimator, "posterior_")
         posterior = estimator.posterior_
+        if isinstance(names, str):
+            names = [names]
         if names is None:
             names = getattr(estimator, "_reported_traces", None) or list(posterior.traces)
         unknown = [name for name in names if name not in posterior.traces]

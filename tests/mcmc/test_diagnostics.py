@@ -68,7 +68,7 @@ def test_chains_stuck_at_different_values():
     x = np.repeat([[1.0], [2.0], [3.0]], 50, axis=1)
     assert rhat(x) == np.inf
     messages = convergence_problems({"n_clusters": x})
-    assert messages[0] == "R-hat of n_clusters is inf (above 1.05)"
+    assert messages[0] == "R-hat of n_clusters is over 100 (above 1.05)"
     assert "effective sample size" in messages[1]
 
 

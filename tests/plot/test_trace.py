@@ -7,6 +7,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 from skbnp.plot import TraceDisplay
 
@@ -124,3 +126,15 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch, traces):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"skbnp\[plot\]"):
         TraceDisplay(traces).plot()
+
+
+def test_one_name_is_a_list_of_one(estimator, traces):
+    name = next(iter(traces))
+    assert TraceDisplay.from_estimator(estimator, names=name).lines_.shape[0] == 1
+
+
+def test_nothing_to_show_yet():
+    with pytest.raises(NotFittedError, match="call fit"):
+        TraceDisplay.from_estimator(object())
+    with pytest.raises(TypeError, match=r"pipeline\[-1\]"):
+        TraceDisplay.from_estimator(make_pipeline("passthrough"))
