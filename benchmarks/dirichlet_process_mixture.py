@@ -50,12 +50,13 @@ def blobs(n, d, k, spread=3.0, tilt=0.3):
 def start_chain(X, label, shape, n_warmup=10):
     """A chain with the default prior, warmed up from the true clusters."""
     d = X.shape[1]
+    degrees_of_freedom = default_degrees_of_freedom(d, shape)
     prior = Prior(
         covariance_type=shape,
         mean=np.zeros(d),
         mean_precision=0.01,
-        degrees_of_freedom=default_degrees_of_freedom(d, shape),
-        covariance=default_covariance(X, shape),
+        degrees_of_freedom=degrees_of_freedom,
+        covariance=default_covariance(X, shape, degrees_of_freedom),
     )
     sampler = Sampler(X, prior, label, np.random.default_rng(0).bit_generator)
     for step in range(n_warmup):

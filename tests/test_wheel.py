@@ -65,6 +65,11 @@ def test_version_is_the_distribution_s():
 
 
 @by_make
+def test_wheel_has_the_licence():
+    assert any(path.name == "LICENSE" for path in importlib.metadata.files("skbnp"))
+
+
+@by_make
 def test_sdist_has_the_sources_and_nothing_generated():
     (sdist,) = (ROOT / "dist").glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
