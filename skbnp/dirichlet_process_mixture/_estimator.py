@@ -586,7 +586,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                     f"no observed value, got {df!r}"
                 )
         if self.mean_prior is not None:
-            mean = _as_floats("mean_prior", self.mean_prior)
+            mean = _finite_array("mean_prior", self.mean_prior)
             if mean.shape != (d,):
                 raise ValueError(f"mean_prior must have shape ({d},), got {mean.shape}")
         if self.covariance_prior is not None:
@@ -595,7 +595,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _checked_covariance(self, d):
         """covariance_prior as an array of the right shape, or a ValueError."""
-        value = _as_floats("covariance_prior", self.covariance_prior)
+        value = _finite_array("covariance_prior", self.covariance_prior)
         shape = {"full": (d, d), "diag": (d,), "spherical": ()}[self.covariance_type]
         if value.shape != shape:
             raise ValueError(
@@ -744,7 +744,7 @@ def _fixed(value):
     return None if isinstance(value, str) else float(value)
 
 
-def _as_floats(name, value):
+def _finite_array(name, value):
     given = value
     try:
         if np.asarray(value).dtype.kind not in "iufO":

@@ -66,9 +66,9 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.square_too = np.zeros((d, d))
         self.work = np.zeros(4 * d)
         self.order = np.zeros(d, dtype=np.intp)
-        self._impute_at_random_start()
+        self._start_imputation()
 
-    def _impute_at_random_start(self):
+    def _start_imputation(self):
         """Start every missing cell at the prior mean; the first sweep draws it."""
         data = np.asarray(self.X)
         np.copyto(data, np.asarray(self.prior_mean), where=np.isnan(data))
