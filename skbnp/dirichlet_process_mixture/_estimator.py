@@ -663,7 +663,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         holes = np.isnan(X)
         if holes.any():
             states = self.posterior_.final_states
-            mean = sum(state["imputed_sum"] for state in states)
+            mean = sum(state["family"]["imputed_sum"] for state in states)
             mean = mean / sum(state["n_imputed"] for state in states)
             rows, columns = np.nonzero(holes)
             self.X_imputed_ = X.copy()

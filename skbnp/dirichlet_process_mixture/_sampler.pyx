@@ -90,7 +90,6 @@ cdef class Sampler:
         Py_ssize_t[::1] order                   # (n_samples,) order of the Gibbs pass
         Py_ssize_t[::1] member                  # scratch, (n_samples,)
         unsigned char[::1] goes_second          # scratch, (n_samples,) side taken in a split
-        double[::1] imputed_sum                 # (n_missing,) sum of conditional means
         Py_ssize_t[::1] _accepted               # gibbs moves, splits, merges
         Py_ssize_t[::1] _proposed
 
@@ -134,7 +133,6 @@ cdef class Sampler:
         self.order = np.arange(self.n_samples)
         self.member = np.zeros(self.n_samples, dtype=np.intp)
         self.goes_second = np.zeros(self.n_samples, dtype=np.uint8)
-        self.imputed_sum = np.zeros(self.family.missing_feature.shape[0])
         self._accepted = np.zeros(3, dtype=np.intp)
         self._proposed = np.zeros(3, dtype=np.intp)
         self.log_weight = np.zeros(0)
@@ -184,7 +182,7 @@ cdef class Sampler:
         if self._auto_split_merge:
             # Frozen after warm-up: a count that reads the present K biases the chain.
             self.n_split_merge = max(MIN_SPLIT_MERGE, (self.n_clusters + 1) // 2)
-        np.asarray(self.imputed_sum)[:] = 0.0
+        self.family.forget_imputations()
         self._n_imputed = 0
 
     def log_joint(self):
@@ -232,7 +230,6 @@ cdef class Sampler:
             "n_split_merge": self.n_split_merge,
             "n_sweeps": self._n_sweeps,
             "n_imputed": self._n_imputed,
-            "imputed_sum": np.array(self.imputed_sum),
             "accepted": np.array(self._accepted),
             "proposed": np.array(self._proposed),
             "family": self.family.get_state(self.n_clusters),
@@ -249,7 +246,6 @@ cdef class Sampler:
         self.n_split_merge = state["n_split_merge"]
         self._n_sweeps = state["n_sweeps"]
         self._n_imputed = state["n_imputed"]
-        self.imputed_sum = state["imputed_sum"].copy()
         self._accepted = state["accepted"].copy()
         self._proposed = state["proposed"].copy()
         self._bit_generator.state = state["bit_generator"]
@@ -303,7 +299,7 @@ cdef class Sampler:
             else:
                 self._redraw_attached(i)
             if self.family.incomplete(i):
-                self._remember_imputation(i)
+                self.family.remember_imputation(i)
         self._n_imputed += 1
         self._proposed[0] += self.n_samples
         return 0
@@ -365,12 +361,6 @@ cdef class Sampler:
             self.family.draw_missing(k, i, self._rng, self._fault == NARROW_IMPUTATION)
         self._attach(i, k)
         return 0
-
-    cdef void _remember_imputation(self, Py_ssize_t i) noexcept nogil:
-        """Add the conditional means of row i's missing cells, given its block, to the sums."""
-        cdef Py_ssize_t t
-        for t in range(self.family.missing_start[i], self.family.missing_start[i + 1]):
-            self.imputed_sum[t] += self.family.missing_mean[t]
 
     cdef void _spoil_normaliser(self, Py_ssize_t i) noexcept nogil:
         """The notes' erratum 1, for the tests."""

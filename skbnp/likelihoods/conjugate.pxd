@@ -9,11 +9,14 @@ cdef class ConjugateFamily:
         Py_ssize_t[::1] n_members           # (n_slots,) rows in each block
         Py_ssize_t[::1] missing_start       # (n_samples + 1,) offsets into missing_feature
         Py_ssize_t[::1] missing_feature     # (n_missing,) features missing in each row, row by row
-        double[::1] missing_mean            # (n_missing,) conditional mean when last drawn
+        Py_ssize_t[::1] value_start         # (n_samples + 1,) offsets into missing_mean
+        double[::1] missing_mean            # (n_values,) conditional means when last drawn
+        double[::1] imputed_sum             # (n_values,) sums of them over sweeps
 
     cdef int reserve(self, Py_ssize_t n_slots) except -1 nogil
     cdef bint incomplete(self, Py_ssize_t i) noexcept nogil
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil
+    cdef void remember_imputation(self, Py_ssize_t i) noexcept nogil
 
     cdef void clear(self, Py_ssize_t k) noexcept nogil
     cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil
@@ -36,4 +39,22 @@ cdef class ConjugateFamily:
     ) noexcept nogil
     cdef void redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
+    ) noexcept nogil
+
+    cdef int reserve_parameters(self, Py_ssize_t n_blocks) except -1 nogil
+    cdef void draw_parameters(self, Py_ssize_t k, bitgen_t* rng) noexcept nogil
+    cdef Py_ssize_t work_size(self, Py_ssize_t n_rows, Py_ssize_t n_blocks) noexcept nogil
+    cdef void log_likelihoods(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil
+    cdef void draw_missing_given_parameters(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work
+    ) noexcept nogil
+    cdef Py_ssize_t sums_size(self) noexcept nogil
+    cdef void sum_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n_rows, double* sums, double* work
+    ) noexcept nogil
+    cdef int set_from_sums(
+        self, Py_ssize_t k, Py_ssize_t n_rows, const double* sums
     ) noexcept nogil

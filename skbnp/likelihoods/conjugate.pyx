@@ -2,7 +2,12 @@
 
 A family owns a copy of the data and one set of sufficient statistics per *slot*. A slot holds a
 block of rows, the kernel says which; a cleared slot is the empty block, whose predictive density
-is that of the prior. No method but ``reserve`` touches a Python object.
+is that of the prior. No method but ``reserve`` and ``reserve_parameters`` touches a Python object.
+
+Two ways lead through a sweep. Row by row, with the parameters integrated out: ``add``, ``remove``,
+``log_predictive_all``. And for all rows at once, given parameters drawn for every block:
+``draw_parameters``, ``log_likelihoods``, ``sum_rows``, ``set_from_sums``. The methods of the second
+way that take a ``work`` array use no other scratch, so several threads may call them.
 """
 
 from numpy.random cimport bitgen_t
@@ -24,9 +29,15 @@ cdef class ConjugateFamily:
         self.n_samples, self.n_features = data.shape
         self.missing_start = np.concatenate([[0], np.cumsum(missing.sum(axis=1))]).astype(np.intp)
         self.missing_feature = np.nonzero(missing)[1].astype(np.intp)
-        self.missing_mean = np.zeros(self.missing_feature.shape[0])
+        self._start_means(self.missing_start)
         self.n_slots = 0
         self.scale = 1.0
+
+    def _start_means(self, value_start):
+        """Room for what is averaged over sweeps for missing cells, row i from value_start[i] on."""
+        self.value_start = np.asarray(value_start, dtype=np.intp)
+        self.missing_mean = np.zeros(self.value_start[self.n_samples])
+        self.imputed_sum = np.zeros(self.value_start[self.n_samples])
 
     # -- storage ------------------------------------------------------------------------------
 
@@ -53,7 +64,12 @@ cdef class ConjugateFamily:
     def get_state(self, Py_ssize_t n_slots):
         """Everything that the next sweep depends on, bit for bit."""
         arrays = {name: array[:n_slots].copy() for name, array in self._slot_arrays().items()}
-        state = {"scale": self.scale, "missing_mean": np.array(self.missing_mean), **arrays}
+        state = {
+            "scale": self.scale,
+            "missing_mean": np.array(self.missing_mean),
+            "imputed_sum": np.array(self.imputed_sum),
+            **arrays,
+        }
         if self.missing_feature.shape[0]:
             state["X"] = np.array(self.X)
         return state
@@ -64,6 +80,7 @@ cdef class ConjugateFamily:
         self.reserve(n_slots)
         self.scale = state["scale"]
         self.missing_mean = state["missing_mean"].copy()
+        self.imputed_sum = state["imputed_sum"].copy()
         if "X" in state:
             self.X = state["X"].copy()
         for name, array in self._slot_arrays().items():
@@ -79,6 +96,17 @@ cdef class ConjugateFamily:
     def completed(self):
         """The data with current imputations, a copy, shape (n_samples, n_features)."""
         return np.array(self.X)
+
+    def forget_imputations(self):
+        """Start the sums of ``remember_imputation`` anew."""
+        np.asarray(self.imputed_sum)[:] = 0.0
+
+    def row_order(self):
+        """An order of the rows in which those with the same missing cells stand together."""
+        missing = np.zeros((self.n_samples, self.n_features), dtype=bool)
+        row = np.repeat(np.arange(self.n_samples), np.diff(self.missing_start))
+        missing[row, np.asarray(self.missing_feature)] = True
+        return np.lexsort(missing.T[::-1]).astype(np.intp)
 
     def _slot_arrays(self):
         raise TypeError(f"{type(self).__name__} has no statistics")
@@ -138,6 +166,12 @@ cdef class ConjugateFamily:
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil:
         """Whether row i has cells that are imputed as part of the state."""
         return False
+
+    cdef void remember_imputation(self, Py_ssize_t i) noexcept nogil:
+        """Add the conditional means of row i's missing cells, given its block, to the sums."""
+        cdef Py_ssize_t t
+        for t in range(self.value_start[i], self.value_start[i + 1]):
+            self.imputed_sum[t] += self.missing_mean[t]
 
     # -- statistics, one slot -----------------------------------------------------------------
 
@@ -204,3 +238,46 @@ cdef class ConjugateFamily:
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
         """Draw parameters from the posterior of slot k, then every cell of its rows from them."""
+
+    # -- all rows at once, given parameters ---------------------------------------------------
+
+    cdef int reserve_parameters(self, Py_ssize_t n_blocks) except -1 nogil:
+        """Make room for the parameters of slots 0..n_blocks-1."""
+        return 0
+
+    cdef void draw_parameters(self, Py_ssize_t k, bitgen_t* rng) noexcept nogil:
+        """Draw the parameters of slot k from their posterior, of an empty block from the prior."""
+
+    cdef Py_ssize_t work_size(self, Py_ssize_t n_rows, Py_ssize_t n_blocks) noexcept nogil:
+        """Doubles of scratch that the methods below need for so many rows and blocks."""
+        return 0
+
+    cdef void log_likelihoods(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil:
+        """Add log f(observed cells of row[t] | parameters of slot k) to out[t * n_blocks + k]."""
+
+    cdef void draw_missing_given_parameters(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work
+    ) noexcept nogil:
+        """As ``draw_missing``, given the parameters of slot k instead of its rows."""
+
+    cdef Py_ssize_t sums_size(self) noexcept nogil:
+        """Doubles in the sums of one block."""
+        return 0
+
+    cdef void sum_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n_rows, double* sums, double* work
+    ) noexcept nogil:
+        """Add to ``sums`` what these rows contribute to the statistics of slot k.
+
+        Squares are taken about the present mean of slot k, which must not change until
+        ``set_from_sums``.
+        """
+
+    cdef int set_from_sums(
+        self, Py_ssize_t k, Py_ssize_t n_rows, const double* sums
+    ) noexcept nogil:
+        """Make slot k the block of the n_rows rows that were summed. Non-zero: failed."""
+        return 0

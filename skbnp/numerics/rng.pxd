@@ -2,6 +2,14 @@ from libc.stdint cimport uint32_t, uint64_t
 from numpy.random cimport bitgen_t
 
 
+cdef struct RowStream:
+    bitgen_t rng            # its state is this struct
+    uint32_t counter[4]
+    uint32_t key[2]
+    uint32_t word[4]
+    int n_left              # words not yet used
+
+
 cdef bitgen_t* borrow(object bit_generator) except NULL
 cdef double uniform(bitgen_t* rng) noexcept nogil
 cdef Py_ssize_t below(bitgen_t* rng, Py_ssize_t n) noexcept nogil
@@ -20,4 +28,7 @@ cdef void wishart_factor(bitgen_t* rng, double df, Py_ssize_t n, double* out) no
 cdef void philox4x32(const uint32_t* counter, const uint32_t* key, uint32_t* out) noexcept nogil
 cdef void philox_uniforms(
     uint64_t seed, uint64_t sweep, uint64_t row, double* out
+) noexcept nogil
+cdef void start_row_stream(
+    RowStream* stream, uint64_t seed, uint32_t sweep, uint64_t row
 ) noexcept nogil

@@ -181,6 +181,46 @@ cdef void philox_uniforms(
         out[h] = ((bits >> 12) + 0.5) * (1.0 / 4503599627370496.0)
 
 
+cdef uint64_t _stream_uint64(void* state) noexcept nogil:
+    """The next 64 bits of a row stream; one call of Philox gives two."""
+    cdef RowStream* stream = <RowStream*> state
+    if stream.n_left == 0:
+        philox4x32(stream.counter, stream.key, stream.word)
+        stream.counter[3] += 1
+        stream.n_left = 4
+    stream.n_left -= 2
+    return (<uint64_t> stream.word[stream.n_left + 1] << 32) | stream.word[stream.n_left]
+
+
+cdef uint32_t _stream_uint32(void* state) noexcept nogil:
+    return <uint32_t> (_stream_uint64(state) >> 32)
+
+
+cdef double _stream_double(void* state) noexcept nogil:
+    return (_stream_uint64(state) >> 11) * (1.0 / 9007199254740992.0)
+
+
+cdef void start_row_stream(
+    RowStream* stream, uint64_t seed, uint32_t sweep, uint64_t row
+) noexcept nogil:
+    """A bit generator that depends on (seed, sweep, row) alone, for rows in parallel.
+
+    ``stream.rng`` goes wherever a bitgen_t* does; the stream must not move while it is in use.
+    """
+    stream.counter[0] = <uint32_t> row
+    stream.counter[1] = <uint32_t> (row >> 32)
+    stream.counter[2] = sweep
+    stream.counter[3] = 0
+    stream.key[0] = <uint32_t> seed
+    stream.key[1] = <uint32_t> (seed >> 32)
+    stream.n_left = 0
+    stream.rng.state = stream
+    stream.rng.next_uint64 = _stream_uint64
+    stream.rng.next_uint32 = _stream_uint32
+    stream.rng.next_double = _stream_double
+    stream.rng.next_raw = _stream_uint64
+
+
 # -- Python faces -----------------------------------------------------------------------------
 
 
@@ -288,4 +328,16 @@ def uniforms_by_counter(uint64_t seed, uint64_t sweep, Py_ssize_t n_rows, uint64
     cdef Py_ssize_t i
     for i in range(n_rows):
         philox_uniforms(seed, sweep, first_row + <uint64_t> i, &out[i, 0])
+    return np.asarray(out)
+
+
+def normals_by_row(uint64_t seed, uint32_t sweep, Py_ssize_t n_rows, Py_ssize_t size):
+    """The first normals of the streams of rows 0..n_rows-1, shape (n_rows, size)."""
+    cdef double[:, ::1] out = np.empty((n_rows, size))
+    cdef RowStream stream
+    cdef Py_ssize_t i, t
+    for i in range(n_rows):
+        start_row_stream(&stream, seed, sweep, <uint64_t> i)
+        for t in range(size):
+            out[i, t] = normal(&stream.rng)
     return np.asarray(out)

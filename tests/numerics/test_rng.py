@@ -260,3 +260,16 @@ def test_as_generator():
 def test_as_generator_refuses_anything_else(random_state):
     with pytest.raises(ValueError, match="random_state must be None, an int >= 0"):
         numerics_rng.as_generator(random_state)
+
+
+def test_row_streams_are_normal_and_apart():
+    """Normals of neighbouring rows and sweeps, each from a stream of its own, are independent."""
+    a, b = (
+        numerics_rng.normals_by_row(5, 3, 100_000, 3),
+        numerics_rng.normals_by_row(5, 4, 100_000, 3),
+    )
+    assert stats.kstest(a.ravel(), "norm").pvalue > 1e-4
+    together = np.column_stack([a[:-1], a[1:], b[:-1]])
+    correlation = np.corrcoef(together.T) - np.eye(9)
+    assert np.abs(correlation).max() < 4.5 / np.sqrt(len(together))
+    np.testing.assert_array_equal(numerics_rng.normals_by_row(5, 3, 10, 3), a[:10])
