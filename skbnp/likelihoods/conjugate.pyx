@@ -14,6 +14,8 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
+from skbnp.numerics cimport rng as draws
+
 
 cdef class ConjugateFamily:
     """Base of the families; every numerical method is the subclass's.
@@ -156,6 +158,51 @@ cdef class ConjugateFamily:
     def rescale(self, Py_ssize_t n_slots, double scale):
         """``set_scale``: whether the slots must be built anew."""
         return bool(self.set_scale(n_slots, scale))
+
+    def redraw(self, Py_ssize_t k, rows, bit_generator):
+        """``redraw_rows``: the observed cells of these rows; ``completed`` shows them."""
+        cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
+        with bit_generator.lock:
+            self.redraw_rows(k, &row[0], row.shape[0], draws.borrow(bit_generator))
+
+    def impute(self, Py_ssize_t k, Py_ssize_t i, bit_generator, given_parameters=False):
+        """``draw_missing`` or ``draw_missing_given_parameters``: means of row i's missing cells."""
+        cdef bitgen_t* rng = draws.borrow(bit_generator)
+        cdef double[::1] work = np.empty(max(self.work_size(1, self.n_slots), 1))
+        with bit_generator.lock:
+            if given_parameters:
+                self.draw_missing_given_parameters(k, i, rng, &work[0])
+            else:
+                self.draw_missing(k, i, rng, 0)
+        return np.array(self.missing_mean[self.value_start[i]:self.value_start[i + 1]])
+
+    def draw_parameters_of(self, Py_ssize_t k, bit_generator):
+        """``draw_parameters``; the parameters of other slots stay as long as no slot is added."""
+        self.reserve_parameters(self.n_slots)
+        with bit_generator.lock:
+            self.draw_parameters(k, draws.borrow(bit_generator))
+
+    def likelihoods(self, rows, Py_ssize_t n_blocks):
+        """``log_likelihoods`` of these rows, shape (n_rows, n_blocks)."""
+        cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
+        cdef double[:, ::1] out = np.zeros((row.shape[0], n_blocks))
+        cdef double[::1] work = np.empty(max(self.work_size(row.shape[0], n_blocks), 1))
+        self.log_likelihoods(&row[0], row.shape[0], n_blocks, &out[0, 0], &work[0])
+        return np.asarray(out)
+
+    def rebuild_from_sums(self, Py_ssize_t k, rows, Py_ssize_t chunk):
+        """``sum_rows`` for each chunk of rows alone, then ``set_from_sums``: whether it failed."""
+        cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
+        cdef Py_ssize_t n = row.shape[0], start
+        cdef double[::1] sums
+        cdef double[::1] work = np.empty(max(self.work_size(chunk, self.n_slots), 1))
+        total = np.zeros(max(self.sums_size(), 1))
+        for start in range(0, n, chunk):
+            sums = np.zeros_like(total)
+            self.sum_rows(k, &row[start], min(chunk, n - start), &sums[0], &work[0])
+            total += sums
+        sums = total
+        return bool(self.set_from_sums(k, n, &sums[0]))
 
     # -- rows ---------------------------------------------------------------------------------
 
