@@ -166,6 +166,7 @@ def sampler_at(prior, state, X, missing=None, seed=0, **options):
     if prior.covariance_type == "full":
         complete = make_sampler(X, prior, state["label"], seed, **options).get_state()["family"]
         holed = sampler.get_state()
-        holed["family"] |= {**complete, "X": X.copy(), "missing_mean": np.zeros(missing.sum())}
+        means = {key: holed["family"][key] for key in ("missing_mean", "imputed_sum")}
+        holed["family"] |= {**complete, **means, "X": X.copy()}
         sampler.set_state(holed)
     return sampler
