@@ -15,6 +15,7 @@ cdef double uniform(bitgen_t* rng) noexcept nogil
 cdef Py_ssize_t below(bitgen_t* rng, Py_ssize_t n) noexcept nogil
 cdef double normal(bitgen_t* rng) noexcept nogil
 cdef double gamma(bitgen_t* rng, double shape) noexcept nogil
+cdef double poisson(bitgen_t* rng, double rate) noexcept nogil
 cdef double log_gamma(bitgen_t* rng, double shape) noexcept nogil
 cdef double log_beta(bitgen_t* rng, double a, double b) noexcept nogil
 cdef void log_dirichlet(

@@ -10,6 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport (
     random_interval,
+    random_poisson,
     random_standard_gamma,
     random_standard_normal,
 )
@@ -45,6 +46,11 @@ cdef double normal(bitgen_t* rng) noexcept nogil:
 cdef double gamma(bitgen_t* rng, double shape) noexcept nogil:
     """Draw from Gamma(shape, rate 1); underflows to 0 for shapes below about 0.01."""
     return random_standard_gamma(rng, shape)
+
+
+cdef double poisson(bitgen_t* rng, double rate) noexcept nogil:
+    """Draw from Poisson(rate), 0 <= rate < 1e18."""
+    return <double> random_poisson(rng, rate)
 
 
 cdef double log_gamma(bitgen_t* rng, double shape) noexcept nogil:
@@ -251,6 +257,17 @@ def sample_log_gamma(bit_generator, double shape, Py_ssize_t size):
     with bit_generator.lock:
         for t in range(size):
             out[t] = log_gamma(rng, shape)
+    return np.asarray(out)
+
+
+def sample_poisson(bit_generator, double rate, Py_ssize_t size):
+    """``size`` Poisson(rate) draws, shape (size,)."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef double[::1] out = np.empty(size)
+    cdef Py_ssize_t t
+    with bit_generator.lock:
+        for t in range(size):
+            out[t] = poisson(rng, rate)
     return np.asarray(out)
 
 

@@ -43,6 +43,14 @@ def test_log_gamma_of_shape_zero_is_minus_infinity(source):
     np.testing.assert_array_equal(numerics_rng.sample_log_gamma(source, 0.0, 3), -np.inf)
 
 
+@pytest.mark.parametrize("rate", [0.0, 1e-3, 0.7, 9.0, 11.0, 1e3, 1e15])
+def test_poisson(source, rate):
+    draws = numerics_rng.sample_poisson(source, rate, 20_000)
+    assert (draws == np.floor(draws)).all() and (draws >= 0).all()
+    assert abs(z_score(draws, rate)) < 4
+    assert abs(z_score((draws - rate) ** 2, rate)) < 4
+
+
 @pytest.mark.parametrize("a, b", [(1.0, 1.0), (0.5, 3.0), (40.0, 2.0), (1e-3, 1e-3), (2.0, 0.05)])
 def test_log_beta(source, a, b):
     draws = numerics_rng.sample_log_beta(source, a, b, 20_000)
