@@ -540,6 +540,8 @@ cdef class Sampler:
         cdef Py_ssize_t n_grid = self.scale_grid.shape[0], g
         if n_grid == 1:
             return 0
+        for g in range(n_grid):
+            self.log_scale_weight[g] = 0.0
         if self.family.scale_log_weights(
             self.n_clusters, &self.scale_grid[0], n_grid, &self.log_scale_weight[0]
         ) != 0:

@@ -4,6 +4,7 @@ from numpy.random cimport bitgen_t
 cdef class ConjugateFamily:
     cdef:
         readonly Py_ssize_t n_samples, n_features, n_slots
+        readonly bint scaled                # whether the prior has a scale; if not it stays 1
         readonly double scale               # s: the prior covariance is s times its base
         double[:, ::1] X                    # (n_samples, n_features), own copy
         Py_ssize_t[::1] n_members           # (n_slots,) rows in each block

@@ -159,6 +159,17 @@ cdef class ConjugateFamily:
         """``set_scale``: whether the slots must be built anew."""
         return bool(self.set_scale(n_slots, scale))
 
+    def scale_weights(self, Py_ssize_t n_blocks, const double[::1] grid):
+        """``scale_log_weights``, shape of grid."""
+        cdef double[::1] out = np.zeros(grid.shape[0])
+        if self.scale_log_weights(n_blocks, &grid[0], grid.shape[0], &out[0]) != 0:
+            raise ArithmeticError("scale_log_weights failed")
+        return np.asarray(out)
+
+    def missing_features(self, Py_ssize_t i):
+        """Features missing in row i, ascending, a copy."""
+        return np.array(self.missing_feature[self.missing_start[i]:self.missing_start[i + 1]])
+
     def redraw(self, Py_ssize_t k, rows, bit_generator):
         """``redraw_rows``: the observed cells of these rows; ``completed`` shows them."""
         cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
@@ -174,6 +185,10 @@ cdef class ConjugateFamily:
                 self.draw_missing_given_parameters(k, i, rng, &work[0])
             else:
                 self.draw_missing(k, i, rng, 0)
+        return self.missing_means(i)
+
+    def missing_means(self, Py_ssize_t i):
+        """Conditional means of row i's missing cells when they were last drawn, a copy."""
         return np.array(self.missing_mean[self.value_start[i]:self.value_start[i + 1]])
 
     def draw_parameters_of(self, Py_ssize_t k, bit_generator):
@@ -267,7 +282,10 @@ cdef class ConjugateFamily:
     cdef int scale_log_weights(
         self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
     ) noexcept nogil:
-        """log prod_k m(X_k; s) up to a constant for each s of the grid. Non-zero: failed."""
+        """Add log prod_k m(X_k; s), up to a constant, to out for each s of the grid.
+
+        Nothing to add without a scale. Non-zero: failed.
+        """
         return 0
 
     cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:

@@ -38,6 +38,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self.mean_precision = mean_precision
         self.shape = shape
         self.base = np.array(rate, dtype=np.float64).reshape(self.n_rates)
+        self.scaled = True
         self.scale = scale
 
         n = np.arange(self.n_samples + 1.0)
@@ -303,7 +304,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         cdef Py_ssize_t k, j, g, c
         cdef double n, left
         for g in range(n_grid):
-            out[g] = self.shape * n_blocks * self.n_rates * log(grid[g])
+            out[g] += self.shape * n_blocks * self.n_rates * log(grid[g])
         for k in range(n_blocks):
             for j in range(self.n_rates):
                 n = self.count[k, j]

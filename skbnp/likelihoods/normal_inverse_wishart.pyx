@@ -45,6 +45,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.base_factor = cholesky_upper(self.base)
         self.wide = WIDE
         self.base_log_det = linalg.log_det(&self.base_factor[0, 0], d)
+        self.scaled = True
         self.scale = scale
 
         n = np.arange(self.n_samples + 1.0)
@@ -391,7 +392,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         cdef double* rows = &self.square[0, 0]
         cdef double* whitened = &self.square_too[0, 0]
         for g in range(n_grid):
-            out[g] = 0.5 * self.df * d * n_blocks * log(grid[g])
+            out[g] += 0.5 * self.df * d * n_blocks * log(grid[g])
         for k in range(n_blocks):
             for b in range(d):
                 for a in range(d):
