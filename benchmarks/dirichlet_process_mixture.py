@@ -7,12 +7,12 @@ import argparse
 import importlib.util
 import json
 import sys
-import time
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from _tables import markdown, seconds
 from threadpoolctl import threadpool_limits
 
 import skbnp
@@ -66,13 +66,6 @@ def start_chain(X, label, shape, n_warmup=10):
 
 
 # -- timing
-
-
-def seconds(function, *arguments):
-    """Wall time of one call."""
-    start = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - start
 
 
 def least(function, *arguments, repeats=3):
@@ -249,18 +242,6 @@ def measure_search(quick, data):
             }
         )
     return "Search for labels_ beside the sampling, four chains, one core", rows
-
-
-# -- printing
-
-
-def markdown(rows):
-    """A table of dicts as Markdown, numbers to three digits."""
-    lines = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
-    for row in rows:
-        cells = (f"{x:.3g}" if isinstance(x, float) else f"{x}" for x in row.values())
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
 
 
 def main():
