@@ -8,15 +8,19 @@ import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from skbnp.base import BaseMCMCEstimator
 from skbnp.dirichlet_process_mixture._model import (
     STARTS,
+    CategoricalPrior,
+    GaussianPrior,
+    PoissonPrior,
     Prior,
     column_scaling,
     default_covariance,
     default_degrees_of_freedom,
+    draw_joint,
     start_labels,
 )
 from skbnp.dirichlet_process_mixture._predictive import (
@@ -28,33 +32,44 @@ from skbnp.dirichlet_process_mixture._predictive import (
     sample_row,
 )
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
+from skbnp.mcmc.rows import available_threads, for_row_blocks
 from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
     consensus_partition,
+    credible_ball,
     expected_loss,
     relabel_by_size,
 )
 
 # Beyond these bounds, in standardised units, squared distances leave the range of floats.
 _FARTHEST = 1e50
+# "auto" goes over to the parallel algorithm above so many rows.
+_MANY_ROWS = 20_000
+# Plain Gibbs keeps parameters and a score for every component, empty ones included.
+_MOST_COMPONENTS = 10_000
 # A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
 _FARTHEST_MEAN = 1e6
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
-    r"""Gaussian mixture with an unknown number of components, by Markov chain Monte Carlo.
+    r"""Mixture with an unknown number of components, by Markov chain Monte Carlo.
 
     .. math::
 
         \rho \sim \mathrm{PY}(\alpha, d), \qquad \theta_c \sim H \text{ for each block } c,
-        \qquad x_i \mid z_i = c \sim \mathcal{N}(\mu_c, \Sigma_c)
+        \qquad x_i \mid z_i = c \sim F(\theta_c)
 
     with :math:`\alpha` the concentration and :math:`d` the discount: :math:`d = 0` is the
     Dirichlet process, :math:`0 < d < 1` the Pitman-Yor process. With ``n_components=M`` the mixture
     is finite with weights :math:`\mathrm{Dirichlet}(\alpha/M, \ldots, \alpha/M)`, which is the
-    member :math:`d = -\alpha/M` of the same family. The base measure H is conjugate:
+    member :math:`d = -\alpha/M` of the same family.
+
+    The columns of X may be real, binary, categorical and counts, mixed at will. Given the cluster
+    of a row, real columns are jointly Gaussian and all others independent. The base measure H is
+    conjugate; for the real columns, by `covariance_type`,
 
     - "full": :math:`\Sigma \sim \mathrm{IW}(\nu_0, \Psi_0)` and
       :math:`\mu \mid \Sigma \sim \mathcal{N}(m_0, \Sigma/\kappa_0)`;
@@ -62,16 +77,24 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
       :math:`\mu_j \mid \sigma_j^2 \sim \mathcal{N}(m_{0j}, \sigma_j^2/\kappa_0)` for each feature;
     - "spherical": one :math:`\sigma^2 \sim \mathrm{IG}(\nu_0/2, \Psi_0/2)` for all features,
 
-    where :math:`\Psi_0` is ``prior_scale`` times ``covariance_prior``. NaN in X is a missing cell,
-    missing at random.
+    where :math:`\Psi_0` is ``prior_scale`` times ``covariance_prior``; a probability is
+    :math:`\mathrm{Beta}`, probabilities of levels are :math:`\mathrm{Dirichlet}`, a Poisson rate is
+    :math:`\mathrm{Gamma}`. NaN (or None or pandas' NA) in X is a missing cell, missing at random.
 
     Parameters
     ----------
+    family : str, sequence of str or dict, default="gaussian"
+        What the columns hold: "gaussian" (real numbers), "bernoulli" (0, 1 or bool),
+        "categorical" (names, or integers that name levels) or "poisson" (counts, 0 to 2^22); one
+        for all columns, a sequence with one per column, or a dict by column name, where columns
+        it leaves out are "auto". "auto" goes by the dtype: categories, strings and objects are
+        categorical, bool is Bernoulli, non-negative integers up to 2^22 are counts, all else is
+        real. `families_` says what each column was taken for.
     n_components : int or None, default=None
         None for infinitely many components (the data use finitely many of them), a number for a
         finite mixture with that many.
     covariance_type : {"full", "diag", "spherical"}, default="full"
-        Shape of the components. "full" has d (d + 1) / 2 numbers per component: above about 20
+        Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per component: above about 20
         features, or with fewer than 10 rows per feature, prefer "diag" or reduce X first.
         Components are diagonal or spherical along the columns of X, each divided by its standard
         deviation ("spherical" with a `covariance_prior`: by one common scale).
@@ -85,7 +108,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     discount_prior : tuple of (a, b), default=(1.0, 9.0)
         Beta prior of a sampled discount.
     mean_prior : array-like of shape (n_features,), default=None
-        Prior mean m0 of the component means, in the units of X. Default: the column means.
+        Prior mean m0 of the component means, in the units of X. Default: the column means. Here
+        and in what follows a table with other columns has as many features as real columns.
     mean_precision_prior : float, default=0.01
         kappa0: the prior is worth that many rows. Larger draws the means to `mean_prior`.
     degrees_of_freedom_prior : float, default=None
@@ -102,9 +126,25 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Multiplier s of `covariance_prior`. "sample" draws it, uniform on 1, 1/2, ..., 2^-12:
         small when clusters are tight compared with the spread of X. With your own
         `covariance_prior`, 1.0 takes it as it is.
+    bernoulli_prior : tuple of (a, b), default=(0.5, 0.5)
+        Beta prior of the probability of a 1 in every Bernoulli column.
+    categorical_prior : float, default=1.0
+        Total of the pseudo counts of every categorical column, shared evenly by its levels.
+    poisson_prior : tuple of (shape, rate) or None, default=None
+        Gamma prior of the rate of every Poisson column. Default: shape 1 and the column's own
+        mean, at least 1 / n_samples.
+    algorithm : {"auto", "collapsed", "parallel", "gibbs"}, default="auto"
+        How a sweep draws the labels. "collapsed": row after row, everything else integrated out;
+        mixes best per sweep. "parallel": all rows at once given weights and parameters of the
+        clusters, and some 2,000 rows as in "collapsed"; for many rows, on all cores. "gibbs": all
+        rows at once given weights and parameters of all components; only with `n_components`, at
+        most 10,000. "auto" is "collapsed" up to 20,000 rows, "parallel" above.
     n_split_merge : int or "auto", default="auto"
         Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
         number of clusters, followed during warm-up and then frozen.
+    split_merge : {"sequential", "restricted_gibbs"}, default="sequential"
+        How a split is proposed: rows allocated one after the other [2]_, or by restricted Gibbs
+        sampling from a random start [4]_.
     point_estimate : {"vi", "binder", "map"}, default="vi"
         `labels_` minimise the posterior expected variation of information or Binder loss, or are
         those of the draw with the highest log joint density.
@@ -147,9 +187,16 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         row and, for standardised X, the posterior statistics of its clusters and last of the
         empty one: ``n_members``; ``mean``; and ``factor`` U with Psi = U^T U ("full") or
         ``count`` of observed cells and ``rate`` of the inverse gamma ("diag", "spherical").
-    X_imputed_ : ndarray of shape (n_samples, n_features)
-        Training data with each missing cell replaced by its posterior mean, the row itself left
-        out of what it is predicted from. Only if X had missing cells.
+    X_imputed_ : ndarray or DataFrame of shape (n_samples, n_features)
+        Training data with each missing cell replaced by its posterior mean (a level by the most
+        probable one), the row itself left out of what it is predicted from. Only if X had missing
+        cells; a DataFrame where `impute` gives one.
+    families_ : ndarray of str of shape (n_features,)
+        What each column was taken for.
+    levels_ : list
+        The levels of each categorical column in sorted order, None for the other columns.
+    algorithm_ : str
+        What "auto" came to.
     n_warmup_ : int
         Sweeps of warm-up, what "auto" came to.
     n_draws_ : int
@@ -186,6 +233,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
        conjugate Bayesian nonparametric models. Journal of Statistical Computation and Simulation.
     .. [3] S. Wade and Z. Ghahramani (2018). Bayesian cluster analysis: point estimation and
        credible balls. Bayesian Analysis 13, 559-626.
+    .. [4] S. Jain and R. M. Neal (2004). A split-merge Markov chain Monte Carlo procedure for the
+       Dirichlet process mixture model. Journal of Computational and Graphical Statistics 13,
+       158-182.
 
     Examples
     --------
@@ -203,6 +253,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     _parameter_constraints: dict = {
         **BaseMCMCEstimator._parameter_constraints,
+        "family": [StrOptions({*FAMILIES, "auto"}), list, tuple, dict],
         "n_components": [Interval(Integral, 1, 10**15, closed="both"), None],
         "covariance_type": [StrOptions({"full", "diag", "spherical"})],
         "concentration": [Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
@@ -217,6 +268,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             Interval(Real, _SMALLEST, _LARGEST, closed="both"),
             StrOptions({"sample"}),
         ],
+        "bernoulli_prior": [tuple, list],
+        "categorical_prior": [Interval(Real, 1e-10, 1e10, closed="both")],
+        "poisson_prior": [tuple, list, None],
+        "algorithm": [StrOptions({"auto", "collapsed", "parallel", "gibbs"})],
+        "split_merge": [StrOptions({"sequential", "restricted_gibbs"})],
         "n_split_merge": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "point_estimate": [StrOptions({"vi", "binder", "map"})],
     }
@@ -226,6 +282,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def __init__(
         self,
         *,
+        family="gaussian",
         n_components=None,
         covariance_type="full",
         concentration="sample",
@@ -237,7 +294,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         degrees_of_freedom_prior=None,
         covariance_prior=None,
         prior_scale="sample",
+        bernoulli_prior=(0.5, 0.5),
+        categorical_prior=1.0,
+        poisson_prior=None,
+        algorithm="auto",
         n_split_merge="auto",
+        split_merge="sequential",
         point_estimate="vi",
         n_chains=4,
         n_warmup="auto",
@@ -248,6 +310,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         predict_draws=100,
         verbose=0,
     ):
+        self.family = family
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.concentration = concentration
@@ -259,7 +322,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
         self.prior_scale = prior_scale
+        self.bernoulli_prior = bernoulli_prior
+        self.categorical_prior = categorical_prior
+        self.poisson_prior = poisson_prior
+        self.algorithm = algorithm
         self.n_split_merge = n_split_merge
+        self.split_merge = split_merge
         self.point_estimate = point_estimate
         self.n_chains = n_chains
         self.n_warmup = n_warmup
@@ -362,7 +430,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         log_density = self._by_row_blocks(log_mean_density, len(X))
         return log_density - np.log(len(draws)) - jacobian
 
-    def impute(self, X, return_std=False):
+    def impute(self, X, return_std=False, rounding=False):
         """Fill missing cells with their posterior predictive mean given the row's observed ones.
 
         Parameters
@@ -371,34 +439,37 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             New rows, NaN where missing. For the training rows see `X_imputed_`.
         return_std : bool, default=False
             Also return the posterior predictive standard deviation.
+        rounding : bool, default=False
+            Round the means of Bernoulli and Poisson cells to integers.
 
         Returns
         -------
-        X_filled : ndarray of shape (n_samples, n_features)
-            Observed cells are those of X, bit for bit.
+        X_filled : ndarray of shape (n_samples, n_features), or DataFrame
+            Observed cells are those of X, bit for bit; a missing level is the most probable one.
+            A DataFrame where the training table was one with categorical columns.
         std : ndarray of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws and clusters, 0 for
-            observed cells, inf where a component has no second moment.
+            observed cells, inf where a component has no second moment. For a level, the root of
+            p (1 - p) with p the probability of the one that was filled in.
         """
         X = self._check_new(X)
         draws = self._prediction_draws()
         holes = np.isnan(X)
         incomplete = np.flatnonzero(holes.any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
-        if not incomplete.size:
-            return (filled, std) if return_std else filled
+        if incomplete.size:
 
-        def moments(start, stop):
-            rows = self._rows(X[incomplete[start:stop]])
-            mean, _ = self._moments(rows, draws, np.zeros((stop - start, X.shape[1])))
-            # The second pass takes squares about the mean of the first: no cancellation.
-            variance = self._moments(rows, draws, mean)[1] if return_std else np.zeros_like(mean)
-            return rows.unsort(np.stack([mean, variance]).transpose(1, 0, 2))
+            def moments(start, stop):
+                return self._conditional_moments(X[incomplete[start:stop]], draws, return_std)
 
-        mean, variance = self._by_row_blocks(moments, len(incomplete)).transpose(1, 0, 2)
-        where = holes[incomplete]
-        filled[holes] = (mean * self._scale + self._center)[where]
-        std[holes] = (np.sqrt(variance) * self._scale)[where]
+            mean, variance = self._by_row_blocks(moments, len(incomplete)).transpose(1, 0, 2)
+            where = holes[incomplete]
+            filled[holes] = (mean * self._scale + self._center)[where]
+            std[holes] = (np.sqrt(variance) * self._scale)[where]
+        if rounding:
+            counts = np.isin(self.families_, ["bernoulli", "poisson"])
+            filled[:, counts] = np.rint(filled[:, counts])
+        filled = self._as_given(filled)
         return (filled, std) if return_std else filled
 
     @property
@@ -406,10 +477,52 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         """Posterior probability that two training rows share a cluster.
 
         Shape (n_samples, n_samples), over at most 300 evenly spaced draws, computed at each
-        access in O(n_samples^2) per draw; more than 20,000 rows raise a ValueError.
+        access in O(n_samples^2) per draw; more than 20,000 rows raise a ValueError. See
+        `coclustering` for chosen rows of a larger table.
+        """
+        return self.coclustering()
+
+    def coclustering(self, rows=None, columns=None):
+        """Posterior probability that chosen training rows share a cluster.
+
+        Parameters
+        ----------
+        rows : array-like of int of shape (n_rows,), default=None
+            Positions of training rows; None: all.
+        columns : array-like of int of shape (n_columns,), default=None
+            The rows to pair them with; None: the same as `rows`.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_rows, n_columns)
+            Over at most 300 evenly spaced draws.
+
+        Raises
+        ------
+        ValueError
+            If the result would have more than 4e8 cells.
         """
         check_is_fitted(self, "posterior_")
-        return coclustering(self._label_draws())
+        return coclustering(self._label_draws(), rows, columns)
+
+    def credible_ball(self, level=0.95):
+        """Partitions around `labels_` that hold most of the posterior, and its extremes.
+
+        Parameters
+        ----------
+        level : float in (0, 1], default=0.95
+            Posterior probability that the ball holds at least.
+
+        Returns
+        -------
+        ball : skbnp.summaries.partitions.CredibleBall
+            Its radius, and its bounds with the fewest clusters (``upper``), the most
+            (``lower``) and the farthest (``horizontal``) [3]_; in the loss of
+            `point_estimate`, "vi" for "map". Over at most 300 evenly spaced draws.
+        """
+        check_is_fitted(self, "posterior_")
+        loss = "binder" if self.point_estimate == "binder" else "vi"
+        return credible_ball(self.labels_, self._label_draws(), loss, level=level)
 
     def sample(self, n_samples=1, random_state=None):
         """Draw rows from the posterior predictive distribution, each from a draw of its own.
@@ -423,14 +536,13 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            In the units of the training data.
+        X : ndarray of shape (n_samples, n_features), or DataFrame
+            In the units and the form of the training data.
         labels : ndarray of shape (n_samples,)
             Label in `labels_` of a random companion in the row's block, -1 for a new block.
         """
         check_is_fitted(self, "posterior_")
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+        _check_n_samples(n_samples)
         rng = check_random_state(random_state)
         X = np.empty((n_samples, self.n_features_in_))
         labels = np.empty(n_samples, dtype=np.intp)
@@ -442,10 +554,34 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             rows = np.flatnonzero(chosen == t)
             blocks = rng.choice(len(weight), size=len(rows), p=weight / weight.sum())
             for i, k in zip(rows, blocks, strict=True):
-                X[i] = sample_row(self._prior.covariance_type, draw, self._prior, k, rng)
+                X[i] = sample_row(draw, self._prior, k, rng)
                 labels[i] = rng.choice(table.shape[1], p=table[k])
         labels[labels == self.n_clusters_] = -1
-        return X * self._scale + self._center, labels
+        return self._as_given(X * self._scale + self._center), labels
+
+    def sample_prior(self, n_samples=1, random_state=None):
+        """Draw a table from the prior predictive distribution: all rows from one mixture.
+
+        Hyperparameters, partition and parameters come from the prior that `fit` used, in which
+        defaults follow the training data. Call it again for another mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features), or DataFrame
+            In the units and the form of the training data.
+        labels : ndarray of shape (n_samples,)
+            Clusters in order of appearance.
+        """
+        check_is_fitted(self, "posterior_")
+        _check_n_samples(n_samples)
+        seed = check_random_state(random_state).randint(2**31, size=4)
+        state, X = draw_joint(self._prior, n_samples, np.random.default_rng(seed))
+        return self._as_given(X * self._scale + self._center), state["label"]
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "cluster0", "cluster1", ...
@@ -461,6 +597,32 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         """
         check_is_fitted(self, "posterior_")
         return np.array([f"cluster{k}" for k in range(self.n_clusters_)], dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = self.family != "gaussian"
+        tags.input_tags.sparse = self.family in ("bernoulli", "poisson")
+        return tags
+
+    def _as_floats(self, X, reset=True):
+        """X as float64, levels as codes; a table that is not all real is read by its columns."""
+        if reset:
+            self._table = None
+        if self._table is None and self.family == "gaussian":
+            X = super()._as_floats(X, reset)
+            if reset:
+                self.families_, self.levels_ = np.full(X.shape[1], "gaussian"), [None] * X.shape[1]
+            return X
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset:
+            self._table = Table(X, self.family, getattr(self, "feature_names_in_", None))
+            self.families_ = np.array(self._table.families)
+            self.levels_ = self._table.levels
+        return check_array(self._table.encode(X), ensure_all_finite="allow-nan", input_name="X")
+
+    def _as_given(self, X):
+        """Rows in the form of the training table."""
+        return X if self._table is None else self._table.decode(X)
 
     def _check_new(self, X):
         X = super()._check_new(X)
@@ -486,21 +648,41 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self._center, self._scale = self._scaling(X)
         if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
             raise ValueError("X must have a finite mean and spread in every column, got overflow")
+        self.algorithm_ = self.algorithm
+        if self.algorithm == "auto":
+            self.algorithm_ = "collapsed" if len(X) <= _MANY_ROWS else "parallel"
         standard = self._standard(X)
         self._prior = self._standard_prior(standard)
         return partial(
             _make_sampler,
             X=standard,
             prior=self._prior,
+            algorithm=self.algorithm_,
+            for_rows=partial(for_row_blocks, n_threads=self._threads_per_chain()),
             n_split_merge=self.n_split_merge,
+            split_merge=self.split_merge,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
         )
 
+    def _threads_per_chain(self):
+        """Threads over rows in each chain: together the chains take as many as `n_jobs` says."""
+        n_threads = available_threads(self.n_jobs)
+        return max(1, n_threads // min(self.n_chains, n_threads))
+
+    def _columns_of(self, *families):
+        return np.flatnonzero(np.isin(self.families_, families))
+
     def _scaling(self, X):
+        """Center and scale of each column; only real columns are standardised."""
+        center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        real = self._columns_of("gaussian")
+        if not real.size:
+            return center, scale
+        X = X[:, real]
         common = self.covariance_type == "spherical" and self.covariance_prior is not None
         constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
         if constant.size and len(X) > 1 and self.covariance_prior is None:
-            message = f"got the constant {self._named(constant)}"
+            message = f"got the constant {self._named(real[constant])}"
             if self.covariance_type == "full":
                 raise ValueError(
                     "X must vary in every column for covariance_type='full' without a "
@@ -511,27 +693,14 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 UserWarning,
                 stacklevel=5,
             )
-        return column_scaling(X, common)
+        center[real], scale[real] = column_scaling(X, common)
+        return center, scale
 
     def _standard_prior(self, X):
         """The prior for standardised X."""
-        d, kind = X.shape[1], self.covariance_type
-        df = self.degrees_of_freedom_prior
-        df = float(default_degrees_of_freedom(d, kind) if df is None else df)
-        if self.covariance_prior is None:
-            covariance = default_covariance(X, kind, df)
-        else:
-            covariance = self._standard_covariance(self._checked_covariance(d))
-        mean = np.zeros(d)
-        if self.mean_prior is not None:
-            mean = self._standard(np.asarray(self.mean_prior, dtype=np.float64))
-            self._check_near("mean_prior", mean, _FARTHEST_MEAN)
+        parts = [self._gaussian_prior(X), self._categorical_prior(), self._poisson_prior(X)]
         return Prior(
-            covariance_type=kind,
-            mean=mean,
-            mean_precision=float(self.mean_precision_prior),
-            degrees_of_freedom=df,
-            covariance=covariance,
+            parts=tuple(part for part in parts if part.columns.size),
             n_components=self.n_components,
             concentration=_fixed(self.concentration),
             concentration_prior=tuple(float(x) for x in self.concentration_prior),
@@ -540,9 +709,52 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             prior_scale=_fixed(self.prior_scale),
         )
 
+    def _gaussian_prior(self, X):
+        columns = self._columns_of("gaussian")
+        X, d, kind = X[:, columns], len(columns), self.covariance_type
+        df = self.degrees_of_freedom_prior
+        df = float(default_degrees_of_freedom(d, kind) if df is None else df)
+        if self.covariance_prior is not None:
+            covariance = self._standard_covariance(self._checked_covariance(d))
+        else:
+            covariance = default_covariance(X, kind, df) if d else np.zeros((0, 0))
+        mean = np.zeros(d)
+        if self.mean_prior is not None:
+            given = np.asarray(self.mean_prior, dtype=np.float64)
+            mean = (given - self._center[columns]) / self._scale[columns]
+            self._check_near("mean_prior", mean, _FARTHEST_MEAN)
+        return GaussianPrior(
+            columns, kind, mean, float(self.mean_precision_prior), df, covariance
+        )
+
+    def _categorical_prior(self):
+        """Binary and categorical columns: a Bernoulli one has the levels 0 and 1."""
+        columns = self._columns_of("bernoulli", "categorical")
+        a, b = self.bernoulli_prior
+        counts = []
+        for j in columns:
+            if self.families_[j] == "bernoulli":
+                counts.append(np.array([b, a], dtype=np.float64))
+            else:
+                n_levels = len(self.levels_[j])
+                counts.append(np.full(n_levels, self.categorical_prior / n_levels))
+        return CategoricalPrior(columns, tuple(counts))
+
+    def _poisson_prior(self, X):
+        columns = self._columns_of("poisson")
+        if self.poisson_prior is None:
+            mean = np.maximum(np.nanmean(X[:, columns], axis=0), 1 / len(X))
+            return PoissonPrior(columns, np.ones(len(columns)), 1 / mean)
+        shape, rate = self.poisson_prior
+        return PoissonPrior(
+            columns, np.full(len(columns), float(shape)), np.full(len(columns), float(rate))
+        )
+
     def _standard_covariance(self, covariance):
         """covariance_prior in units of the standardised X."""
-        scale = self._scale[0] if self.covariance_type == "spherical" else self._scale
+        scale = self._scale[self._columns_of("gaussian")]
+        if self.covariance_type == "spherical":
+            scale = scale[0]
         # One division after the other: the square of a scale may underflow.
         if self.covariance_type == "full":
             covariance = covariance / scale[:, None] / scale
@@ -558,13 +770,24 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _check_parameters(self, X):
         """What single-parameter constraints cannot say."""
-        d = X.shape[1]
-        for name in ("concentration_prior", "discount_prior"):
+        real = self._columns_of("gaussian")
+        d = len(real)
+        for name in ("concentration_prior", "discount_prior", "bernoulli_prior"):
             _check_pair(name, getattr(self, name))
+        if self.poisson_prior is not None:
+            _check_pair("poisson_prior", self.poisson_prior)
+        for name in ("mean_prior", "degrees_of_freedom_prior", "covariance_prior"):
+            if not d and getattr(self, name) is not None:
+                raise ValueError(f"{name} must be None where X has no real column")
         if self.n_components is not None and self.discount != 0:
             raise ValueError(
                 f"discount must be 0 for a finite mixture (n_components={self.n_components}), "
                 f"got {self.discount!r}"
+            )
+        if self.algorithm == "gibbs" and not (self.n_components or np.inf) <= _MOST_COMPONENTS:
+            raise ValueError(
+                f"n_components must be a number up to {_MOST_COMPONENTS} for algorithm='gibbs', "
+                f"got {self.n_components!r}"
             )
         if self.concentration != "sample":
             lowest = 0 if self.n_components or self.discount == "sample" else -self.discount
@@ -578,7 +801,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 f"degrees_of_freedom_prior must be > n_features - 1 = {d - 1} for "
                 f"covariance_type='full', got {df!r}"
             )
-        if self.covariance_type == "full" and np.isnan(X).all(axis=1).any():
+        if self.covariance_type == "full" and np.isnan(X[:, real]).all(axis=1).any():
             # An imputed row of so heavy a tail leaves the range of floats.
             if df is not None and not df >= d:
                 raise ValueError(
@@ -591,7 +814,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 raise ValueError(f"mean_prior must have shape ({d},), got {mean.shape}")
         if self.covariance_prior is not None:
             self._checked_covariance(d)
-        self._advise(X)
+        self._advise(len(X), d)
 
     def _checked_covariance(self, d):
         """covariance_prior as an array of the right shape, or a ValueError."""
@@ -629,8 +852,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             )
         return (value + value.T) / 2
 
-    def _advise(self, X):
-        n, d = X.shape
+    def _advise(self, n, d):
         df = self.degrees_of_freedom_prior or d + 2
         if self.covariance_type == "full" and n > 1 and df + n / 10 < 2 * d:
             warnings.warn(
@@ -660,19 +882,34 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
         self.__dict__.pop("X_imputed_", None)
-        holes = np.isnan(X)
-        if holes.any():
-            states = self.posterior_.final_states
-            mean = sum(state["family"]["imputed_sum"] for state in states)
-            mean = mean / sum(state["n_imputed"] for state in states)
-            rows, columns = np.nonzero(holes)
-            self.X_imputed_ = X.copy()
-            self.X_imputed_[rows, columns] = mean * self._scale[columns] + self._center[columns]
+        if np.isnan(X).any():
+            self.X_imputed_ = self._as_given(self._impute_training(X))
+
+    def _impute_training(self, X):
+        """X with the running means of the chains in its holes."""
+        states = self.posterior_.final_states
+        n = sum(state["n_imputed"] for state in states)
+        families = [state["family"] for state in states]
+        filled = X.copy()
+        for p, part in enumerate(self._prior.parts):
+            # A table of several kinds keeps one family for each.
+            mean = sum(f.get(f"part{p}", f)["imputed_sum"] for f in families) / n
+            rows, c = np.nonzero(np.isnan(X[:, part.columns]))
+            columns = part.columns[c]
+            if isinstance(part, CategoricalPrior):
+                # A missing level has the probabilities of all levels, cell after cell.
+                size = np.diff(part.level_start)
+                start = np.cumsum(size[c]) - size[c]
+                for t, j in enumerate(part.columns):
+                    p = mean[start[c == t, None] + np.arange(size[t])]
+                    filled[rows[c == t], j] = self._level_moments(j, p)[0]
+            else:
+                filled[rows, columns] = mean * self._scale[columns] + self._center[columns]
+        return filled
 
     def _label_draws(self):
-        """Labels of at most 300 evenly spaced draws, (n_draws, n_samples)."""
-        draws = self.posterior_.evenly_spaced(300)
-        return np.array([draw["label"] for draw in draws], dtype=np.int32)
+        """Labels of at most 300 evenly spaced draws, each (n_samples,)."""
+        return [draw["label"] for draw in self.posterior_.evenly_spaced(300)]
 
     def _search_work(self, X):
         """Trial moves that the partition search may make: about as long as the sampling."""
@@ -687,14 +924,13 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             return (X - self._center) / self._scale
 
     def _rows(self, X):
-        return Rows(self._standard(X))
+        return Rows(self._standard(X), self._prior)
 
     def _log_weights(self, draw):
         return log_weights(draw, self._prior)
 
     def _log_densities(self, rows, draw):
-        kind = self._prior.covariance_type
-        return log_densities(rows, kind, draw, self._prior, self._log_weights(draw))
+        return log_densities(rows, draw, self._prior, self._log_weights(draw))
 
     def _companion_table(self, draw):
         """|c and r_k| / |c| for the draw's blocks c and the clusters r_k, and a column for new."""
@@ -726,17 +962,39 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         return self._by_row_blocks(shares, len(X))
 
+    def _conditional_moments(self, X, draws, with_variance):
+        """Means and variances of the missing cells, standardised: (n_rows, 2, n_features)."""
+        rows = self._rows(X)
+        mean, _, levels = self._moments(rows, draws, np.zeros(X.shape))
+        variance = np.zeros(X.shape)
+        if with_variance:
+            # The second pass takes squares about the mean of the first: no cancellation.
+            variance = self._moments(rows, draws, mean)[1]
+        for part in self._parts_of(CategoricalPrior):
+            for c, j in enumerate(part.columns):
+                p = levels[:, part.level_start[c] : part.level_start[c + 1]]
+                mean[:, j], variance[:, j] = self._level_moments(j, p)
+        return rows.unsort(np.stack([mean, variance], axis=1))
+
     def _moments(self, rows, draws, center):
-        """Mean, and second moment about center, of missing cells; sorted, standardised."""
+        """Mean, second moment about center, and level probabilities of missing cells, sorted."""
         n, d = center.shape
-        level, sums = np.full(n, -np.inf), np.zeros((n, 1 + 2 * d))
+        n_levels = sum(part.level_start[-1] for part in self._parts_of(CategoricalPrior))
+        level, sums = np.full(n, -np.inf), np.zeros((n, 1 + 2 * d + n_levels))
         for draw in draws:
             log_p = self._log_densities(rows, draw)
-            accumulate_moments(
-                rows, self._prior.covariance_type, draw, self._prior, log_p, level, sums, center
-            )
-        first, second = np.hsplit(sums[:, 1:] / sums[:, :1], 2)
-        return center + first, second
+            accumulate_moments(rows, draw, self._prior, log_p, level, sums, center)
+        first, second, levels = np.split(sums[:, 1:] / sums[:, :1], [d, 2 * d], axis=1)
+        return center + first, second, levels
+
+    def _level_moments(self, column, p):
+        """What fills cells of a column of levels, and its variance; p is (n_cells, n_levels)."""
+        highest = p.max(axis=1)
+        value = p[:, 1] if self.families_[column] == "bernoulli" else p.argmax(axis=1)
+        return value, highest * (1 - highest)
+
+    def _parts_of(self, kind):
+        return [part for part in self._prior.parts if isinstance(part, kind)]
 
 
 def _fixed(value):
@@ -755,6 +1013,11 @@ def _finite_array(name, value):
     if not np.all(np.isfinite(value)):
         raise ValueError(f"{name} must be finite, got {value!r}")
     return value
+
+
+def _check_n_samples(n_samples):
+    if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
+        raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
 
 
 def _check_pair(name, value):

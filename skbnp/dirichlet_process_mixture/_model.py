@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import betaln, gammaln, multigammaln
 from sklearn.cluster import kmeans_plusplus
 
+from skbnp.numerics.rng import sample_log_dirichlet, sample_wishart
 from skbnp.processes import crp
 
 # s in {1, 1/2, ..., 2^-12}, uniform (spec 8.1)
@@ -19,19 +20,134 @@ STARTS = ("one_block", "kmeans", "random")
 
 
 @dataclass(frozen=True)
-class Prior:
-    """Hyperparameters of the Gaussian mixture, in one set of units.
+class GaussianPrior:
+    """Real columns: one conjugate Gaussian over all of them, in one set of units.
 
     ``covariance`` holds Psi0 (d, d) for "full", its diagonal (d,) for "diag" and a number for
-    "spherical"; the prior scale s multiplies it. A number for ``concentration``, ``discount`` or
-    ``prior_scale`` fixes it, None means it is sampled.
+    "spherical"; the prior scale s multiplies it.
     """
 
+    columns: np.ndarray
     covariance_type: str
     mean: np.ndarray
     mean_precision: float
     degrees_of_freedom: float
     covariance: np.ndarray
+
+    def log_marginal(self, X, scale):
+        """log m(X) of one block; missing cells of "diag" and "spherical" are integrated out."""
+        kappa0, df = self.mean_precision, self.degrees_of_freedom
+        if self.covariance_type == "full":
+            n, d = X.shape
+            if n == 0:
+                return 0.0
+            psi0 = scale * self.covariance
+            center = X.mean(axis=0)
+            off = center - self.mean
+            shift = kappa0 * n / (kappa0 + n) * np.outer(off, off)
+            psi = psi0 + (X - center).T @ (X - center) + shift
+            return (
+                -n * d / 2 * np.log(np.pi)
+                + multigammaln((df + n) / 2, d)
+                - multigammaln(df / 2, d)
+                + df / 2 * np.linalg.slogdet(psi0)[1]
+                - (df + n) / 2 * np.linalg.slogdet(psi)[1]
+                + d / 2 * np.log(kappa0 / (kappa0 + n))
+            )
+        seen = ~np.isnan(X)
+        n = seen.sum(axis=0)
+        filled = np.where(seen, X, 0.0)
+        center = filled.sum(axis=0) / np.maximum(n, 1)
+        scatter = np.sum(np.where(seen, X - center, 0.0) ** 2, axis=0)
+        gain = 0.5 * scatter + 0.5 * kappa0 * n / (kappa0 + n) * (center - self.mean) ** 2
+        total = np.sum(-n / 2 * np.log(2 * np.pi) + 0.5 * np.log(kappa0 / (kappa0 + n)))
+        # IG(df / 2, covariance / 2): in one dimension the same as the full family.
+        a0, b0 = df / 2, scale * np.asarray(self.covariance, dtype=float) / 2
+        if self.covariance_type == "spherical":
+            n, gain = n.sum(), gain.sum()
+        a, b = a0 + n / 2, b0 + gain
+        return total + np.sum(gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b))
+
+    def draw_block(self, n, scale, rng):
+        """n rows of one block whose parameters come from the prior."""
+        d, df = len(self.mean), self.degrees_of_freedom
+        if self.covariance_type == "full":
+            half = np.linalg.cholesky(np.linalg.inv(scale * self.covariance))
+            precision = sample_wishart(rng.bit_generator, df, half, 1)[0]
+            root = np.linalg.inv(np.linalg.cholesky(precision)).T
+        else:
+            b0 = scale * np.asarray(self.covariance) / 2
+            variance = b0 / rng.gamma(df / 2, size=np.shape(b0))
+            root = np.diag(np.sqrt(np.broadcast_to(variance, d)))
+        mean = self.mean + root @ rng.standard_normal(d) / np.sqrt(self.mean_precision)
+        return mean + rng.standard_normal((n, d)) @ root.T
+
+
+@dataclass(frozen=True)
+class CategoricalPrior:
+    """Columns of level codes 0, 1, ...: p_j ~ Dirichlet(pseudo_counts[j]).
+
+    A Bernoulli column with p ~ Beta(a, b) is one of two levels with pseudo counts (b, a).
+    """
+
+    columns: np.ndarray
+    pseudo_counts: tuple[np.ndarray, ...]
+
+    @property
+    def level_start(self):
+        """Where the levels of each column begin when all are put in a row, and their number."""
+        return np.concatenate([[0], np.cumsum([len(g) for g in self.pseudo_counts])])
+
+    def log_marginal(self, X, scale):
+        """log m(X) of one block, missing cells integrated out."""
+        total = 0.0
+        for x, g in zip(X.T, self.pseudo_counts, strict=True):
+            n = np.bincount(x[~np.isnan(x)].astype(int), minlength=len(g))
+            total += gammaln(g.sum()) - gammaln(g.sum() + n.sum())
+            total += np.sum(gammaln(g + n) - gammaln(g))
+        return total
+
+    def draw_block(self, n, scale, rng):
+        """n rows of one block whose parameters come from the prior."""
+        levels = [
+            rng.choice(len(g), size=n, p=np.exp(sample_log_dirichlet(rng.bit_generator, g)))
+            for g in self.pseudo_counts
+        ]
+        return np.array(levels, dtype=float).T
+
+
+@dataclass(frozen=True)
+class PoissonPrior:
+    """Columns of counts: rate_j ~ Gamma(shape[j], rate[j])."""
+
+    columns: np.ndarray
+    shape: np.ndarray
+    rate: np.ndarray
+
+    def log_marginal(self, X, scale):
+        """log m(X) of one block, missing cells integrated out."""
+        seen = ~np.isnan(X)
+        n, x = seen.sum(axis=0), np.where(seen, X, 0.0)
+        a = self.shape + x.sum(axis=0)
+        total = gammaln(a) - gammaln(self.shape) + self.shape * np.log(self.rate)
+        return np.sum(total - a * np.log(self.rate + n)) - np.sum(gammaln(x + 1))
+
+    def draw_block(self, n, scale, rng):
+        """n rows of one block whose parameters come from the prior."""
+        rate = rng.gamma(self.shape, 1 / self.rate)
+        return rng.poisson(rate, size=(n, len(rate))).astype(float)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Hyperparameters of the mixture: those of the partition and those of the columns.
+
+    ``parts`` hold at most one prior of each kind and share out the columns of the table; given
+    the block of a row they are independent. A number for ``concentration``, ``discount`` or
+    ``prior_scale`` fixes it, None means it is sampled.
+    """
+
+    parts: tuple[GaussianPrior | CategoricalPrior | PoissonPrior, ...]
     n_components: int | None = None
     concentration: float | None = None
     concentration_prior: tuple[float, float] = (1.0, 1.0)
@@ -40,8 +156,20 @@ class Prior:
     prior_scale: float | None = None
 
     @property
+    def gaussian(self):
+        """The prior of the real columns, None where there are none."""
+        return next((part for part in self.parts if isinstance(part, GaussianPrior)), None)
+
+    @property
+    def n_features(self):
+        """Number of columns of the table."""
+        return sum(len(part.columns) for part in self.parts)
+
+    @property
     def scale_grid(self):
         """Values of the prior scale: its grid, or the one it is fixed to."""
+        if self.gaussian is None:
+            return np.ones(1)
         return SCALE_GRID if self.prior_scale is None else np.array([float(self.prior_scale)])
 
 
@@ -56,37 +184,8 @@ def log_eppf(sizes, concentration, discount):
 
 
 def log_marginal(X, prior, scale):
-    """log m(X) of one block, missing cells of diagonal and spherical blocks integrated out."""
-    kappa0, df = prior.mean_precision, prior.degrees_of_freedom
-    if prior.covariance_type == "full":
-        n, d = X.shape
-        if n == 0:
-            return 0.0
-        psi0 = scale * prior.covariance
-        center = X.mean(axis=0)
-        off = center - prior.mean
-        psi = psi0 + (X - center).T @ (X - center) + kappa0 * n / (kappa0 + n) * np.outer(off, off)
-        return (
-            -n * d / 2 * np.log(np.pi)
-            + multigammaln((df + n) / 2, d)
-            - multigammaln(df / 2, d)
-            + df / 2 * np.linalg.slogdet(psi0)[1]
-            - (df + n) / 2 * np.linalg.slogdet(psi)[1]
-            + d / 2 * np.log(kappa0 / (kappa0 + n))
-        )
-    seen = ~np.isnan(X)
-    n = seen.sum(axis=0)
-    filled = np.where(seen, X, 0.0)
-    center = filled.sum(axis=0) / np.maximum(n, 1)
-    scatter = np.sum(np.where(seen, X - center, 0.0) ** 2, axis=0)
-    gain = 0.5 * scatter + 0.5 * kappa0 * n / (kappa0 + n) * (center - prior.mean) ** 2
-    total = np.sum(-n / 2 * np.log(2 * np.pi) + 0.5 * np.log(kappa0 / (kappa0 + n)))
-    # IG(df / 2, covariance / 2): in one dimension the same as the full family.
-    a0, b0 = df / 2, scale * np.asarray(prior.covariance, dtype=float) / 2
-    if prior.covariance_type == "spherical":
-        n, gain = n.sum(), gain.sum()
-    a, b = a0 + n / 2, b0 + gain
-    return total + np.sum(gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b))
+    """log m(X) of one block, the sum over the kinds of columns."""
+    return sum(part.log_marginal(X[:, part.columns], scale) for part in prior.parts)
 
 
 def log_joint(state, X, prior, terms=False):
@@ -128,6 +227,38 @@ def log_joint(state, X, prior, terms=False):
             (a - 1) * np.log(discount) + (b - 1) * np.log(1 - discount) - betaln(a, b)
         )
     return parts if terms else sum(parts.values())
+
+
+def draw_joint(prior, n_samples, rng):
+    """One draw of hyperparameters, partition and complete rows from the prior: (state, X).
+
+    rng is a numpy.random.Generator; X is in the prior's units.
+    """
+    shape, rate = prior.concentration_prior
+    concentration, discount = prior.concentration, prior.discount
+    if concentration is None:
+        concentration = rng.gamma(shape, 1 / rate)
+    if discount is None:
+        discount = rng.beta(*prior.discount_prior)
+    scale = rng.choice(prior.scale_grid)
+    if prior.n_components:
+        label = crp.sample(
+            n_samples, concentration, n_components=prior.n_components, random_state=rng
+        )
+    else:
+        label = crp.sample(n_samples, concentration, discount, random_state=rng)
+    X = np.empty((n_samples, prior.n_features))
+    for k in np.unique(label):
+        rows = np.flatnonzero(label == k)
+        for part in prior.parts:
+            X[np.ix_(rows, part.columns)] = part.draw_block(len(rows), scale, rng)
+    state = {
+        "label": label,
+        "concentration": concentration,
+        "discount": discount,
+        "prior_scale": scale,
+    }
+    return state, X
 
 
 def shrunk_correlation(X):
@@ -199,7 +330,34 @@ def start_labels(start, X, prior, rng):
     n_blocks = min(n_blocks, prior.n_components or n)
     if start == "random":
         return rng.integers(n_blocks, size=n)
-    filled = np.where(np.isnan(X), 0.0, X)
+    filled = as_features(X, prior)
     centers, _ = kmeans_plusplus(filled, n_blocks, random_state=int(rng.integers(2**31)))
     squares = np.sum(centers**2, axis=1) - 2 * filled @ centers.T
     return np.argmin(squares, axis=1)
+
+
+def as_features(X, prior):
+    """The table as complete numbers of comparable spread, for distances between rows.
+
+    Real columns are taken as they are, counts by their square root, levels by an indicator each;
+    the latter two are standardised. A missing cell stands at its column's mean.
+    """
+    blocks = []
+    for part in prior.parts:
+        x = X[:, part.columns]
+        if isinstance(part, PoissonPrior):
+            x = np.sqrt(x)
+        elif isinstance(part, CategoricalPrior):
+            levels = [np.arange(len(g)) for g in part.pseudo_counts]
+            x = np.hstack(
+                [
+                    np.where(np.isnan(column)[:, None], np.nan, column[:, None] == level)
+                    for column, level in zip(x.T, levels, strict=True)
+                ]
+            )
+        if isinstance(part, GaussianPrior):
+            blocks.append(np.where(np.isnan(x), 0.0, x))
+        else:
+            center, scale = column_scaling(x)
+            blocks.append(np.where(np.isnan(x), 0.0, (x - center) / scale))
+    return np.hstack(blocks)

@@ -8,11 +8,15 @@ of the prior. Everything numerical runs without the GIL, so row blocks may run i
 from libc.math cimport INFINITY, NAN, exp, log, log1p
 from libc.string cimport memcpy
 
+import itertools
+
 import numpy as np
+from scipy.special import gammaln
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics.special cimport lgamma
 
+from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
 from skbnp.processes import crp
 
 
@@ -21,34 +25,80 @@ cdef double LARGE = 1e150       # beyond it a product would overflow
 cdef double LEAST_GAMMA = 1e-300   # gamma draws of a tiny shape underflow to 0
 
 
-cdef class Rows:
-    """Rows to be predicted, sorted by which of their cells are missing.
+class Rows:
+    """Rows to be predicted, kind of column by kind.
 
-    Rows with the same missing cells share one factorisation per block.
+    Where real columns have full covariance, the rows are sorted by which of these are missing:
+    rows with the same missing cells share one factorisation per block. ``parts`` holds what
+    ``prior.parts`` need, in sorted order.
     """
 
-    cdef:
-        readonly object order               # (n_rows,) position of each sorted row in the input
-        double[:, ::1] x                    # (n_rows, n_features), NaN where missing
-        Py_ssize_t[::1] start               # (n_patterns + 1,) first row of each pattern
-        Py_ssize_t[:, ::1] feature          # (n_patterns, n_features) observed ones first
-        Py_ssize_t[::1] n_observed          # (n_patterns,)
-
-    def __init__(self, X):
-        missing = np.isnan(X)
-        patterns, inverse = np.unique(missing, axis=0, return_inverse=True)
-        inverse = inverse.reshape(-1)
-        self.order = np.argsort(inverse, kind="stable")
-        self.x = np.ascontiguousarray(X[self.order], dtype=np.float64)
-        self.start = np.concatenate([[0], np.cumsum(np.bincount(inverse))]).astype(np.intp)
-        self.feature = np.argsort(patterns, axis=1, kind="stable").astype(np.intp)
-        self.n_observed = np.sum(~patterns, axis=1).astype(np.intp)
+    def __init__(self, X, prior):
+        self.order = np.arange(len(X))
+        full = prior.gaussian is not None and prior.gaussian.covariance_type == "full"
+        if full:
+            missing = np.isnan(X[:, prior.gaussian.columns])
+            patterns, inverse = np.unique(missing, axis=0, return_inverse=True)
+            inverse = inverse.reshape(-1)
+            self.order = np.argsort(inverse, kind="stable")
+        sorted_x = np.ascontiguousarray(X[self.order], dtype=np.float64)
+        self.parts = []
+        for part in prior.parts:
+            x = np.ascontiguousarray(sorted_x[:, part.columns])
+            if not isinstance(part, GaussianPrior):
+                self.parts.append(_DiscreteRows(x, part))
+            elif full:
+                self.parts.append(_PatternRows(x, patterns, inverse))
+            else:
+                self.parts.append(x)
 
     def unsort(self, sorted_rows):
         """The array's rows in the order of the input."""
         out = np.empty_like(sorted_rows)
         out[self.order] = sorted_rows
         return out
+
+
+cdef class _PatternRows:
+    """Real cells of rows sorted by their pattern of missing cells."""
+
+    cdef:
+        double[:, ::1] x                    # (n_rows, n_features), NaN where missing
+        Py_ssize_t[::1] start               # (n_patterns + 1,) first row of each pattern
+        Py_ssize_t[:, ::1] feature          # (n_patterns, n_features) observed ones first
+        Py_ssize_t[::1] n_observed          # (n_patterns,)
+
+    def __init__(self, x, patterns, inverse):
+        self.x = x
+        self.start = np.concatenate([[0], np.cumsum(np.bincount(inverse))]).astype(np.intp)
+        self.feature = np.argsort(patterns, axis=1, kind="stable").astype(np.intp)
+        self.n_observed = np.sum(~patterns, axis=1).astype(np.intp)
+
+
+class _DiscreteRows:
+    """Counts or levels, as places in a list of the values that each column takes.
+
+    Column j's values are ``values[start[j]:start[j + 1]]``; ``place`` (n_rows, n_columns) is the
+    place of each cell in the whole list, -1 where it is missing.
+    """
+
+    def __init__(self, x, part):
+        missing = np.isnan(x)
+        if isinstance(part, CategoricalPrior):
+            self.start = part.level_start
+            self.values = np.concatenate([np.arange(len(g)) for g in part.pseudo_counts])
+            place = np.where(missing, 0, x).astype(np.intp)
+        else:
+            place = np.zeros(x.shape, dtype=np.intp)
+            taken = []
+            for j, column in enumerate(x.T):
+                values, found = np.unique(column[~missing[:, j]], return_inverse=True)
+                place[~missing[:, j], j] = found
+                taken.append(values)
+            self.start = np.concatenate([[0], np.cumsum([len(values) for values in taken])])
+            self.values = np.concatenate(taken)
+        first = self.start[:x.shape[1]]
+        self.place = np.where(missing, -1, place + first)
 
 
 # -- densities --------------------------------------------------------------------------------
@@ -58,31 +108,77 @@ def log_weights(draw, prior):
     """Log predictive probability of each block, the new one last, shape (K + 1,)."""
     discount = 0.0 if prior.n_components else draw["discount"]
     return crp.log_predictive(
-        draw["n_members"][:-1], draw["concentration"], discount, prior.n_components
+        draw["n_members"][:len(draw["n_members"]) - 1], draw["concentration"], discount, prior.n_components
     )
 
 
-def log_densities(Rows rows, covariance_type, draw, prior, const double[::1] log_weight):
+def log_densities(rows, draw, prior, log_weight):
     """log(weight_k p(x | block k)) for every row and block: (n_rows, K + 1), in sorted order.
 
     Missing cells are integrated out. Full covariance: O(n K d^2) as triangular solves (BLAS 3)
-    and O(K d^3) for each pattern of missing cells; otherwise O(n K d).
+    and O(K d^3) for each pattern of missing cells; otherwise O(n K d), and for counts O(K) for
+    each distinct value.
     """
-    out = np.empty((rows.x.shape[0], log_weight.shape[0]))
-    if covariance_type == "full":
-        _full_log_densities(rows, draw["n_members"], draw["mean"], draw["factor"],
-                            prior.mean_precision, prior.degrees_of_freedom, log_weight, out)
-    else:
-        _diagonal_log_densities(rows, draw["count"], draw["mean"], draw["rate"],
-                                prior.mean_precision, prior.degrees_of_freedom / 2,
-                                covariance_type == "spherical", log_weight, out)
+    out = np.tile(log_weight, (len(rows.order), 1))
+    for part, x in zip(prior.parts, rows.parts, strict=True):
+        if isinstance(part, GaussianPrior):
+            if part.covariance_type == "full":
+                _add_full_log_densities(
+                    x, draw["n_members"], draw["mean"], draw["factor"],
+                    part.mean_precision, part.degrees_of_freedom, out,
+                )
+            else:
+                _add_diagonal_log_densities(
+                    x, draw["count"], draw["mean"], draw["rate"], part.mean_precision,
+                    part.degrees_of_freedom / 2, part.covariance_type == "spherical", out,
+                )
+        else:
+            _add_from_table(x.place, _value_table(x, part, draw), out)
     return out
 
 
-cdef _full_log_densities(
-    Rows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
-    const double[:, :, ::1] factor, double mean_precision, double prior_df,
-    const double[::1] log_weight, double[:, ::1] out,
+def _value_table(x, part, draw):
+    """Log probability of each value of each column in each block: (n_values, K + 1)."""
+    if isinstance(part, CategoricalPrior):
+        return np.ascontiguousarray(np.log(level_probabilities(part, draw)).T)
+    column = np.repeat(np.arange(len(part.columns)), np.diff(x.start))
+    r, rate = (array[:, column].T for array in _rates(part, draw))
+    value = x.values[:, None]
+    return np.ascontiguousarray(
+        gammaln(r + value) - gammaln(r) - gammaln(value + 1)
+        - r * np.log1p(1.0 / rate) - value * np.log1p(rate)
+    )
+
+
+def level_probabilities(part, draw):
+    """Predictive probability of each level in each block, (K + 1, n_levels)."""
+    total = draw["level_count"] + np.concatenate(part.pseudo_counts)
+    by_column = np.add.reduceat(total, part.level_start[:len(part.columns)], axis=1)
+    return total / np.repeat(by_column, np.diff(part.level_start), axis=1)
+
+
+def _rates(part, draw):
+    """Shape and rate of the gamma posterior of each block's Poisson rates, (K + 1, n_columns)."""
+    return part.shape + draw["total"], part.rate + draw["cells"]
+
+
+cdef _add_from_table(
+    const Py_ssize_t[:, ::1] place, const double[:, ::1] table, double[:, ::1] out
+):
+    """out[i] += sum over the observed columns j of table[place[i, j]]"""
+    cdef Py_ssize_t i, j, k, t
+    with nogil:
+        for i in range(place.shape[0]):
+            for j in range(place.shape[1]):
+                t = place[i, j]
+                if t >= 0:
+                    for k in range(table.shape[1]):
+                        out[i, k] += table[t, k]
+
+
+cdef _add_full_log_densities(
+    _PatternRows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
+    const double[:, :, ::1] factor, double mean_precision, double prior_df, double[:, ::1] out,
 ):
     """t_df(m, Psi (kappa + 1) / (kappa df)) of the observed features, df = nu - d + 1."""
     cdef Py_ssize_t d = rows.x.shape[1], n_blocks = n_members.shape[0], p, k, i, a, n, o, first
@@ -100,13 +196,13 @@ cdef _full_log_densities(
                 df = prior_df + n_members[k] - d + 1.0
                 _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, o, &square[0, 0])
                 _solve_observed(rows, p, &mean[k, 0], o, &square[0, 0], o, &work[0, 0])
-                constant = (log_weight[k] + (lgamma(0.5 * (df + o)) - lgamma(0.5 * df))
+                constant = (lgamma(0.5 * (df + o)) - lgamma(0.5 * df)
                             + 0.5 * o * (log(f) - LOG_PI) - 0.5 * linalg.log_det(&square[0, 0], o))
                 for i in range(n):
                     q = 0.0
                     for a in range(o):
                         q += (&work[0, 0])[i * o + a] * (&work[0, 0])[i * o + a]
-                    out[first + i, k] = constant - 0.5 * (df + o) * log1p(f * q)
+                    out[first + i, k] += constant - 0.5 * (df + o) * log1p(f * q)
 
 
 cdef void _factor_of(
@@ -133,7 +229,7 @@ cdef void _factor_of(
 
 
 cdef void _solve_observed(
-    Rows rows, Py_ssize_t p, const double* mean, Py_ssize_t o, const double* factor,
+    _PatternRows rows, Py_ssize_t p, const double* mean, Py_ssize_t o, const double* factor,
     Py_ssize_t stride, double* out,
 ) noexcept nogil:
     """out (n, o) = U_oo^-T (x_o - m_o) for the rows of pattern p."""
@@ -154,13 +250,13 @@ cdef void _solve_observed(
                 out[i * o + a] -= factor[b * stride + a] * y
 
 
-cdef _diagonal_log_densities(
-    Rows rows, const double[:, ::1] count, const double[:, ::1] mean, const double[:, ::1] rate,
-    double mean_precision, double shape, bint shared, const double[::1] log_weight,
+cdef _add_diagonal_log_densities(
+    const double[:, ::1] x, const double[:, ::1] count, const double[:, ::1] mean,
+    const double[:, ::1] rate, double mean_precision, double shape, bint shared,
     double[:, ::1] out,
 ):
     """Products of t densities with 2 a degrees of freedom; one joint t when rates are shared."""
-    cdef Py_ssize_t d = rows.x.shape[1], k, i, j, cells
+    cdef Py_ssize_t d = x.shape[1], k, i, j, cells
     cdef double kappa, f, r, z, a, squares, product, total
     cdef bint even
     cdef double[::1] constant = np.empty(d)
@@ -187,12 +283,12 @@ cdef _diagonal_log_densities(
                 for cells in range(d + 1):
                     joint[cells] = (lgamma(a + 0.5 * cells) - lgamma(a)
                                     - 0.5 * cells * log(rate[k, 0]))
-            for i in range(rows.x.shape[0]):
+            for i in range(x.shape[0]):
                 total = squares = 0.0
                 product = 1.0
                 cells = 0
                 for j in range(d):
-                    r = rows.x[i, j] - mean[k, j]
+                    r = x[i, j] - mean[k, j]
                     if r != r:
                         continue
                     total += constant[j]
@@ -212,7 +308,7 @@ cdef _diagonal_log_densities(
                     total += joint[cells] - (a + 0.5 * cells) * log1p(squares)
                 elif product != 1.0:
                     total -= power[0] * log(product)
-                out[i, k] = log_weight[k] + total
+                out[i, k] += total
 
 
 # -- running sums over draws ------------------------------------------------------------------
@@ -251,23 +347,51 @@ def accumulate_shares(
                     sums[i, c] += w * table[k, c]
 
 
-def accumulate_moments(
-    Rows rows, covariance_type, draw, prior, const double[:, ::1] log_p, double[::1] level,
-    double[:, ::1] sums, const double[:, ::1] center,
-):
+def accumulate_moments(rows, draw, prior, log_p, level, sums, center):
     """Add one draw to the conditional moments of the missing cells, given the observed ones.
 
-    With w = exp(log_p - level), ``sums`` (n_rows, 1 + 2 n_features) gains w; w (mean - center)
-    for each missing cell; and w (variance + (mean - center)^2). A variance is inf where the
-    conditional t has no second moment.
+    With w = exp(log_p - level), ``sums`` (n_rows, 1 + 2 n_features + n_levels) gains w; for
+    each missing number w (mean - center) and w (variance + (mean - center)^2); and for each
+    missing level w times its probability. A variance is inf where the conditional t has no
+    second moment.
     """
-    if covariance_type == "full":
-        _full_moments(rows, draw["n_members"], draw["mean"], draw["factor"], prior.mean_precision,
-                      prior.degrees_of_freedom, log_p, level, sums, center)
-    else:
-        _diagonal_moments(rows, draw["count"], draw["mean"], draw["rate"], prior.mean_precision,
-                          prior.degrees_of_freedom / 2, covariance_type == "spherical", log_p,
-                          level, sums, center)
+    _raise_levels(log_p, level, sums)
+    w = np.exp(log_p - level[:, None])
+    sums[:, 0] += w.sum(axis=1)
+    for part, x in zip(prior.parts, rows.parts, strict=True):
+        if isinstance(part, CategoricalPrior):
+            by_level = sums[:, 1 + 2 * prior.n_features:]
+            holes = np.repeat(x.place < 0, np.diff(part.level_start), axis=1)
+            by_level += holes * (w @ level_probabilities(part, draw))
+        elif isinstance(part, PoissonPrior):
+            a, b = _rates(part, draw)
+            _add_moments(w, a / b, a / b * (1.0 + 1.0 / b), x.place < 0, part.columns, sums,
+                         center)
+        elif part.covariance_type == "full":
+            _full_moments(x, draw["n_members"], draw["mean"], draw["factor"],
+                          part.mean_precision, part.degrees_of_freedom, w, part.columns, sums,
+                          center)
+        else:
+            _diagonal_moments(x, draw["count"], draw["mean"], draw["rate"], part.mean_precision,
+                              part.degrees_of_freedom / 2, part.covariance_type == "spherical",
+                              w, part.columns, sums, center)
+
+
+cdef _raise_levels(const double[:, ::1] log_p, double[::1] level, double[:, ::1] sums):
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(log_p.shape[0]):
+            _raise_level(&log_p[i, 0], log_p.shape[1], &level[i], &sums[i, 0], sums.shape[1])
+
+
+def _add_moments(w, mean, variance, holes, columns, sums, center):
+    """Moments that do not depend on the row: mean and variance (K + 1, n_columns) by block."""
+    n_features = center.shape[1]
+    for c, j in enumerate(columns):
+        rows = np.flatnonzero(holes[:, c])
+        off = mean[:, c] - center[rows, j, None]
+        sums[rows, 1 + j] += np.sum(w[rows] * off, axis=1)
+        sums[rows, 1 + n_features + j] += np.sum(w[rows] * (variance[:, c] + off**2), axis=1)
 
 
 cdef void _add_moment(
@@ -278,22 +402,20 @@ cdef void _add_moment(
 
 
 cdef _full_moments(
-    Rows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
+    _PatternRows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
     const double[:, :, ::1] factor, double mean_precision, double prior_df,
-    const double[:, ::1] log_p, double[::1] level, double[:, ::1] sums,
+    const double[:, ::1] w, const Py_ssize_t[::1] column, double[:, ::1] sums,
     const double[:, ::1] center,
 ):
     """Mean m_m + U_om^T y, variance ((kappa + 1) / kappa + y.y) / (df + |o| - 2) Schur."""
     cdef Py_ssize_t d = rows.x.shape[1], n_blocks = n_members.shape[0]
-    cdef Py_ssize_t p, k, i, a, b, j, n, o, first
-    cdef double kappa, df, q, w, location, spread, schur
+    cdef Py_ssize_t p, k, i, a, b, j, n, o, first, n_features = center.shape[1]
+    cdef double kappa, df, q, location, spread, schur
     cdef double[:, ::1] work = np.empty((max(rows.x.shape[0], 1), max(d, 1)))
     cdef double[:, ::1] square = np.empty((d, d))
     cdef double* y
     cdef double* u = &square[0, 0]
     with nogil:
-        for i in range(rows.x.shape[0]):
-            _raise_level(&log_p[i, 0], n_blocks, &level[i], &sums[i, 0], sums.shape[1])
         for p in range(rows.start.shape[0] - 1):
             first = rows.start[p]
             n = rows.start[p + 1] - first
@@ -306,15 +428,13 @@ cdef _full_moments(
                 _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, d, u)
                 _solve_observed(rows, p, &mean[k, 0], o, u, d, &work[0, 0])
                 for i in range(n):
-                    w = exp(log_p[first + i, k] - level[first + i])
-                    if w == 0.0:
+                    if w[first + i, k] == 0.0:
                         continue
                     y = &work[0, 0] + i * o
                     q = linalg.dot(o, y, y)
                     spread = ((kappa + 1.0) / kappa + q) / (df + o - 2.0)
                     if df + o <= 2.0:
                         spread = INFINITY
-                    sums[first + i, 0] += w
                     for a in range(o, d):
                         j = rows.feature[p, a]
                         location = mean[k, j]
@@ -323,64 +443,88 @@ cdef _full_moments(
                         schur = 0.0
                         for b in range(o, a + 1):
                             schur += u[b * d + a] * u[b * d + a]
-                        _add_moment(w, location, spread * schur, center[first + i, j],
-                                    &sums[first + i, 1 + j], &sums[first + i, 1 + d + j])
+                        j = column[j]
+                        _add_moment(w[first + i, k], location, spread * schur,
+                                    center[first + i, j], &sums[first + i, 1 + j],
+                                    &sums[first + i, 1 + n_features + j])
 
 
 cdef _diagonal_moments(
-    Rows rows, const double[:, ::1] count, const double[:, ::1] mean, const double[:, ::1] rate,
-    double mean_precision, double shape, bint shared, const double[:, ::1] log_p,
-    double[::1] level, double[:, ::1] sums, const double[:, ::1] center,
+    const double[:, ::1] x, const double[:, ::1] count, const double[:, ::1] mean,
+    const double[:, ::1] rate, double mean_precision, double shape, bint shared,
+    const double[:, ::1] w, const Py_ssize_t[::1] column, double[:, ::1] sums,
+    const double[:, ::1] center,
 ):
     """Features are independent given the block; a shared variance learns from observed cells."""
-    cdef Py_ssize_t d = rows.x.shape[1], n_blocks = count.shape[0], k, i, j
-    cdef double w, r, kappa, a, b, variance
+    cdef Py_ssize_t d = x.shape[1], n_blocks = count.shape[0], k, i, j, c
+    cdef Py_ssize_t n_features = center.shape[1]
+    cdef double r, kappa, a, b, variance
     with nogil:
-        for i in range(rows.x.shape[0]):
-            _raise_level(&log_p[i, 0], n_blocks, &level[i], &sums[i, 0], sums.shape[1])
+        for i in range(x.shape[0]):
             for k in range(n_blocks):
-                w = exp(log_p[i, k] - level[i])
-                if w == 0.0:
+                if w[i, k] == 0.0:
                     continue
-                sums[i, 0] += w
                 a = shape
                 b = rate[k, 0]
                 if shared:
                     for j in range(d):
                         a += 0.5 * count[k, j]
-                        r = rows.x[i, j] - mean[k, j]
+                        r = x[i, j] - mean[k, j]
                         if r == r:
                             kappa = mean_precision + count[k, j]
                             a += 0.5
                             b += 0.5 * kappa / (kappa + 1.0) * r * r
                 for j in range(d):
-                    if rows.x[i, j] == rows.x[i, j]:
+                    if x[i, j] == x[i, j]:
                         continue
                     if not shared:
                         a = shape + 0.5 * count[k, j]
                         b = rate[k, j]
                     kappa = mean_precision + count[k, j]
                     variance = b / (a - 1.0) * ((kappa + 1.0) / kappa) if a > 1.0 else INFINITY
-                    _add_moment(w, mean[k, j], variance, center[i, j],
-                                &sums[i, 1 + j], &sums[i, 1 + d + j])
+                    c = column[j]
+                    _add_moment(w[i, k], mean[k, j], variance, center[i, c],
+                                &sums[i, 1 + c], &sums[i, 1 + n_features + c])
 
 
 # -- simulation -------------------------------------------------------------------------------
 
 
-def sample_row(covariance_type, draw, prior, k, rng):
-    """One row from the predictive t of block k, shape (n_features,); rng is a RandomState."""
+def sample_row(draw, prior, k, rng):
+    """One row from the predictive of block k, shape (n_features,); rng is a RandomState."""
+    out = np.empty(prior.n_features)
+    for part in prior.parts:
+        if isinstance(part, CategoricalPrior):
+            out[part.columns] = _sample_levels(draw, part, k, rng)
+        elif isinstance(part, PoissonPrior):
+            a, b = _rates(part, draw)
+            out[part.columns] = rng.poisson(rng.standard_gamma(a[k]) / b[k])
+        else:
+            out[part.columns] = _sample_t(draw, part, k, rng)
+    return out
+
+
+def _sample_levels(draw, part, k, rng):
+    p = level_probabilities(part, {"level_count": draw["level_count"][k:k + 1]})[0]
+    start = part.level_start
+    return [
+        rng.choice(stop - begin, p=p[begin:stop])
+        for begin, stop in itertools.pairwise(start)
+    ]
+
+
+def _sample_t(draw, part, k, rng):
     mean = draw["mean"][k]
     z = rng.standard_normal(len(mean))
-    if covariance_type == "full":
+    if part.covariance_type == "full":
         n = draw["n_members"][k]
-        kappa = prior.mean_precision + n
-        df = prior.degrees_of_freedom + n - len(mean) + 1
+        kappa = part.mean_precision + n
+        df = part.degrees_of_freedom + n - len(mean) + 1
         spread = (kappa + 1) / kappa / max(rng.chisquare(df), LEAST_GAMMA)
         return mean + np.sqrt(spread) * (z @ np.triu(draw["factor"][k]))
     count = draw["count"][k]
-    kappa = prior.mean_precision + count
-    seen = count.sum() if covariance_type == "spherical" else count
-    a = (prior.degrees_of_freedom + seen) / 2
+    kappa = part.mean_precision + count
+    seen = count.sum() if part.covariance_type == "spherical" else count
+    a = (part.degrees_of_freedom + seen) / 2
     variance = draw["rate"][k] / np.maximum(rng.standard_gamma(a), LEAST_GAMMA)
     return mean + np.sqrt(variance * ((kappa + 1) / kappa)) * z

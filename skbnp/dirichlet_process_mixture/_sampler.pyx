@@ -14,8 +14,12 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log1p_exp
 from skbnp.processes cimport crp
 
+from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
+from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
+from skbnp.likelihoods.gamma_poisson import GammaPoisson
 from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
 from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
+from skbnp.likelihoods.product import ProductFamily
 
 
 cdef enum:
@@ -675,11 +679,23 @@ cdef class Sampler:
 
 def _make_family(X, prior, scale):
     """The conjugate family that a ``_model.Prior`` describes."""
-    if prior.covariance_type == "full":
+    families = [_make_part(X[:, part.columns], part, scale) for part in prior.parts]
+    if len(families) == 1:
+        return families[0]
+    return ProductFamily(families, [part.columns for part in prior.parts])
+
+
+def _make_part(X, part, scale):
+    """The family of one kind of columns."""
+    if isinstance(part, CategoricalPrior):
+        return DirichletCategorical(X, part.pseudo_counts)
+    if isinstance(part, PoissonPrior):
+        return GammaPoisson(X, part.shape, part.rate)
+    if part.covariance_type == "full":
         return NormalInverseWishart(
-            X, prior.mean, prior.mean_precision, prior.degrees_of_freedom, prior.covariance, scale
+            X, part.mean, part.mean_precision, part.degrees_of_freedom, part.covariance, scale
         )
     return NormalInverseGamma(
-        X, prior.mean, prior.mean_precision, prior.degrees_of_freedom / 2,
-        np.asarray(prior.covariance) / 2, scale, prior.covariance_type == "spherical",
+        X, part.mean, part.mean_precision, part.degrees_of_freedom / 2,
+        np.asarray(part.covariance) / 2, scale, part.covariance_type == "spherical",
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from checks.mixtures import gaussian_prior
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.likelihoods.conjugate import ConjugateFamily
 from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
@@ -73,13 +74,14 @@ def _gaussian(kind, d, holes, scale, rng, n):
         "diag": rng.uniform(0.5, 2, size=d),
         "spherical": np.array(1.3),
     }[kind]
-    prior = _model.Prior(kind, rng.normal(size=d), 0.3, d + 1.5, covariance)
+    mean = rng.normal(size=d)
+    prior = gaussian_prior(kind, mean, 0.3, d + 1.5, covariance)
 
     def make():
         if kind == "full":
-            return NormalInverseWishart(X, prior.mean, 0.3, d + 1.5, covariance, scale)
+            return NormalInverseWishart(X, mean, 0.3, d + 1.5, covariance, scale)
         shared = kind == "spherical"
-        return NormalInverseGamma(X, prior.mean, 0.3, (d + 1.5) / 2, covariance / 2, scale, shared)
+        return NormalInverseGamma(X, mean, 0.3, (d + 1.5) / 2, covariance / 2, scale, shared)
 
     return make, lambda rows, scale: _model.log_marginal(rows, prior, scale)
 

@@ -6,31 +6,44 @@ from pathlib import Path
 
 import numpy as np
 
-from checks.enumeration import set_partitions
+from checks.enumeration import canonical, set_partitions
+from checks.monte_carlo import z_score
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._sampler import FAULTS, Sampler
-from skbnp.numerics.rng import sample_wishart
-from skbnp.processes import crp
 
 VECTORS = Path(__file__).parents[1] / "dirichlet_process_mixture" / "vectors.json"
 
 
+def vector_cases():
+    """The spec's cases, by name."""
+    return {case["name"]: case for case in json.loads(VECTORS.read_text())}
+
+
 def gaussian_cases():
-    """The spec's cases for Gaussian families, by name."""
-    cases = json.loads(VECTORS.read_text())
-    return {case["name"]: case for case in cases if case["name"].startswith("gauss")}
+    """Those for Gaussian families."""
+    return {name: case for name, case in vector_cases().items() if name.startswith("gauss")}
+
+
+def gaussian_prior(kind, mean, mean_precision, degrees_of_freedom, covariance, **of_partition):
+    """A prior for a table of real columns alone."""
+    part = _model.GaussianPrior(
+        np.arange(len(mean)), kind, mean, mean_precision, degrees_of_freedom, covariance
+    )
+    return _model.Prior((part,), **of_partition)
 
 
 def in_units(prior, center, scale):
     """The same prior for X * scale + center instead of X."""
-    if prior.covariance_type == "full":
-        covariance = prior.covariance * np.outer(scale, scale)
-    elif prior.covariance_type == "diag":
-        covariance = prior.covariance * scale**2
+    part = prior.gaussian
+    if part.covariance_type == "full":
+        covariance = part.covariance * np.outer(scale, scale)
+    elif part.covariance_type == "diag":
+        covariance = part.covariance * scale**2
     else:
         # Spherical blocks stay spherical only under one common scale.
-        covariance = prior.covariance * scale[0] ** 2
-    return replace(prior, mean=prior.mean * scale + center, covariance=covariance)
+        covariance = part.covariance * scale[0] ** 2
+    part = replace(part, mean=part.mean * scale + center, covariance=covariance)
+    return replace(prior, parts=(part,))
 
 
 def case_data(case):
@@ -40,22 +53,32 @@ def case_data(case):
 
 def case_prior(case):
     """The prior of a case, everything fixed."""
-    hyper = case["hyper"]
-    if case["family"] == "full":
-        df, covariance = hyper["nu0"], np.array(hyper["Psi0"], dtype=float)
-    else:
-        df, covariance = 2 * hyper["a0"], 2 * np.array(hyper["b0"], dtype=float)
     return _model.Prior(
-        covariance_type=case["family"],
-        mean=np.array(hyper["m0"], dtype=float),
-        mean_precision=hyper["kappa0"],
-        degrees_of_freedom=df,
-        covariance=covariance,
+        (case_part(case),),
         n_components=case["n_components"],
         concentration=case["alpha"],
         discount=case["discount"],
         prior_scale=1.0,
     )
+
+
+def case_part(case):
+    """The prior of the case's columns."""
+    hyper, columns = case["hyper"], np.arange(len(case["X"][0]))
+    if case["family"] == "bernoulli":
+        pairs = zip(hyper["b"], hyper["a"], strict=True)
+        return _model.CategoricalPrior(columns, tuple(np.array(pair) for pair in pairs))
+    if case["family"] == "categorical":
+        counts = tuple(np.array(g, dtype=float) for g in hyper["conc"])
+        return _model.CategoricalPrior(columns, counts)
+    if case["family"] == "poisson":
+        return _model.PoissonPrior(columns, np.array(hyper["shape"]), np.array(hyper["rate"]))
+    if case["family"] == "full":
+        df, covariance = hyper["nu0"], np.array(hyper["Psi0"], dtype=float)
+    else:
+        df, covariance = 2 * hyper["a0"], 2 * np.array(hyper["b0"], dtype=float)
+    mean = np.array(hyper["m0"], dtype=float)
+    return _model.GaussianPrior(columns, case["family"], mean, hyper["kappa0"], df, covariance)
 
 
 def case_state(case, label):
@@ -74,12 +97,13 @@ def log_joint_missing(state, X, prior):
     them), and the marginal prior of feature 1 has one degree of freedom fewer (spec 4.7).
     """
     label = np.asarray(state["label"])
-    first = _model.Prior(
+    part = prior.gaussian
+    first = gaussian_prior(
         "full",
-        prior.mean[:1],
-        prior.mean_precision,
-        prior.degrees_of_freedom - 1,
-        prior.covariance[:1, :1],
+        part.mean[:1],
+        part.mean_precision,
+        part.degrees_of_freedom - 1,
+        part.covariance[:1, :1],
     )
     total = _model.log_eppf(np.bincount(label), state["concentration"], state["discount"])
     for k in np.unique(label):
@@ -94,14 +118,46 @@ def log_joint_missing(state, X, prior):
 def exact_posterior(case, X=None):
     """All partitions of the rows, their posterior probabilities, and the log evidence."""
     X = case_data(case) if X is None else X
-    prior = case_prior(case)
     missing = case["family"] == "full" and np.isnan(X).any()
-    log_joint = log_joint_missing if missing else _model.log_joint
+    return enumerate_posterior(
+        X, case_prior(case), log_joint_missing if missing else _model.log_joint
+    )
+
+
+def enumerate_posterior(X, prior, log_joint=_model.log_joint):
+    """The same for a prior whose hyperparameters are fixed."""
+    state = {
+        "concentration": prior.concentration,
+        "discount": prior.discount,
+        "prior_scale": prior.scale_grid[0],
+    }
     partitions = list(set_partitions(len(X)))
-    log_p = np.array([log_joint(case_state(case, label), X, prior) for label in partitions])
+    log_p = np.array(
+        [log_joint({"label": np.asarray(label), **state}, X, prior) for label in partitions]
+    )
     log_p[np.isnan(log_p)] = -np.inf  # more blocks than components
     evidence = np.logaddexp.reduce(log_p)
     return partitions, np.exp(log_p - evidence), evidence
+
+
+def partition_z_scores(sampler, sweep, exact, n_sweeps):
+    """z of P(K = k) and of the three most probable partitions; exact as above."""
+    partitions, p, _ = exact
+    trace = np.empty((n_sweeps, sampler.n_samples), dtype=int)
+    for t in range(n_sweeps):
+        sweep(sampler)
+        trace[t] = sampler.labels
+    visited = [canonical(label) for label in trace.tolist()]
+    n_blocks = np.array([max(label) + 1 for label in visited])
+    exact_k = np.array([max(label) + 1 for label in partitions])
+    z = {}
+    for k in range(1, sampler.n_samples + 1):
+        probability = p[exact_k == k].sum()
+        if 1e-3 < probability < 1 - 1e-3:
+            z[f"K={k}"] = z_score((n_blocks == k).astype(float), probability)
+    for i in np.argsort(-p)[:3]:
+        z[partitions[i]] = z_score(np.array([v == partitions[i] for v in visited], float), p[i])
+    return z
 
 
 def make_sampler(X, prior, labels, seed=0, *, n_split_merge=4, fault="none", **start):
@@ -123,50 +179,19 @@ def state_of(sampler):
     return {"label": sampler.labels, **{k: v for k, v in sampler.draw().items() if k != "label"}}
 
 
-def draw_joint(prior, n, rng):
-    """One exact draw of hyperparameters, partition and complete data: (state, X)."""
-    shape, rate = prior.concentration_prior
-    concentration = (
-        rng.gamma(shape, 1 / rate) if prior.concentration is None else prior.concentration
-    )
-    discount = rng.beta(*prior.discount_prior) if prior.discount is None else prior.discount
-    scale = rng.choice(prior.scale_grid)
-    if prior.n_components:
-        label = crp.sample(n, concentration, n_components=prior.n_components, random_state=rng)
-    else:
-        label = crp.sample(n, concentration, discount, random_state=rng)
-    d = len(prior.mean)
-    X = np.empty((n, d))
-    for k in np.unique(label):
-        rows = np.flatnonzero(label == k)
-        if prior.covariance_type == "full":
-            half = np.linalg.cholesky(np.linalg.inv(scale * prior.covariance))
-            precision = sample_wishart(rng.bit_generator, prior.degrees_of_freedom, half, 1)[0]
-            root = np.linalg.inv(np.linalg.cholesky(precision)).T
-        else:
-            a0, b0 = prior.degrees_of_freedom / 2, scale * np.asarray(prior.covariance) / 2
-            root = np.diag(np.sqrt(np.broadcast_to(b0 / rng.gamma(a0, size=np.shape(b0)), d)))
-        mean = prior.mean + root @ rng.standard_normal(d) / np.sqrt(prior.mean_precision)
-        X[rows] = mean + rng.standard_normal((len(rows), d)) @ root.T
-    state = {
-        "label": label,
-        "concentration": concentration,
-        "discount": discount,
-        "prior_scale": scale,
-    }
-    return state, X
-
-
 def sampler_at(prior, state, X, missing=None, seed=0, **options):
-    """A sampler in the state of ``draw_joint``; imputed cells hold the values that were drawn."""
+    """A sampler in the state of ``_model.draw_joint``; imputed cells hold what was drawn."""
     options |= {key: state[key] for key in ("concentration", "discount", "prior_scale")}
     if missing is None or not missing.any():
         return make_sampler(X, prior, state["label"], seed, **options)
     sampler = make_sampler(np.where(missing, np.nan, X), prior, state["label"], seed, **options)
-    if prior.covariance_type == "full":
+    if prior.gaussian is not None and prior.gaussian.covariance_type == "full":
         complete = make_sampler(X, prior, state["label"], seed, **options).get_state()["family"]
         holed = sampler.get_state()
-        means = {key: holed["family"][key] for key in ("missing_mean", "imputed_sum")}
-        holed["family"] |= {**complete, **means, "X": X.copy()}
+        # Of a table of several kinds, the real columns are the first part.
+        old, new = (f.get("part0", f) for f in (holed["family"], complete))
+        zeros = np.zeros(missing[:, prior.gaussian.columns].sum())
+        columns = X[:, prior.gaussian.columns].copy()
+        old.update({**new, "X": columns, "missing_mean": zeros, "imputed_sum": zeros})
         sampler.set_state(holed)
     return sampler

@@ -13,16 +13,16 @@ from checks.mixtures import (
     case_data,
     case_prior,
     exact_posterior,
-    gaussian_cases,
     make_sampler,
+    partition_z_scores,
+    vector_cases,
 )
-from checks.monte_carlo import z_score
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.mcmc.posterior import Posterior
 from skbnp.summaries.partitions import expected_loss
 
-CASES = gaussian_cases()
+CASES = vector_cases()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -48,26 +48,6 @@ def test_model_gives_the_vectors(name):
         assert_allclose(singletons, case["log_marginal_singletons"], atol=6e-9)
 
 
-def z_scores(sampler, sweep, case, n_sweeps):
-    """z of P(K = k) and of the three most probable partitions."""
-    partitions, p, _ = exact_posterior(case)
-    trace = np.empty((n_sweeps, len(case["X"])), dtype=int)
-    for t in range(n_sweeps):
-        sweep(sampler)
-        trace[t] = sampler.labels
-    visited = [canonical(label) for label in trace.tolist()]
-    n_blocks = np.array([max(label) + 1 for label in visited])
-    exact_k = np.array([max(label) + 1 for label in partitions])
-    z = {}
-    for k in range(1, len(case["X"]) + 1):
-        exact = p[exact_k == k].sum()
-        if 1e-3 < exact < 1 - 1e-3:
-            z[f"K={k}"] = z_score((n_blocks == k).astype(float), exact)
-    for i in np.argsort(-p)[:3]:
-        z[partitions[i]] = z_score(np.array([v == partitions[i] for v in visited], float), p[i])
-    return z
-
-
 MOVES = {
     "default sweep": lambda sampler: sampler.sweep(),
     "gibbs alone": lambda sampler: sampler.sweep_only("gibbs"),
@@ -82,7 +62,7 @@ def test_sampler_reaches_the_exact_posterior(name, moves):
     if moves == "split-merge alone" and case["family"] == "full" and "missing" in name:
         pytest.skip("imputed cells are part of the state, and split-merge leaves them alone")
     sampler = make_sampler(case_data(case), case_prior(case), np.zeros(len(case["X"]), int), seed=7)
-    z = z_scores(sampler, MOVES[moves], case, 40_000)
+    z = partition_z_scores(sampler, MOVES[moves], exact_posterior(case), 40_000)
     assert max(abs(value) for value in z.values()) < 4, z
 
 
@@ -98,7 +78,7 @@ def test_a_wrong_formula_is_noticed(name, fault):
     case = CASES[name]
     label = np.zeros(len(case["X"]), int)
     sampler = make_sampler(case_data(case), case_prior(case), label, seed=7, fault=fault)
-    z = z_scores(sampler, MOVES["default sweep"], case, 40_000)
+    z = partition_z_scores(sampler, MOVES["default sweep"], exact_posterior(case), 40_000)
     assert max(abs(value) for value in z.values()) > 6, z
 
 
@@ -128,7 +108,7 @@ class ExactMixture(DirichletProcessMixture):
     @classmethod
     def of(cls, case):
         X, prior = case_data(case), case_prior(case)
-        self = cls(covariance_type=case["family"], n_components=case["n_components"])
+        self = cls(n_components=case["n_components"])
         partitions, p, _ = exact_posterior(case)
         draws = []
         for label, probability in zip(partitions, p, strict=True):
@@ -137,8 +117,9 @@ class ExactMixture(DirichletProcessMixture):
                 draws.append({**draw, "log_probability": np.log(probability)})
         self.posterior_ = Posterior([draws], {"log_joint": np.zeros((1, len(draws)))})
         self.predict_draws = len(draws)
-        self._prior, self._center, self._scale = prior, np.zeros(2), np.ones(2)
-        self.n_features_in_ = 2
+        d = X.shape[1]
+        self._prior, self._center, self._scale = prior, np.zeros(d), np.ones(d)
+        self._table, self.n_features_in_ = None, d
         self.labels_ = np.array(canonical(case["reference_partition"]))
         self.n_clusters_ = self.labels_.max() + 1
         return self
@@ -177,7 +158,7 @@ def test_normalising_within_draws_is_noticed():
     assert np.abs(wrong[:3] - right).max() > 0.02
 
 
-@pytest.mark.parametrize("name", COMPLETE)
+@pytest.mark.parametrize("name", [name for name in COMPLETE if name.startswith("gauss")])
 def test_conditional_moments_against_quadrature(name):
     """impute and its standard deviation are the moments of the predictive density."""
     dpm = ExactMixture.of(CASES[name])

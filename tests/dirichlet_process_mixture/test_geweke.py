@@ -14,7 +14,7 @@ from checks.joint_distribution import (
     paired_one_step,
     successive_conditional,
 )
-from checks.mixtures import draw_joint, make_sampler, sampler_at
+from checks.mixtures import gaussian_prior, make_sampler, sampler_at
 from checks.monte_carlo import z_score
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.processes import crp
@@ -36,7 +36,7 @@ def prior_of(kind="full", **changes):
         "discount_prior": (2.0, 4.0),
         "prior_scale": None,
     }
-    return _model.Prior(
+    return gaussian_prior(
         kind, np.array([0.3, -0.2]), 0.5, D + 6.0, covariance[kind], **(defaults | changes)
     )
 
@@ -90,7 +90,7 @@ def joint_draw(prior, holes=0.0, n=N, move=None, **options):
     missing = np.random.default_rng(5).random((n, D)) < holes
 
     def make(rng):
-        state, X = draw_joint(prior, n, rng)
+        state, X = _model.draw_joint(prior, n, rng)
         sampler = sampler_at(prior, state, X, missing, seed=int(rng.integers(2**62)), **options)
         return OneMove(sampler, move) if move else sampler
 
@@ -180,7 +180,8 @@ def test_imputation_paired():
     make = joint_draw(prior_of(), holes=0.5)
     assert_z_scores_small(paired_one_step(make, imputed, 6000, seed=4))
     # Where rows sit alone and tails are heavy, what the row shows of its scale matters most.
-    heavy = replace(prior_of(), degrees_of_freedom=D + 2.0, concentration=20.0)
+    heavy = replace(prior_of(), concentration=20.0)
+    heavy = replace(heavy, parts=(replace(heavy.gaussian, degrees_of_freedom=D + 2.0),))
     right = joint_draw(heavy, holes=0.5)
     assert_z_scores_small(paired_one_step(right, imputed, 6000, seed=4))
     wrong = joint_draw(heavy, holes=0.5, fault="narrow_imputation")
@@ -261,7 +262,7 @@ def test_a_wrong_formula_is_noticed(fault, prior, n):
 
 def blank(kind, n, n_split_merge=4, fault="none", **prior):
     """A sampler with every cell missing, started from an exact draw of the partition."""
-    p = _model.Prior(
+    p = gaussian_prior(
         kind, np.zeros(1), 0.5, 4.0, np.eye(1) if kind == "full" else np.ones(1), **prior
     )
     label = crp.sample(n, prior["concentration"], prior["discount"], random_state=0)
@@ -288,7 +289,7 @@ def test_no_data_gives_the_prior(kind, concentration, discount):
 def drift_of_clusters(fault, n_pairs):
     """z of the mean change of K over one sweep from exact prior draws, n = 50, concentration 15."""
     n, change = 50, np.empty(n_pairs)
-    p = _model.Prior(
+    p = gaussian_prior(
         "diag",
         np.zeros(1),
         0.5,

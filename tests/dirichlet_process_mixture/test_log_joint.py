@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.mixtures import draw_joint, in_units, make_sampler, state_of
+from checks.mixtures import gaussian_prior, in_units, make_sampler, state_of
 from checks.monte_carlo import z_score_two_sample
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import DirichletProcessMixture
@@ -13,7 +13,7 @@ from skbnp.dirichlet_process_mixture._estimator import DirichletProcessMixture
 def prior(kind, d=3, **changes):
     covariance = {"full": np.eye(d) + 0.3, "diag": np.linspace(1, 2, d), "spherical": np.array(1.5)}
     defaults = {"concentration": None, "discount": 0.0, "prior_scale": None}
-    return _model.Prior(
+    return gaussian_prior(
         kind, np.linspace(-1, 1, d), 0.2, d + 3.0, covariance[kind], **(defaults | changes)
     )
 
@@ -33,7 +33,7 @@ FAMILIES = {
 def test_after_random_sweeps(kind, family, holes):
     rng = np.random.default_rng(0)
     p = prior(kind, **FAMILIES[family])
-    _, X = draw_joint(p, 40, rng)
+    _, X = _model.draw_joint(p, 40, rng)
     X[rng.random(X.shape) < holes] = np.nan
     sampler = make_sampler(X, p, np.zeros(len(X), int))
     for _ in range(60):
@@ -135,7 +135,7 @@ def test_density_of_a_predictive_is_a_ratio_of_marginals():
         sampler = make_sampler(X, p, np.arange(12) % 3)
         x = rng.normal(size=(4, 3))
         draw = sampler.draw()
-        got = log_densities(Rows(x), kind, draw, p, np.zeros(4))
+        got = log_densities(Rows(x, p), draw, p, np.zeros(4))
         for k in range(4):
             block = X[np.arange(12) % 3 == k]
             for i in range(4):
@@ -156,7 +156,7 @@ def test_names_of_blocks_do_not_matter(kind):
 def test_empty_block_follows_the_prior_scale():
     """Also where the new scale makes the kernel build all blocks from their rows."""
     near = np.array([[1.0, 1 - 1e-12], [1 - 1e-12, 1.0]])
-    p = _model.Prior("full", np.zeros(2), 0.1, 4.0, near, concentration=1.0)
+    p = gaussian_prior("full", np.zeros(2), 0.1, 4.0, near, concentration=1.0)
     X = np.repeat(np.random.default_rng(8).normal(size=(200, 1)) * 30, 2, axis=1)
     sampler = make_sampler(X, p, np.zeros(200, int))
     for _ in range(20):
@@ -186,7 +186,7 @@ def test_one_dimension_full_is_diagonal():
         _model.log_joint(
             state,
             X,
-            _model.Prior(
+            gaussian_prior(
                 kind, np.zeros(1), 0.3, 3.0, covariance, concentration=1.0, prior_scale=1.0
             ),
         )

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 from checks.enumeration import canonical, set_partitions
-from checks.mixtures import make_sampler
+from checks.mixtures import gaussian_prior, make_sampler
 from skbnp.dirichlet_process_mixture import _model
 
 X = np.array([[-1.0, -0.7], [-0.6, -1.1], [0.9, 0.8], [1.3, 0.4]])
@@ -22,7 +22,7 @@ FAMILIES = {
 
 
 def prior_of(family):
-    return _model.Prior(
+    return gaussian_prior(
         "full", np.zeros(2), 0.2, 4.0, np.eye(2), prior_scale=1.0, **FAMILIES[family]
     )
 

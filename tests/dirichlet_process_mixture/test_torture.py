@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from checks.mixtures import state_of
+from checks.mixtures import gaussian_prior, state_of
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler
@@ -215,7 +215,7 @@ def test_bookkeeping_at_the_edge(kind, holes):
     X = rng.normal(size=(5, 3))[np.arange(100) % 5] + 1e-4 * rng.normal(size=(100, 3))
     X = holed(X) if holes else X
     d = X.shape[1]
-    prior = _model.Prior(
+    prior = gaussian_prior(
         kind,
         np.zeros(d),
         0.01,

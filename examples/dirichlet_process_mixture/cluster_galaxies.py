@@ -1,0 +1,66 @@
+"""
+Galaxies: how many groups?
+==========================
+
+82 velocities of galaxies in the Corona Borealis region (Roeder 1990), the classic question of how
+many groups a sample shows. The honest answer is a distribution, and it depends on the prior.
+
+Not run when the documentation is built, because the data are not part of the package::
+
+    python cluster_galaxies.py --data DIRECTORY    # holding classic_mixtures_1d.npz
+"""
+
+# %%
+# The data
+# --------
+
+import argparse
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skbnp import DirichletProcessMixture
+from skbnp.processes import crp
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
+velocity = np.load(parser.parse_args().data / "classic_mixtures_1d.npz")["galaxy"]
+X = velocity[:, None] / 1000  # thousands of km/s
+
+# %%
+# One density, averaged over all partitions
+# -----------------------------------------
+
+mixture = DirichletProcessMixture(n_warmup=1000, n_draws=3000, n_jobs=-1, random_state=0).fit(X)
+grid = np.linspace(5, 40, 500)
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
+left.hist(X[:, 0], bins=40, density=True, color="0.85")
+left.plot(grid, np.exp(mixture.score_samples(grid[:, None])))
+left.set(xlabel="velocity, 1000 km/s", ylabel="density")
+print("sizes of the consensus clusters:", np.bincount(mixture.labels_))
+print({name: round(value, 3) for name, value in mixture.posterior_.rhat().items()})
+
+# %%
+# How many groups, before and after the data
+# ------------------------------------------
+# The posterior of the number of clusters beside its prior, for a concentration that is sampled
+# and for two that are fixed. What is left of the question depends on the prior: say which one
+# was used.
+
+numbers = np.arange(1, 16)
+for concentration, color in (("sample", "C0"), (0.5, "C1"), (3.0, "C2")):
+    fit = DirichletProcessMixture(
+        concentration=concentration, n_warmup=1000, n_draws=3000, n_jobs=-1, random_state=0
+    ).fit(X)
+    found = fit.posterior_.traces["n_clusters"].ravel()
+    share = np.array([np.mean(found == k) for k in numbers])
+    right.plot(numbers, share, "o-", color=color, label=f"concentration {concentration}")
+    if concentration != "sample":
+        prior = crp.pmf_blocks(len(X), concentration)[1:16]
+        right.plot(numbers, prior, ":", color=color, label="its prior")
+    print(concentration, "clusters:", dict(zip(numbers.tolist(), share.round(3), strict=True)))
+right.set(xlabel="number of clusters", ylabel="probability")
+right.legend()
+figure.tight_layout()
+figure.savefig("galaxies.png", dpi=120)
