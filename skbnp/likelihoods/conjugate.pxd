@@ -17,6 +17,7 @@ cdef class ConjugateFamily:
     cdef int reserve(self, Py_ssize_t n_slots) except -1 nogil
     cdef bint incomplete(self, Py_ssize_t i) noexcept nogil
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil
+    cdef Py_ssize_t alike(self, const Py_ssize_t* row, Py_ssize_t n_rows) noexcept nogil
     cdef void remember_imputation(self, Py_ssize_t i) noexcept nogil
 
     cdef void clear(self, Py_ssize_t k) noexcept nogil

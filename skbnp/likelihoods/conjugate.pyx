@@ -229,6 +229,19 @@ cdef class ConjugateFamily:
         """Whether row i has cells that are imputed as part of the state."""
         return False
 
+    cdef Py_ssize_t alike(self, const Py_ssize_t* row, Py_ssize_t n_rows) noexcept nogil:
+        """How many of these rows, n_rows >= 1, from the first on, lack the same cells."""
+        cdef Py_ssize_t first = self.missing_start[row[0]], start, t, a
+        cdef Py_ssize_t n = self.missing_start[row[0] + 1] - first
+        for t in range(1, n_rows):
+            start = self.missing_start[row[t]]
+            if self.missing_start[row[t] + 1] - start != n:
+                return t
+            for a in range(n):
+                if self.missing_feature[start + a] != self.missing_feature[first + a]:
+                    return t
+        return n_rows
+
     cdef void remember_imputation(self, Py_ssize_t i) noexcept nogil:
         """Add the conditional means of row i's missing cells, given its block, to the sums."""
         cdef Py_ssize_t t

@@ -15,6 +15,11 @@ cdef class NormalInverseGamma(ConjugateFamily):
         double[:, ::1] mean                 # (n_slots, n_features) posterior mean, prior included
         double[:, ::1] rate                 # (n_slots, n_rates) b of the posterior
         double[:, ::1] log_rate             # (n_slots, n_rates)
+        # Parameters of slots: (x - mu) / sigma = (x - m) precision_root - shift.
+        readonly double[:, ::1] center      # (n_parameters, n_features) m
+        readonly double[:, ::1] precision_root  # (n_parameters, n_features) 1 / sigma
+        readonly double[:, ::1] shift       # (n_parameters, n_features)
+        double[:, ::1] log_peak             # (n_parameters, n_features) log density at mu
         double[::1] log_t_constant          # (n_samples + 1,) the part of log t that n fixes
         double[::1] log_m_constant          # (n_samples + 1,) per feature, the part of log m
         double[::1] vector                  # scratch, (n_features,)
@@ -25,3 +30,8 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef double _log_t_shared(self, Py_ssize_t k, const double* x) noexcept nogil
     cdef double _own_diagonal(self, Py_ssize_t k, const double* x) noexcept nogil
     cdef double _own_shared(self, Py_ssize_t k, const double* x) noexcept nogil
+    cdef double _cells(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
+    cdef void _log_likelihoods_alike(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil

@@ -5,8 +5,8 @@ Spherical: one sigma2 ~ IG(a0, b0) for all features. A missing cell enters no st
 every feature of a block has its own count (Murphy 2007, section 3; the counts by feature are ours).
 """
 
-from libc.math cimport NAN, log, log1p, sqrt
-from libc.string cimport memcpy
+from libc.math cimport NAN, exp, log, log1p, sqrt
+from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
 import numpy as np
@@ -16,6 +16,9 @@ from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
 
+
+cdef enum:
+    CHUNK = 256  # rows side by side, so that the loops over them run in vectors
 
 cdef double LOG_2_PI = 1.8378770664093453
 cdef double CANCELLED = 1e-8     # rate without / rate with under which a difference is not used
@@ -58,6 +61,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self.rate = np.zeros((0, self.n_rates))
         self.log_rate = np.zeros((0, self.n_rates))
         self.vector = np.zeros(d)
+        self._reserve_parameters(0)
 
     def _slot_arrays(self):
         return {
@@ -87,6 +91,16 @@ cdef class NormalInverseGamma(ConjugateFamily):
         cdef Py_ssize_t j
         for j in range(self.n_rates):
             self.log_rate[k, j] = log(self.rate[k, j])
+
+    cdef double _cells(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
+        """Observed cells of slot k that rate j is shared by."""
+        cdef Py_ssize_t c
+        cdef double total = 0.0
+        if not self.shared:
+            return self.count[k, j]
+        for c in range(self.n_features):
+            total += self.count[k, c]
+        return total
 
     cdef void clear(self, Py_ssize_t k) noexcept nogil:
         cdef Py_ssize_t j
@@ -301,16 +315,13 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
     ) noexcept nogil:
         """sum over blocks and rates of a0 log b0(s) - (a0 + n / 2) log b(s): O(K d)."""
-        cdef Py_ssize_t k, j, g, c
+        cdef Py_ssize_t k, j, g
         cdef double n, left
         for g in range(n_grid):
             out[g] += self.shape * n_blocks * self.n_rates * log(grid[g])
         for k in range(n_blocks):
             for j in range(self.n_rates):
-                n = self.count[k, j]
-                if self.shared:
-                    for c in range(1, self.n_features):
-                        n += self.count[k, c]
+                n = self._cells(k, j)
                 left = max(self.rate[k, j] - self.scale * self.base[j], 0.0)
                 for g in range(n_grid):
                     out[g] -= (self.shape + 0.5 * n) * log(grid[g] * self.base[j] + left)
@@ -336,18 +347,151 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef void redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
-        cdef Py_ssize_t j, c, i
-        cdef double a, variance = 0.0, location
+        cdef Py_ssize_t j, i
+        cdef double variance = 0.0, location
         for j in range(self.n_features):
             if j == 0 or not self.shared:
-                a = self.shape + 0.5 * self.count[k, j]
-                if self.shared:
-                    for c in range(1, self.n_features):
-                        a += 0.5 * self.count[k, c]
-                variance = self.rate[k, j] / draws.gamma(rng, a)
+                variance = self.rate[k, j] / draws.gamma(
+                    rng, self.shape + 0.5 * self._cells(k, j)
+                )
             location = self.mean[k, j] + draws.normal(rng) * sqrt(
                 variance / (self.mean_precision + self.count[k, j])
             )
             for i in range(n):
                 if self.X[row[i], j] == self.X[row[i], j]:
                     self.X[row[i], j] = location + sqrt(variance) * draws.normal(rng)
+
+    # -- all rows at once, given parameters ---------------------------------------------------
+
+    cdef int reserve_parameters(self, Py_ssize_t n_blocks) except -1 nogil:
+        if n_blocks > self.center.shape[0]:
+            with gil:
+                self._reserve_parameters(2 * n_blocks)
+        return 0
+
+    def _reserve_parameters(self, n_blocks):
+        shape = (n_blocks, self.n_features)
+        self.center = np.zeros(shape)
+        self.precision_root = np.zeros(shape)
+        self.shift = np.zeros(shape)
+        self.log_peak = np.zeros(shape)
+
+    cdef void draw_parameters(self, Py_ssize_t k, bitgen_t* rng) noexcept nogil:
+        """log sigma2 = log b - log Gamma(a), mu = m + sigma z / sqrt(kappa): O(d).
+
+        In logs and with mu - m in units of sigma, so that under heavy tails, where sigma leaves
+        the range of floats, a density is still 0 and not NaN.
+        """
+        cdef Py_ssize_t j
+        cdef double log_variance = 0.0
+        for j in range(self.n_features):
+            if j == 0 or not self.shared:
+                log_variance = self.log_rate[k, j] - draws.log_gamma(
+                    rng, self.shape + 0.5 * self._cells(k, j)
+                )
+            self.center[k, j] = self.mean[k, j]
+            self.precision_root[k, j] = exp(-0.5 * log_variance)
+            self.shift[k, j] = draws.normal(rng) / sqrt(self.mean_precision + self.count[k, j])
+            self.log_peak[k, j] = -0.5 * (LOG_2_PI + log_variance)
+
+    cdef Py_ssize_t work_size(self, Py_ssize_t n_rows, Py_ssize_t n_blocks) noexcept nogil:
+        return (self.n_features + 1) * CHUNK
+
+    cdef void log_likelihoods(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil:
+        """Rows that lack the same cells go together: O(d) for each row and block."""
+        cdef Py_ssize_t n
+        while n_rows > 0:
+            n = self.alike(row, min(n_rows, <Py_ssize_t> CHUNK))
+            self._log_likelihoods_alike(row, n, n_blocks, out, work)
+            row += n
+            out += n * n_blocks
+            n_rows -= n
+
+    cdef void _log_likelihoods_alike(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil:
+        """At most CHUNK rows, feature by feature; a feature missing in the first is in all."""
+        cdef Py_ssize_t j, k, t
+        cdef double m, root, shift, y, log_peak
+        cdef double* squares = work + self.n_features * CHUNK
+        cdef double* x
+        for t in range(n_rows):
+            for j in range(self.n_features):
+                work[j * CHUNK + t] = self.X[row[t], j]
+        for k in range(n_blocks):
+            memset(squares, 0, n_rows * sizeof(double))
+            log_peak = 0.0
+            for j in range(self.n_features):
+                x = work + j * CHUNK
+                if x[0] != x[0]:
+                    continue
+                m = self.center[k, j]
+                root = self.precision_root[k, j]
+                shift = self.shift[k, j]
+                log_peak += self.log_peak[k, j]
+                for t in range(n_rows):
+                    y = (x[t] - m) * root - shift
+                    squares[t] += y * y
+            for t in range(n_rows):
+                out[t * n_blocks + k] += log_peak - 0.5 * squares[t]
+
+    cdef void draw_missing_given_parameters(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work
+    ) noexcept nogil:
+        """Nothing to draw: the means of missing cells are mu."""
+        cdef Py_ssize_t t, j
+        for t in range(self.missing_start[i], self.missing_start[i + 1]):
+            j = self.missing_feature[t]
+            self.missing_mean[t] = self.center[k, j] + self.shift[k, j] / self.precision_root[k, j]
+
+    cdef Py_ssize_t sums_size(self) noexcept nogil:
+        return 3 * self.n_features
+
+    cdef void sum_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n_rows, double* sums, double* work
+    ) noexcept nogil:
+        """Per feature: observed cells, sum and squares about the slot's mean."""
+        cdef Py_ssize_t d = self.n_features, t, j
+        cdef double r, seen
+        for t in range(n_rows):
+            for j in range(d):
+                r = self.X[row[t], j] - self.mean[k, j]
+                seen = r == r
+                r = r if r == r else 0.0
+                sums[j] += seen
+                sums[d + j] += r
+                sums[2 * d + j] += r * r
+
+    cdef int set_from_sums(
+        self, Py_ssize_t k, Py_ssize_t n_rows, const double* sums
+    ) noexcept nogil:
+        """Fails where the rows lie so far from the slot's old mean that digits were lost."""
+        cdef Py_ssize_t d = self.n_features, j, jr
+        cdef double n, kappa, moved, off, rate
+        for j in range(self.n_rates):
+            self.rate[k, j] = self.scale * self.base[j]
+        for j in range(d):
+            jr = 0 if self.shared else j
+            n = sums[j]
+            self.count[k, j] = n
+            kappa = self.mean_precision + n
+            moved = sums[d + j] / n if n > 0.0 else 0.0
+            off = self.mean[k, j] - self.prior_mean[j] + moved
+            self.mean[k, j] = self.prior_mean[j]
+            if n > 0.0:
+                self.mean[k, j] += n / kappa * off
+                self.rate[k, jr] += 0.5 * (
+                    max(sums[2 * d + j] - n * moved * moved, 0.0)
+                    + self.mean_precision * n / kappa * off * off
+                )
+        self.n_members[k] = n_rows
+        self._settle(k)
+        for j in range(d):
+            rate = self.rate[k, 0 if self.shared else j]
+            if 0.5 * SPOILED * sums[d + j] * sums[d + j] > sums[j] * rate:
+                return 1
+        return 0

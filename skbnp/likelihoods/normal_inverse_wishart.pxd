@@ -20,6 +20,11 @@ cdef class NormalInverseWishart(ConjugateFamily):
         double[:, :, :, ::1] lane_factor    # (n_slots / 4, n_features, n_features, 4)
         unsigned char[::1] stale            # (n_slots,)
         bint any_stale
+        # Parameters of slots: (x - mu)^T Sigma^-1 (x - mu) = |(x - m0, 1) whitening|^2.
+        double[:, :, ::1] whitening         # (n_parameters, n_features + 1, n_features)
+        readonly double[:, ::1] location    # (n_parameters, n_features) mu
+        readonly double[:, :, ::1] covariance  # (n_parameters, n_features, n_features) Sigma
+        double[::1] log_peak                # (n_parameters,) log density at mu
         double[::1] log_t_constant          # (n_samples + 1,) the part of log t that n fixes
         double[::1] log_m_constant          # (n_samples + 1,) the part of log m that n fixes
         double[::1] vector                  # scratch, (4 n_features,)
@@ -30,7 +35,20 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil
     cdef void _refresh_lanes(self, Py_ssize_t n) noexcept nogil
     cdef void _touch(self, Py_ssize_t k) noexcept nogil
-    cdef Py_ssize_t _observed_first(self, Py_ssize_t i) noexcept nogil
+    cdef Py_ssize_t _observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil
     cdef double _permuted_factor(
         self, Py_ssize_t k, Py_ssize_t i, Py_ssize_t n_observed, Py_ssize_t n
     ) noexcept nogil
+    cdef void _draw_conditional(
+        self, Py_ssize_t i, const Py_ssize_t* order, Py_ssize_t n_observed, const double* factor,
+        double* vector, const double* mean, double spread, bitgen_t* rng,
+    ) noexcept nogil
+    cdef void _log_likelihoods_alike(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil
+    cdef double _whiten(
+        self, Py_ssize_t k, const Py_ssize_t* feature, Py_ssize_t n, double* out,
+        Py_ssize_t stride, double* work,
+    ) noexcept nogil
+    cdef Py_ssize_t _columns(self, Py_ssize_t n_blocks) noexcept nogil

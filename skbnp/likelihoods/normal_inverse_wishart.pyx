@@ -25,9 +25,13 @@ cdef enum:
     # Above this many features the exact weights of an incomplete row, O(d^3) for each block,
     # give way to weights from the completed row, O(d^2): still exact Gibbs, mixing slower.
     WIDE = 64
+    # Rows, and whitened features of all blocks, of one matrix product: it stays in the L2 cache.
+    CHUNK = 128
+    COLUMNS = 256
 
 cdef double CANCELLED = 1e-8     # |Psi without| / |Psi with| under which a difference is not used
 cdef double SPOILED = 1e-6       # the same under which a removal is not used
+cdef double HALF_LOG_2_PI = 0.9189385332046728
 
 
 cdef class NormalInverseWishart(ConjugateFamily):
@@ -67,6 +71,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.square_too = np.zeros((d, d))
         self.work = np.zeros(4 * d)
         self.order = np.zeros(d, dtype=np.intp)
+        self._reserve_parameters(0)
         self._start_imputation()
 
     def _start_imputation(self):
@@ -279,17 +284,17 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     # -- missing cells ------------------------------------------------------------------------
 
-    cdef Py_ssize_t _observed_first(self, Py_ssize_t i) noexcept nogil:
+    cdef Py_ssize_t _observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil:
         """Put the features into ``order``, those observed in row i first; returns their number."""
         cdef Py_ssize_t j, n_observed = 0
         cdef Py_ssize_t t = self.missing_start[i], end = self.missing_start[i + 1]
         cdef Py_ssize_t n_missing = end - t
         for j in range(self.n_features):
             if t < end and self.missing_feature[t] == j:
-                self.order[self.n_features - (end - t)] = j
+                order[self.n_features - (end - t)] = j
                 t += 1
             else:
-                self.order[n_observed] = j
+                order[n_observed] = j
                 n_observed += 1
         return self.n_features - n_missing
 
@@ -317,14 +322,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         for a in range(n_observed):
             ja = self.order[a]
             self.vector[a] = self.X[i, ja] - self.mean[k, ja]
-        # Forward substitution with the leading block of the n x n factor.
-        total = 0.0
-        for b in range(n_observed):
-            self.vector[b] /= out[b * n + b]
-            total += self.vector[b] * self.vector[b]
-            for a in range(b + 1, n_observed):
-                self.vector[a] -= out[b * n + a] * self.vector[b]
-        return total
+        return _solve_leading(out, n, n_observed, &self.vector[0])
 
     cdef void log_predictive_observed(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         """t_df(m_o, Psi_oo (kappa_n + 1) / (kappa_n df)), df = nu_n - d + 1: the same df."""
@@ -333,7 +331,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         if d > self.wide:
             self.log_predictive_all(n, i, out)
             return
-        n_observed = self._observed_first(i)
+        n_observed = self._observed_first(i, &self.order[0])
         for k in range(n):
             members = self.n_members[k]
             kappa = self.mean_precision + members
@@ -353,26 +351,41 @@ cdef class NormalInverseWishart(ConjugateFamily):
         With the features permuted, Psi = U^T U gives S_mo S_oo^-1 (x_o - m_o) = U_om^T y,
         y = U_oo^-T (x_o - m_o), and the Schur complement U_mm^T U_mm.
         """
-        cdef Py_ssize_t d = self.n_features, n_observed = self._observed_first(i), a, b, j
-        cdef Py_ssize_t n_missing = d - n_observed, t = self.missing_start[i]
+        cdef Py_ssize_t d = self.n_features
+        cdef Py_ssize_t n_observed = self._observed_first(i, &self.order[0])
         cdef double kappa = self.mean_precision + self.n_members[k]
-        cdef double df = self.df + self.n_members[k] - d + 1.0, spread, step
+        cdef double df = self.df + self.n_members[k] - d + 1.0, spread
         cdef double squares = self._permuted_factor(k, i, n_observed, d)
-        cdef double* factor = &self.square[0, 0]
-        cdef double* z = &self.vector[n_observed]
         # scale = (df + q) / (df + |o|) (kappa + 1) / (kappa df) Schur, q = df f squares; a t draw
         # is that times df' / chi2(df'), and df' cancels.
         spread = (kappa + 1.0) / kappa + squares
         if fault != 0:
             spread = (kappa + 1.0) / kappa
         spread = sqrt(spread / (2.0 * draws.gamma(rng, 0.5 * (df + n_observed))))
-        for a in range(n_missing):
+        self._draw_conditional(
+            i, &self.order[0], n_observed, &self.square[0, 0], &self.vector[0], &self.mean[k, 0],
+            spread, rng,
+        )
+
+    cdef void _draw_conditional(
+        self, Py_ssize_t i, const Py_ssize_t* order, Py_ssize_t n_observed, const double* factor,
+        double* vector, const double* mean, double spread, bitgen_t* rng,
+    ) noexcept nogil:
+        """x_m = mean_m + U_om^T y + spread U_mm^T z: features last in ``order`` given the first.
+
+        U is the factor of the matrix in this order, y the whitened observed features with which
+        ``vector`` begins.
+        """
+        cdef Py_ssize_t d = self.n_features, t = self.missing_start[i], a, b, j
+        cdef double* z = vector + n_observed
+        cdef double step
+        for a in range(d - n_observed):
             z[a] = draws.normal(rng)
-        for a in range(n_missing):
-            j = self.order[n_observed + a]
-            self.missing_mean[t + a] = self.mean[k, j]
+        for a in range(d - n_observed):
+            j = order[n_observed + a]
+            self.missing_mean[t + a] = mean[j]
             for b in range(n_observed):
-                self.missing_mean[t + a] += factor[b * d + n_observed + a] * self.vector[b]
+                self.missing_mean[t + a] += factor[b * d + n_observed + a] * vector[b]
             step = 0.0
             for b in range(a + 1):
                 step += factor[(n_observed + b) * d + n_observed + a] * z[b]
@@ -461,3 +474,254 @@ cdef class NormalInverseWishart(ConjugateFamily):
                     location[a] = self.mean[k, a] + step / sqrt(kappa)
                 else:
                     self.X[row[i], a] = location[a] + step
+
+    # -- all rows at once, given parameters ---------------------------------------------------
+
+    cdef int reserve_parameters(self, Py_ssize_t n_blocks) except -1 nogil:
+        if n_blocks > self.location.shape[0]:
+            with gil:
+                self._reserve_parameters(2 * n_blocks)
+        return 0
+
+    def _reserve_parameters(self, n_blocks):
+        d = self.n_features
+        self.whitening = np.zeros((n_blocks, d + 1, d))
+        self.location = np.zeros((n_blocks, d))
+        self.covariance = np.zeros((n_blocks, d, d))
+        self.log_peak = np.zeros(n_blocks)
+
+    cdef void draw_parameters(self, Py_ssize_t k, bitgen_t* rng) noexcept nogil:
+        """Sigma^-1 = W W^T, W = U^-1 A with Bartlett's A, and mu = m + Sigma^1/2 z / sqrt(kappa).
+
+        Whitened, mu - m is z / sqrt(kappa): so x - mu is whitened without the digits that a mean
+        far out in a tight block would cost. O(d^3).
+        """
+        cdef Py_ssize_t d = self.n_features, a, b, c
+        cdef double left, kappa = self.mean_precision + self.n_members[k]
+        cdef double* bartlett = &self.square[0, 0]
+        cdef double* half = &self.square_too[0, 0]
+        cdef double* z = &self.vector[0]
+        cdef double* whitening = &self.whitening[k, 0, 0]
+        cdef const double* factor = &self.factor[k, 0, 0]
+        draws.wishart_factor(rng, self.df + self.n_members[k], d, bartlett)
+        self.log_peak[k] = -d * HALF_LOG_2_PI - 0.5 * self.log_det[k]
+        for b in range(d):
+            self.log_peak[k] += log(bartlett[b * d + b])
+            z[b] = draws.normal(rng) / sqrt(kappa)
+        memcpy(whitening, bartlett, d * d * sizeof(double))
+        for b in range(d - 1, -1, -1):  # W = U^-1 A, row by row from below
+            for a in range(b + 1, d):
+                left = factor[b * d + a]
+                for c in range(d):
+                    whitening[b * d + c] -= left * whitening[a * d + c]
+            for c in range(d):
+                whitening[b * d + c] /= factor[b * d + b]
+        for b in range(d):              # A^-1 U, of which Sigma is the square
+            for c in range(d):
+                half[b * d + c] = factor[b * d + c] if c >= b else 0.0
+            for a in range(b):
+                left = bartlett[b * d + a]
+                for c in range(d):
+                    half[b * d + c] -= left * half[a * d + c]
+            for c in range(d):
+                half[b * d + c] /= bartlett[b * d + b]
+        linalg.gemm(True, False, d, d, d, 1.0, half, half, 0.0, &self.covariance[k, 0, 0])
+        for c in range(d):
+            self.location[k, c] = self.mean[k, c]
+            whitening[d * d + c] = -z[c]
+        for b in range(d):
+            left = self.mean[k, b] - self.prior_mean[b]
+            for c in range(d):
+                self.location[k, c] += half[b * d + c] * z[b]
+                whitening[d * d + c] -= left * whitening[b * d + c]
+
+    cdef Py_ssize_t _columns(self, Py_ssize_t n_blocks) noexcept nogil:
+        """Columns of the widest matrix product for so many blocks."""
+        return max(self.n_features, min(<Py_ssize_t> COLUMNS, n_blocks * self.n_features))
+
+    cdef Py_ssize_t work_size(self, Py_ssize_t n_rows, Py_ssize_t n_blocks) noexcept nogil:
+        cdef Py_ssize_t d = self.n_features, columns = self._columns(n_blocks)
+        return CHUNK * (d + 1 + columns) + columns * (d + 2) + d * (d + 2)
+
+    cdef void log_likelihoods(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil:
+        """Rows that lack the same cells go together: O(d^3) for each such run and block."""
+        cdef Py_ssize_t n
+        while n_rows > 0:
+            n = n_rows if self.n_features > self.wide else self.alike(row, n_rows)
+            self._log_likelihoods_alike(row, n, n_blocks, out, work)
+            row += n
+            out += n * n_blocks
+            n_rows -= n
+
+    cdef void _log_likelihoods_alike(
+        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
+        double* work,
+    ) noexcept nogil:
+        """Whiten the observed features of rows for all blocks by one product; sum the squares."""
+        cdef Py_ssize_t d = self.n_features, n = d, columns = self._columns(n_blocks), a, j, k, t
+        cdef Py_ssize_t first = 0, chunk, start, n_now, n_together
+        cdef Py_ssize_t* feature = <Py_ssize_t*> work
+        cdef double* scratch = work + d
+        cdef double* log_peak = scratch + d * (d + 1)
+        cdef double* whitening = log_peak + columns
+        cdef double* rows = whitening + columns * (d + 1)
+        cdef double* white = rows + CHUNK * (d + 1)
+        if d > self.wide:
+            for a in range(d):
+                feature[a] = a
+        else:
+            n = self._observed_first(row[0], feature)
+            if n == 0:
+                return
+        while first < n_blocks:
+            n_now = min(n_blocks - first, max(<Py_ssize_t> 1, COLUMNS // n))
+            for k in range(n_now):
+                log_peak[k] = self._whiten(
+                    first + k, feature, n, whitening + k * n, n_now * n, scratch
+                )
+            for chunk in range((n_rows + CHUNK - 1) // CHUNK):
+                start = chunk * CHUNK
+                n_together = min(<Py_ssize_t> CHUNK, n_rows - start)
+                for t in range(n_together):
+                    for a in range(n):
+                        j = feature[a]
+                        rows[t * (n + 1) + a] = self.X[row[start + t], j] - self.prior_mean[j]
+                    rows[t * (n + 1) + n] = 1.0
+                linalg.gemm(
+                    False, False, n_together, n_now * n, n + 1, 1.0, rows, whitening, 0.0, white
+                )
+                for t in range(n_together):
+                    for k in range(n_now):
+                        out[(start + t) * n_blocks + first + k] += (
+                            log_peak[k] - 0.5 * _squares(white + (t * n_now + k) * n, n)
+                        )
+            first += n_now
+
+    cdef double _whiten(
+        self, Py_ssize_t k, const Py_ssize_t* feature, Py_ssize_t n, double* out,
+        Py_ssize_t stride, double* work,
+    ) noexcept nogil:
+        """The (n + 1) x n matrix that whitens (x_o - m0_o, 1) of n features; returns log_peak.
+
+        For some of the features V^-1 with Sigma_oo = V^T V, which takes O(n^3). NaN if Sigma_oo
+        is not positive definite.
+        """
+        cdef Py_ssize_t d = self.n_features, a, b
+        cdef double* factor = work
+        cdef double* line = work + n * n
+        cdef double left
+        if n == d:
+            for a in range(d + 1):
+                memcpy(out + a * stride, &self.whitening[k, a, 0], d * sizeof(double))
+            return self.log_peak[k]
+        for a in range(n):
+            for b in range(a, n):
+                factor[a * n + b] = self.covariance[k, feature[a], feature[b]]
+        if linalg.cholesky(factor, n) != 0:
+            return NAN
+        memset(out + n * stride, 0, n * sizeof(double))
+        for a in range(n):  # row a of V^-1 is V^-T e_a
+            memset(line, 0, n * sizeof(double))
+            line[a] = 1.0
+            linalg.solve_transposed(factor, n, line)
+            memcpy(out + a * stride, line, n * sizeof(double))
+            left = self.location[k, feature[a]] - self.prior_mean[feature[a]]
+            for b in range(a, n):
+                out[n * stride + b] -= left * line[b]
+        return -n * HALF_LOG_2_PI - 0.5 * linalg.log_det(factor, n)
+
+    cdef void draw_missing_given_parameters(
+        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work
+    ) noexcept nogil:
+        """N(mu_m + Sigma_mo Sigma_oo^-1 (x_o - mu_o), Schur complement): O(d^3)."""
+        cdef Py_ssize_t d = self.n_features, a, b
+        cdef Py_ssize_t* order = <Py_ssize_t*> work
+        cdef double* vector = work + d
+        cdef double* factor = vector + d
+        cdef Py_ssize_t n_observed = self._observed_first(i, order)
+        for a in range(d):
+            for b in range(a, d):
+                factor[a * d + b] = self.covariance[k, order[a], order[b]]
+        if linalg.cholesky(factor, d) != 0:
+            factor[d * d - 1] = NAN  # the log joint will tell
+        for a in range(n_observed):
+            vector[a] = self.X[i, order[a]] - self.location[k, order[a]]
+        _solve_leading(factor, d, n_observed, vector)
+        self._draw_conditional(
+            i, order, n_observed, factor, vector, &self.location[k, 0], 1.0, rng
+        )
+
+    cdef Py_ssize_t sums_size(self) noexcept nogil:
+        return (self.n_features + 1) * (self.n_features + 1)
+
+    cdef void sum_rows(
+        self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n_rows, double* sums, double* work
+    ) noexcept nogil:
+        """(x - m, 1)^T (x - m, 1) over the rows: their scatter about m, their sum, their number."""
+        cdef Py_ssize_t d = self.n_features, chunk, start, n, t, a
+        cdef double* line
+        for chunk in range((n_rows + CHUNK - 1) // CHUNK):
+            start = chunk * CHUNK
+            n = min(<Py_ssize_t> CHUNK, n_rows - start)
+            for t in range(n):
+                line = work + t * (d + 1)
+                for a in range(d):
+                    line[a] = self.X[row[start + t], a] - self.mean[k, a]
+                line[d] = 1.0
+            linalg.gemm(True, False, d + 1, d + 1, n, 1.0, work, work, 1.0, sums)
+
+    cdef int set_from_sums(
+        self, Py_ssize_t k, Py_ssize_t n_rows, const double* sums
+    ) noexcept nogil:
+        """Fails where the rows lie so far from the slot's old mean that digits were lost."""
+        cdef Py_ssize_t d = self.n_features, a, b
+        cdef double n = <double> n_rows, kappa = self.mean_precision + n
+        cdef const double* total = sums + d * (d + 1)
+        cdef double* factor = &self.factor[k, 0, 0]
+        cdef double* off = &self.vector[0]      # mean of the rows from the prior mean
+        cdef double* moved = &self.work[0]      # and from the slot's old mean
+        for a in range(d):
+            moved[a] = total[a] / n
+            off[a] = self.mean[k, a] - self.prior_mean[a] + moved[a]
+        for a in range(d):
+            for b in range(a, d):
+                factor[a * d + b] = (
+                    self.scale * self.base[a, b] + sums[a * (d + 1) + b] - n * moved[a] * moved[b]
+                    + self.mean_precision * n / kappa * off[a] * off[b]
+                )
+            self.mean[k, a] = self.prior_mean[a] + n / kappa * off[a]
+        self.n_members[k] = n_rows
+        if linalg.cholesky(factor, d) != 0:
+            return 1
+        self.log_det[k] = linalg.log_det(factor, d)
+        self._touch(k)
+        return n * linalg.solve_transposed(factor, d, moved) > 1.0 / SPOILED
+
+
+cdef inline double _squares(const double* y, Py_ssize_t n) noexcept nogil:
+    """y . y, in two sums that need not wait for one another."""
+    cdef Py_ssize_t a
+    cdef double even = 0.0, odd = 0.0
+    for a in range(0, n - 1, 2):
+        even += y[a] * y[a]
+        odd += y[a + 1] * y[a + 1]
+    if n % 2 == 1:
+        even += y[n - 1] * y[n - 1]
+    return even + odd
+
+
+cdef double _solve_leading(
+    const double* factor, Py_ssize_t d, Py_ssize_t n, double* x
+) noexcept nogil:
+    """x <- U_oo^-T x, U_oo the leading n x n block of a d x d factor; returns the new x . x."""
+    cdef Py_ssize_t a, b
+    cdef double squares = 0.0
+    for b in range(n):
+        x[b] /= factor[b * d + b]
+        squares += x[b] * x[b]
+        for a in range(b + 1, n):
+            x[a] -= factor[b * d + a] * x[b]
+    return squares
