@@ -1,4 +1,4 @@
-"""One chain of the conjugate mixture: collapsed Gibbs, split-merge and hyperparameter moves.
+"""One chain of the conjugate mixture: Gibbs, split-merge and hyperparameter moves.
 
 rho ~ PY(concentration, discount), theta_c ~ H, x_i | z_i = c ~ F(theta_c), theta integrated out.
 The Dirichlet process has discount 0; M components have discount -concentration / M.
@@ -9,6 +9,7 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
+from skbnp.dirichlet_process_mixture._row_pass cimport RowPass
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log1p_exp
@@ -27,15 +28,27 @@ cdef enum:
     MIN_SPLIT_MERGE = 4     # split-merge proposals per sweep when "auto" follows few blocks
 
 # Moves, in the order of a sweep; NO_MOVE while all is well.
-MOVES = ("", "gibbs", "split_merge", "concentration", "discount", "prior_scale")
+MOVES = ("", "gibbs", "all_rows", "split_merge", "concentration", "discount", "prior_scale")
 
 cdef enum Move:
     NO_MOVE
     GIBBS
+    ALL_ROWS
     SPLIT_MERGE
     CONCENTRATION
     DISCOUNT
     PRIOR_SCALE
+
+# How labels are redrawn.
+ALGORITHMS = ("collapsed", "gibbs", "parallel")
+
+# What is counted as accepted and proposed.
+cdef enum:
+    GIBBS_ROWS
+    PASS_ROWS
+    SPLITS
+    MERGES
+    N_COUNTS
 
 # Named wrong formulas, for the tests alone: each must make a test fail.
 FAULTS = {
@@ -47,6 +60,8 @@ FAULTS = {
     "split_state_count": 5,         # number of blocks of the split state in the acceptance
     "narrow_imputation": 6,         # imputation without the (df + q) of the conditional t
     "unscaled_prior": 7,            # prior scale weights without the prior's own power
+    "no_anchors": 8,                # labels over the occupied blocks, which may run empty
+    "undivided_weights": 9,         # plain Gibbs with Dirichlet(concentration + n_k)
 }
 
 cdef enum Fault:
@@ -58,6 +73,8 @@ cdef enum Fault:
     SPLIT_STATE_COUNT
     NARROW_IMPUTATION
     UNSCALED_PRIOR
+    NO_ANCHORS
+    UNDIVIDED_WEIGHTS
 
 
 cdef class Sampler:
@@ -67,8 +84,14 @@ cdef class Sampler:
     ``label[i]`` holds row i and no other slot does; slot n_clusters is the empty block.
     ``log_weight[k]`` is log(n_k - discount).
 
-    Cost of a sweep for N rows, K blocks, d features, full covariance: O(N K d^2) for the Gibbs
-    pass, O(n_split_merge (N + S d^2)) for S rows in the blocks proposed, O(K d^3) for the prior
+    Labels are redrawn by one of three algorithms. "collapsed": every row given all others,
+    parameters integrated out. "gibbs", for finitely many components: all rows at once given
+    weights and parameters of all components. "parallel": a random ``n_subset`` of the rows as in
+    "collapsed", which opens and closes small blocks, then all rows at once given weights and
+    parameters of the blocks and their anchors.
+
+    Cost of a sweep for N rows, K blocks, d features, full covariance: O(N K d^2) for the labels,
+    O(n_split_merge (N + S d^2)) for S rows in the blocks proposed, O(K d^3) for the prior
     scale; d instead of d^2 for diagonal and spherical blocks. An incomplete row under full
     covariance costs O(K d^3).
     """
@@ -77,6 +100,10 @@ cdef class Sampler:
         object _bit_generator                   # owner of *_rng, must outlive it
         bitgen_t* _rng
         readonly ConjugateFamily family
+        RowPass _row_pass
+        readonly str algorithm
+        Py_ssize_t _n_one_by_one                # rows of a Gibbs pass
+        Py_ssize_t _least_slots                 # "gibbs" has parameters of all components
         readonly Py_ssize_t n_samples, n_clusters, n_components
         readonly double concentration, discount
         readonly Py_ssize_t n_split_merge
@@ -91,22 +118,30 @@ cdef class Sampler:
         Py_ssize_t[::1] label                   # (n_samples,)
         double[::1] log_weight                  # (n_slots,) log(n_k - discount)
         double[::1] log_density                 # scratch, (n_slots,)
+        Py_ssize_t[::1] new_label               # scratch, (n_slots,)
         Py_ssize_t[::1] order                   # (n_samples,) order of the Gibbs pass
         Py_ssize_t[::1] member                  # scratch, (n_samples,)
         unsigned char[::1] goes_second          # scratch, (n_samples,) side taken in a split
-        Py_ssize_t[::1] _accepted               # gibbs moves, splits, merges
-        Py_ssize_t[::1] _proposed
+        Py_ssize_t[::1] _accepted               # (N_COUNTS,)
+        Py_ssize_t[::1] _proposed               # (N_COUNTS,)
 
     def __init__(
-        self, X, prior, labels, bit_generator, *, start=None, n_split_merge="auto",
-        double log_jacobian=0.0, int fault=0,
+        self, X, prior, labels, bit_generator, *, start=None, algorithm="collapsed",
+        n_split_merge="auto", n_subset=2000, for_rows=None, double log_jacobian=0.0, int fault=0,
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
         It starts from ``labels`` and from the concentration, discount and prior_scale in the
         dict ``start``, by default what they are fixed to, their prior means and 1.
         ``log_jacobian`` is added to the log joint.
+
+        ``for_rows(function, n_items, size)`` calls ``function(start, stop)`` for every chunk of
+        that size, by threads if it likes; default: one after the other.
         """
+        if algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {algorithm!r}")
+        if algorithm == "gibbs" and prior.n_components is None:
+            raise ValueError("algorithm='gibbs' must have a finite n_components, got None")
         start = start or {}
         shape, rate = prior.concentration_prior
         a, b = prior.discount_prior
@@ -114,6 +149,11 @@ cdef class Sampler:
         self._rng = draws.borrow(bit_generator)
         self.family = _make_family(X, prior, start.get("prior_scale", prior.scale_grid[0]))
         self.n_samples = self.family.n_samples
+        self.algorithm = algorithm
+        self._n_one_by_one = self.n_samples
+        if algorithm == "parallel":
+            self._n_one_by_one = min(self.n_samples, n_subset)
+        self._least_slots = prior.n_components if algorithm == "gibbs" else 0
         self.n_components = prior.n_components or 0
         self._sample_concentration = prior.concentration is None
         self._sample_discount = prior.discount is None
@@ -137,39 +177,52 @@ cdef class Sampler:
         self.order = np.arange(self.n_samples)
         self.member = np.zeros(self.n_samples, dtype=np.intp)
         self.goes_second = np.zeros(self.n_samples, dtype=np.uint8)
-        self._accepted = np.zeros(3, dtype=np.intp)
-        self._proposed = np.zeros(3, dtype=np.intp)
+        self._accepted = np.zeros(N_COUNTS, dtype=np.intp)
+        self._proposed = np.zeros(N_COUNTS, dtype=np.intp)
         self.log_weight = np.zeros(0)
         self.log_density = np.zeros(0)
         self.label = np.unique(labels, return_inverse=True)[1].astype(np.intp)
         self.n_clusters = np.max(self.label) + 1
         self._reserve()
-        self._rebuild()
+        if algorithm == "collapsed":
+            self._rebuild()
+        else:
+            self._row_pass = RowPass(self.family, self.label, self.member, for_rows or _in_order)
+            self._row_pass.rebuild(self.n_clusters)
+            self._weigh_all()
 
     # -- the sampler contract -----------------------------------------------------------------
 
     def sweep(self):
-        """One transition: a Gibbs pass, the split-merge proposals, the hyperparameters."""
-        with self._bit_generator.lock, nogil:
-            self._gibbs_pass()
-            self._watch(GIBBS)
-            self._split_merge_pass()
-            self._watch(SPLIT_MERGE)
-            self._update_concentration()
-            self._watch(CONCENTRATION)
-            self._update_discount()
-            self._watch(DISCOUNT)
-            self._update_prior_scale()
-            self._watch(PRIOR_SCALE)
-            self._n_sweeps += 1
-            if self._n_sweeps % REBUILD_EVERY == 0:
-                self._rebuild()
+        """One transition: the labels, the split-merge proposals, the hyperparameters."""
+        with self._bit_generator.lock:
+            if self.algorithm != "gibbs":
+                with nogil:
+                    self._gibbs_pass()
+                    self._watch(GIBBS)
+            if self.algorithm != "collapsed":
+                self._pass_over_all_rows()
+                self._watch(ALL_ROWS)
+            with nogil:
+                self._split_merge_pass()
+                self._watch(SPLIT_MERGE)
+                self._update_concentration()
+                self._watch(CONCENTRATION)
+                self._update_discount()
+                self._watch(DISCOUNT)
+                self._update_prior_scale()
+                self._watch(PRIOR_SCALE)
+                self._n_sweeps += 1
+                if self._row_pass is None and self._n_sweeps % REBUILD_EVERY == 0:
+                    self._rebuild()
 
     def sweep_only(self, str move):
         """One move set alone, for the tests: a name of ``MOVES``."""
         with self._bit_generator.lock:
             if move == "gibbs":
                 self._gibbs_pass()
+            elif move == "all_rows":
+                self._pass_over_all_rows()
             elif move == "split_merge":
                 self._split_merge_pass()
             elif move == "concentration":
@@ -214,9 +267,8 @@ cdef class Sampler:
         label (n_samples,), statistics of the n_clusters + 1 blocks, concentration, discount,
         prior_scale.
         """
-        small = np.uint16 if self.n_clusters <= 65535 else np.int32
         return {
-            "label": np.asarray(self.label).astype(small),
+            "label": np.asarray(self.label).astype(_label_type(self.n_clusters)),
             "concentration": self.concentration,
             "discount": self.discount,
             "prior_scale": self.family.scale,
@@ -242,7 +294,7 @@ cdef class Sampler:
 
     def set_state(self, state):
         """Restore what ``get_state`` returned."""
-        self.label = state["label"].copy()
+        np.asarray(self.label)[:] = state["label"]  # in place: the pass over all rows shares it
         self.n_clusters = state["n_clusters"]
         self.order = state["order"].copy()
         self.concentration = state["concentration"]
@@ -259,10 +311,12 @@ cdef class Sampler:
         self._weigh_all()
 
     def acceptance(self):
-        """Move name -> (accepted, proposed) so far; for gibbs, rows that changed block."""
-        names = ("gibbs", "split", "merge")
+        """Move name -> (accepted, proposed) so far; for gibbs and all_rows, rows that moved."""
+        names = {"gibbs": GIBBS_ROWS, "all_rows": PASS_ROWS, "split": SPLITS, "merge": MERGES}
+        unused = {"collapsed": "all_rows", "gibbs": "gibbs"}.get(self.algorithm)
         return {
-            name: (int(self._accepted[t]), int(self._proposed[t])) for t, name in enumerate(names)
+            name: (int(self._accepted[t]), int(self._proposed[t]))
+            for name, t in names.items() if name != unused
         }
 
     def simulate_data(self):
@@ -293,19 +347,23 @@ cdef class Sampler:
     # -- Gibbs --------------------------------------------------------------------------------
 
     cdef int _gibbs_pass(self) except -1 nogil:
-        """Draw the label of every row, in a fresh random order: Neal (2000), algorithm 3."""
-        cdef Py_ssize_t t, i
-        draws.shuffle(self._rng, &self.order[0], self.n_samples)
-        for t in range(self.n_samples):
-            i = self.order[t]
+        """Draw labels of rows one by one, in a fresh random order: Neal (2000), algorithm 3."""
+        cdef Py_ssize_t t, i, other
+        # The pass over all rows counts them all once; here it might be only some.
+        cdef bint remember = self._row_pass is None
+        for t in range(self._n_one_by_one):
+            other = t + draws.below(self._rng, self.n_samples - t)
+            i = self.order[other]
+            self.order[other] = self.order[t]
+            self.order[t] = i
             if self.family.augmented(i):
                 self._redraw_detached(i)
             else:
                 self._redraw_attached(i)
-            if self.family.incomplete(i):
+            if remember and self.family.incomplete(i):
                 self.family.remember_imputation(i)
-        self._n_imputed += 1
-        self._proposed[0] += self.n_samples
+        self._n_imputed += remember
+        self._proposed[GIBBS_ROWS] += self._n_one_by_one
         return 0
 
     cdef int _redraw_attached(self, Py_ssize_t i) except -1 nogil:
@@ -335,7 +393,7 @@ cdef class Sampler:
         if self.family.incomplete(i):
             self.family.draw_missing(k, i, self._rng, 0)
         if k != own:
-            self._accepted[0] += 1
+            self._accepted[GIBBS_ROWS] += 1
             k = self._detach(i, k)
             self._attach(i, k)
         return 0
@@ -360,7 +418,7 @@ cdef class Sampler:
         if k < 0:
             self._break(GIBBS)
             k = self.n_clusters
-        self._accepted[0] += k != own
+        self._accepted[GIBBS_ROWS] += k != own
         if self.family.incomplete(i):
             self.family.draw_missing(k, i, self._rng, self._fault == NARROW_IMPUTATION)
         self._attach(i, k)
@@ -376,6 +434,47 @@ cdef class Sampler:
                                             - self.family.log_predictive_own(k, i))
             else:
                 self.log_density[k] += self.family.log_marginal(k)
+
+    # -- all rows at once ---------------------------------------------------------------------
+
+    cdef int _pass_over_all_rows(self) except -1:
+        """Draw all labels given weights and parameters: spec 4.5 and, for "gibbs", 4.6."""
+        cdef bint anchored = self.algorithm == "parallel" and self._fault != NO_ANCHORS
+        cdef Py_ssize_t n_blocks = self.n_clusters
+        cdef double discount = self.discount
+        if self.algorithm == "gibbs":
+            n_blocks = self.n_components
+            if self._fault == UNDIVIDED_WEIGHTS:
+                discount *= self.n_components
+        self._row_pass.run(
+            self._rng, n_blocks, discount,
+            exp(crp.log_new_weight(n_blocks, self.concentration, self.discount)), anchored,
+        )
+        with nogil:
+            self._close_gaps(n_blocks)
+        self._n_imputed += 1
+        self._accepted[PASS_ROWS] += self._row_pass.n_moved
+        self._proposed[PASS_ROWS] += self.n_samples
+        if self._row_pass.failed:
+            self._break(ALL_ROWS)
+        return 0
+
+    cdef void _close_gaps(self, Py_ssize_t n_blocks) noexcept nogil:
+        """Let the non-empty among the first n_blocks slots be slots 0..n_clusters-1, in order."""
+        cdef Py_ssize_t k, i
+        self.n_clusters = 0
+        for k in range(n_blocks):
+            if self.family.n_members[k] == 0:
+                continue
+            self.new_label[k] = self.n_clusters
+            if k != self.n_clusters:
+                self.family.copy(k, self.n_clusters)
+                self.family.clear(k)
+            self.n_clusters += 1
+        if self.n_clusters < n_blocks:
+            for i in range(self.n_samples):
+                self.label[i] = self.new_label[self.label[i]]
+        self._weigh_all()
 
     # -- split and merge ----------------------------------------------------------------------
 
@@ -413,14 +512,14 @@ cdef class Sampler:
     cdef int _propose_split(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n) except -1 nogil:
         cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, k = self.label[i], t
         cdef double log_ratio
-        self._proposed[1] += 1
+        self._proposed[SPLITS] += 1
         log_ratio = self._log_split_prior(self.n_clusters)
         if not isfinite(log_ratio):
             return 0  # all components are in use: no split
         log_ratio -= self._allocate(i, j, n, False)
         log_ratio += self._log_split_gain(a, b, k)
         if log(draws.uniform(self._rng)) < log_ratio:
-            self._accepted[1] += 1
+            self._accepted[SPLITS] += 1
             self.family.copy(a, k)
             self.family.copy(b, self.n_clusters)
             self.label[j] = self.n_clusters
@@ -438,7 +537,7 @@ cdef class Sampler:
         cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, both = self.n_clusters + 3
         cdef Py_ssize_t k = self.label[i], gone = self.label[j], small, t
         cdef double log_ratio
-        self._proposed[2] += 1
+        self._proposed[MERGES] += 1
         log_ratio = self._log_split_prior(self.n_clusters - 1)
         log_ratio -= self._allocate(i, j, n, True)
         small = gone if self.family.n_members[gone] <= self.family.n_members[k] else k
@@ -449,7 +548,7 @@ cdef class Sampler:
         self.family.add(both, j if small == gone else i)
         log_ratio += self._log_split_gain(a, b, both)
         if log(draws.uniform(self._rng)) < -log_ratio:
-            self._accepted[2] += 1
+            self._accepted[MERGES] += 1
             self.label[j] = k
             for t in range(n):
                 self.label[self.member[t]] = k
@@ -610,9 +709,10 @@ cdef class Sampler:
             self._weigh(k)
 
     cdef int _reserve(self) except -1 nogil:
-        """Room for the blocks, the empty block and three scratch slots."""
-        if self.family.n_slots < self.n_clusters + 4:
-            self.family.reserve(self.n_clusters + 4)
+        """Room for the blocks or all components, the empty block and three scratch slots."""
+        cdef Py_ssize_t n_blocks = max(self.n_clusters, self._least_slots)
+        if self.family.n_slots < n_blocks + 4:
+            self.family.reserve(n_blocks + 4)
         if self.log_weight.shape[0] < self.family.n_slots:
             with gil:
                 old = np.asarray(self.log_weight)
@@ -620,6 +720,7 @@ cdef class Sampler:
                 longer[:old.shape[0]] = old
                 self.log_weight = longer
                 self.log_density = np.zeros(self.family.n_slots)
+                self.new_label = np.zeros(self.family.n_slots, dtype=np.intp)
         return 0
 
     cdef void _rebuild(self) noexcept nogil:
@@ -675,6 +776,17 @@ cdef class Sampler:
 
     def _sizes(self):
         return np.asarray(self.family.n_members)[:self.n_clusters]
+
+
+def _in_order(function, n_items, size):
+    """Call function(start, stop) for each chunk of the items, one after the other."""
+    for start in range(0, n_items, size):
+        function(start, min(start + size, n_items))
+
+
+def _label_type(n_clusters):
+    """The smallest type that holds so many labels."""
+    return np.uint8 if n_clusters <= 255 else np.uint16 if n_clusters <= 65535 else np.int32
 
 
 def _make_family(X, prior, scale):

@@ -105,6 +105,8 @@ cdef class ConjugateFamily:
 
     def row_order(self):
         """An order of the rows in which those with the same missing cells stand together."""
+        if self.missing_feature.shape[0] == 0:
+            return np.arange(self.n_samples, dtype=np.intp)
         missing = np.zeros((self.n_samples, self.n_features), dtype=bool)
         row = np.repeat(np.arange(self.n_samples), np.diff(self.missing_start))
         missing[row, np.asarray(self.missing_feature)] = True

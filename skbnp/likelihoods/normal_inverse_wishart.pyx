@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
 import numpy as np
-from scipy.special import gammaln, multigammaln
+from scipy.special import gammaln
 
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport linalg, rng as draws
@@ -58,9 +58,12 @@ cdef class NormalInverseWishart(ConjugateFamily):
             gammaln((nu + 1) / 2) - gammaln((nu + 1 - d) / 2)
             + d / 2 * (np.log(kappa / (kappa + 1)) - np.log(np.pi))
         )
+        # log Gamma_d((nu0 + n) / 2) is a sum over j < d of log Gamma((nu0 + n - j) / 2) and a
+        # constant; neighbouring n share the terms.
+        log_gamma = gammaln((df + np.arange(1 - d, self.n_samples + 1)) / 2)
+        log_m = sum(log_gamma[d - 1 - j:len(log_gamma) - j] for j in range(d))
         self.log_m_constant = (
-            multigammaln(nu / 2, d) - multigammaln(df / 2, d)
-            + d / 2 * (np.log(mean_precision / kappa) - n * np.log(np.pi))
+            log_m - log_m[0] + d / 2 * (np.log(mean_precision / kappa) - n * np.log(np.pi))
         )
         self.n_members = np.zeros(0, dtype=np.intp)
         self.mean = np.zeros((0, d))
@@ -676,29 +679,38 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef int set_from_sums(
         self, Py_ssize_t k, Py_ssize_t n_rows, const double* sums
     ) noexcept nogil:
-        """Fails where the rows lie so far from the slot's old mean that digits were lost."""
+        """Psi0 + scatter is factored, then the prior mean's part added without cancellation.
+
+        Fails where the rows lie so far from the slot's old mean that digits of it were lost.
+        """
         cdef Py_ssize_t d = self.n_features, a, b
-        cdef double n = <double> n_rows, kappa = self.mean_precision + n
+        cdef double n = <double> n_rows, kappa = self.mean_precision + n, off, lost = 0.0
         cdef const double* total = sums + d * (d + 1)
         cdef double* factor = &self.factor[k, 0, 0]
-        cdef double* off = &self.vector[0]      # mean of the rows from the prior mean
-        cdef double* moved = &self.work[0]      # and from the slot's old mean
+        cdef double* moved = &self.work[0]      # mean of the rows from the slot's old mean
+        cdef double* line = &self.vector[0]
         for a in range(d):
             moved[a] = total[a] / n
-            off[a] = self.mean[k, a] - self.prior_mean[a] + moved[a]
         for a in range(d):
             for b in range(a, d):
                 factor[a * d + b] = (
                     self.scale * self.base[a, b] + sums[a * (d + 1) + b] - n * moved[a] * moved[b]
-                    + self.mean_precision * n / kappa * off[a] * off[b]
                 )
-            self.mean[k, a] = self.prior_mean[a] + n / kappa * off[a]
-        self.n_members[k] = n_rows
         if linalg.cholesky(factor, d) != 0:
             return 1
+        for a in range(d):  # n moved moved^T is rounded feature by feature
+            memset(line, 0, d * sizeof(double))
+            line[a] = 1.0
+            lost += n * moved[a] * moved[a] * linalg.solve_transposed(factor, d, line)
+        for a in range(d):
+            off = self.mean[k, a] - self.prior_mean[a] + moved[a]
+            self.mean[k, a] = self.prior_mean[a] + n / kappa * off
+            line[a] = sqrt(self.mean_precision * n / kappa) * off
+        linalg.rank_one_update(factor, d, line)
+        self.n_members[k] = n_rows
         self.log_det[k] = linalg.log_det(factor, d)
         self._touch(k)
-        return n * linalg.solve_transposed(factor, d, moved) > 1.0 / SPOILED
+        return lost > 1.0 / SPOILED
 
 
 cdef inline double _squares(const double* y, Py_ssize_t n) noexcept nogil:

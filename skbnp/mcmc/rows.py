@@ -32,7 +32,7 @@ def row_blocks(n_rows, size=BLOCK_SIZE):
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def for_row_blocks(function, n_rows, n_threads=1):
+def for_row_blocks(function, n_rows, n_threads=1, size=BLOCK_SIZE):
     """Call a function on every block of rows.
 
     Parameters
@@ -41,6 +41,8 @@ def for_row_blocks(function, n_rows, n_threads=1):
         Called as ``function(start, stop)``. Threads help only where it releases the GIL.
     n_rows : int
     n_threads : int, default=1
+    size : int, default=1024
+        Rows per block.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def for_row_blocks(function, n_rows, n_threads=1):
         threads have come to rest.
     """
     with one_blas_thread:
-        return _for_blocks(function, row_blocks(n_rows), n_threads)
+        return _for_blocks(function, row_blocks(n_rows, size), n_threads)
 
 
 def _for_blocks(function, blocks, n_threads):

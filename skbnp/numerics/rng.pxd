@@ -13,6 +13,7 @@ cdef struct RowStream:
 cdef bitgen_t* borrow(object bit_generator) except NULL
 cdef double uniform(bitgen_t* rng) noexcept nogil
 cdef Py_ssize_t below(bitgen_t* rng, Py_ssize_t n) noexcept nogil
+cdef uint64_t bits(bitgen_t* rng) noexcept nogil
 cdef double normal(bitgen_t* rng) noexcept nogil
 cdef double gamma(bitgen_t* rng, double shape) noexcept nogil
 cdef double poisson(bitgen_t* rng, double rate) noexcept nogil
@@ -24,6 +25,7 @@ cdef void log_dirichlet(
 cdef Py_ssize_t categorical_from_logs(
     bitgen_t* rng, double* log_weight, Py_ssize_t n
 ) noexcept nogil
+cdef Py_ssize_t categorical_at(double u, double* log_weight, Py_ssize_t n) noexcept nogil
 cdef void shuffle(bitgen_t* rng, Py_ssize_t* item, Py_ssize_t n) noexcept nogil
 cdef void wishart_factor(bitgen_t* rng, double df, Py_ssize_t n, double* out) noexcept nogil
 cdef void philox4x32(const uint32_t* counter, const uint32_t* key, uint32_t* out) noexcept nogil

@@ -38,6 +38,11 @@ cdef Py_ssize_t below(bitgen_t* rng, Py_ssize_t n) noexcept nogil:
     return <Py_ssize_t> random_interval(rng, <uint64_t> (n - 1))
 
 
+cdef uint64_t bits(bitgen_t* rng) noexcept nogil:
+    """64 random bits, such as a key for draws by counter."""
+    return rng.next_uint64(rng.state)
+
+
 cdef double normal(bitgen_t* rng) noexcept nogil:
     """Draw from the standard normal."""
     return random_standard_normal(rng)
@@ -99,7 +104,19 @@ cdef Py_ssize_t categorical_from_logs(
     Returns -1, and draws nothing, if no weight is positive or one is NaN or +inf.
     Weights below e^-45 of the largest are smaller than the rounding of the sum and count as 0.
     """
-    cdef double highest = -INFINITY, total = 0.0, target
+    cdef Py_ssize_t last = _cumulate(log_weight, n)
+    return last if last < 0 else _locate(uniform(rng), log_weight, last)
+
+
+cdef Py_ssize_t categorical_at(double u, double* log_weight, Py_ssize_t n) noexcept nogil:
+    """The same by inversion at a uniform u that the caller drew."""
+    cdef Py_ssize_t last = _cumulate(log_weight, n)
+    return last if last < 0 else _locate(u, log_weight, last)
+
+
+cdef Py_ssize_t _cumulate(double* log_weight, Py_ssize_t n) noexcept nogil:
+    """Turn log weights into running sums; returns the last k with a weight, -1 if none is valid."""
+    cdef double highest = -INFINITY, total = 0.0
     cdef Py_ssize_t k, last = -1
     for k in range(n):
         if log_weight[k] != log_weight[k]:
@@ -113,9 +130,15 @@ cdef Py_ssize_t categorical_from_logs(
             total += exp(log_weight[k] - highest)
             last = k
         log_weight[k] = total
-    target = uniform(rng) * total
+    return last
+
+
+cdef Py_ssize_t _locate(double u, const double* cumulated, Py_ssize_t last) noexcept nogil:
+    """The first k whose running sum exceeds the share u of the total."""
+    cdef double target = u * cumulated[last]
+    cdef Py_ssize_t k
     for k in range(last):
-        if target < log_weight[k]:
+        if target < cumulated[k]:
             return k
     return last
 

@@ -160,9 +160,13 @@ def partition_z_scores(sampler, sweep, exact, n_sweeps):
     return z
 
 
-def make_sampler(X, prior, labels, seed=0, *, n_split_merge=4, fault="none", **start):
-    """A sampler on X as it is; ``start`` may give concentration, discount, prior_scale."""
+START = ("concentration", "discount", "prior_scale")
+
+
+def make_sampler(X, prior, labels, seed=0, *, n_split_merge=4, fault="none", **options):
+    """A sampler on X as it is; options are those of ``Sampler`` or the keys of ``START``."""
     bit_generator = np.random.default_rng(seed).bit_generator
+    start = {key: options.pop(key) for key in START if key in options}
     return Sampler(
         X,
         prior,
@@ -171,6 +175,7 @@ def make_sampler(X, prior, labels, seed=0, *, n_split_merge=4, fault="none", **s
         start=start,
         n_split_merge=n_split_merge,
         fault=FAULTS[fault],
+        **options,
     )
 
 
@@ -181,7 +186,7 @@ def state_of(sampler):
 
 def sampler_at(prior, state, X, missing=None, seed=0, **options):
     """A sampler in the state of ``_model.draw_joint``; imputed cells hold what was drawn."""
-    options |= {key: state[key] for key in ("concentration", "discount", "prior_scale")}
+    options |= {key: state[key] for key in START}
     if missing is None or not missing.any():
         return make_sampler(X, prior, state["label"], seed, **options)
     sampler = make_sampler(np.where(missing, np.nan, X), prior, state["label"], seed, **options)

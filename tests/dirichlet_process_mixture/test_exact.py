@@ -48,38 +48,72 @@ def test_model_gives_the_vectors(name):
         assert_allclose(singletons, case["log_marginal_singletons"], atol=6e-9)
 
 
-MOVES = {
-    "default sweep": lambda sampler: sampler.sweep(),
-    "gibbs alone": lambda sampler: sampler.sweep_only("gibbs"),
-    "split-merge alone": lambda sampler: sampler.sweep_only("split_merge"),
+# Few rows one by one, so that the pass over all rows at once does the work.
+SAMPLERS = {
+    "collapsed": {},
+    "gibbs one by one, alone": {"n_split_merge": 0},
+    "split-merge alone": {"move": "split_merge"},
+    "parallel": {"algorithm": "parallel", "n_subset": 2},
+    "parallel without split-merge": {
+        "algorithm": "parallel",
+        "n_subset": 1,
+        "n_split_merge": 0,
+    },
+    "plain gibbs": {"algorithm": "gibbs", "n_split_merge": 1},
+    "plain gibbs without split-merge": {"algorithm": "gibbs", "n_split_merge": 0},
 }
 
 
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize("name", CASES)
-def test_sampler_reaches_the_exact_posterior(name, moves):
-    case = CASES[name]
-    if moves == "split-merge alone" and case["family"] == "full" and "missing" in name:
-        pytest.skip("imputed cells are part of the state, and split-merge leaves them alone")
-    sampler = make_sampler(case_data(case), case_prior(case), np.zeros(len(case["X"]), int), seed=7)
-    z = partition_z_scores(sampler, MOVES[moves], exact_posterior(case), 40_000)
+def chain_z_scores(case, move=None, n_sweeps=40_000, **options):
+    """z-scores of a chain that starts with all rows in one block."""
+    label = np.zeros(len(case["X"]), int)
+    sampler = make_sampler(case_data(case), case_prior(case), label, seed=7, **options)
+    sweep = (lambda s: s.sweep()) if move is None else (lambda s: s.sweep_only(move))
+    return partition_z_scores(sampler, sweep, exact_posterior(case), n_sweeps)
+
+
+def applies(name, sampler):
+    """Imputed cells are part of the state, and split-merge alone would leave them alone."""
+    case, options = CASES[name], SAMPLERS[sampler]
+    if options.get("algorithm") == "gibbs":
+        return case["n_components"] is not None
+    return not ("move" in options and case["family"] == "full" and "missing" in name)
+
+
+@pytest.mark.parametrize(
+    "name, sampler", [(name, s) for name in CASES for s in SAMPLERS if applies(name, s)]
+)
+def test_sampler_reaches_the_exact_posterior(name, sampler):
+    z = chain_z_scores(CASES[name], **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) < 4, z
 
 
 @pytest.mark.parametrize(
-    "name, fault",
+    "name, fault, sampler",
     [
-        ("gauss-full DP", "missing_normaliser"),
-        ("gauss-diag DP", "missing_normaliser"),
-        ("gauss-full PY", "split_state_count"),
+        ("gauss-full DP", "missing_normaliser", "collapsed"),
+        ("gauss-diag DP", "missing_normaliser", "collapsed"),
+        ("gauss-full PY", "split_state_count", "collapsed"),
+        ("gauss-full DP", "no_anchors", "parallel"),
+        ("gauss-diag DP missing", "no_anchors", "parallel"),
+        (
+            "gauss-full finite Kmax=3",
+            "undivided_weights",
+            "plain gibbs without split-merge",
+        ),
     ],
 )
-def test_a_wrong_formula_is_noticed(name, fault):
-    case = CASES[name]
-    label = np.zeros(len(case["X"]), int)
-    sampler = make_sampler(case_data(case), case_prior(case), label, seed=7, fault=fault)
-    z = partition_z_scores(sampler, MOVES["default sweep"], exact_posterior(case), 40_000)
+def test_a_wrong_formula_is_noticed(name, fault, sampler):
+    z = chain_z_scores(CASES[name], fault=fault, **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) > 6, z
+
+
+def test_plain_gibbs_is_for_finite_mixtures():
+    case = CASES["gauss-full DP"]
+    with pytest.raises(ValueError, match="algorithm='gibbs' must have a finite n_components"):
+        make_sampler(case_data(case), case_prior(case), np.zeros(6, int), algorithm="gibbs")
+    with pytest.raises(ValueError, match="algorithm must be one of"):
+        make_sampler(case_data(case), case_prior(case), np.zeros(6, int), algorithm="slice")
 
 
 @pytest.mark.parametrize("loss, key", [("vi", "vi_optimal"), ("binder", "binder_optimal")])

@@ -108,10 +108,25 @@ CONFIGURATIONS = {
     "finite": ({"discount": 0.0, "n_components": 3}, {}),
     "finite, one": ({"discount": 0.0, "n_components": 1}, {}),
     "no split-merge": ({}, {"n_split_merge": 0}),
+    "parallel": ({}, {"algorithm": "parallel", "n_subset": 3}),
+    "parallel, holes": ({}, {"algorithm": "parallel", "n_subset": 3, "holes": 0.25}),
+    "parallel, diag, holes": (
+        {"kind": "diag"},
+        {"algorithm": "parallel", "n_subset": 3, "holes": 0.25},
+    ),
+    "parallel, finite": (
+        {"discount": 0.0, "n_components": 3},
+        {"algorithm": "parallel", "n_subset": 3},
+    ),
+    "plain gibbs": ({"discount": 0.0, "n_components": 3}, {"algorithm": "gibbs"}),
+    "plain gibbs, holes": (
+        {"discount": 0.0, "n_components": 4},
+        {"algorithm": "gibbs", "holes": 0.25, "n_split_merge": 0},
+    ),
 }
 
 
-def many_clusters():
+def many_clusters(**options):
     """K well above 8, so that "auto" asks for more than its least number of proposals."""
     prior = prior_of(concentration_prior=(40.0, 2.0), discount=0.0)
     pilot = joint_draw(prior, n=40)(np.random.default_rng(1))
@@ -120,7 +135,7 @@ def many_clusters():
     )
     pilot.adapt(0)
     assert pilot.n_clusters > 8 and pilot.n_split_merge > 4
-    return joint_draw(prior, n=40, n_split_merge=pilot.n_split_merge)
+    return joint_draw(prior, n=40, n_split_merge=pilot.n_split_merge, **options)
 
 
 def changing(z_of, name):
@@ -142,12 +157,15 @@ def test_default_sweep_paired(name):
     assert_z_scores_small(z)
 
 
-def test_default_sweep_paired_many_clusters():
-    assert_z_scores_small(paired_one_step(many_clusters(), statistics, 3000, seed=2))
+@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+def test_default_sweep_paired_many_clusters(algorithm):
+    make = many_clusters(algorithm=algorithm, n_subset=5)
+    assert_z_scores_small(paired_one_step(make, statistics, 3000, seed=2))
 
 
 MOVES = {
     "gibbs": ("clusters", "clusters^2", "largest", "first", "log joint"),
+    "all_rows": ("largest", "first", "log joint"),
     "split_merge": ("clusters", "clusters^2", "largest", "first", "log joint"),
     "concentration": ("concentration", "concentration^2", "clusters x conc", "log joint"),
     "discount": ("discount", "discount x", "log joint"),
@@ -161,12 +179,15 @@ def test_each_move_alone_paired(move, kind):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(MOVES[move])}
 
-    make = joint_draw(prior_of(kind), move=move)
+    options = {"algorithm": "parallel"} if move == "all_rows" else {}
+    make = joint_draw(prior_of(kind), move=move, **options)
     assert_z_scores_small(paired_one_step(make, touched, 4000, seed=3))
 
 
-def test_imputation_paired():
+@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+def test_imputation_paired(algorithm):
     """Imputed cells keep their law: the state holds them, so X changes within a sweep."""
+    options = {"holes": 0.5, "algorithm": algorithm, "n_subset": 3}
 
     def imputed(sampler):
         X = sampler.completed_data()
@@ -177,19 +198,32 @@ def test_imputation_paired():
             "mean of tanh X1 tanh X2": (np.tanh(X[:, 0]) * np.tanh(X[:, 1])).mean(),
         }
 
-    make = joint_draw(prior_of(), holes=0.5)
+    make = joint_draw(prior_of(), **options)
     assert_z_scores_small(paired_one_step(make, imputed, 6000, seed=4))
     # Where rows sit alone and tails are heavy, what the row shows of its scale matters most.
     heavy = replace(prior_of(), concentration=20.0)
     heavy = replace(heavy, parts=(replace(heavy.gaussian, degrees_of_freedom=D + 2.0),))
-    right = joint_draw(heavy, holes=0.5)
+    right = joint_draw(heavy, **options)
     assert_z_scores_small(paired_one_step(right, imputed, 6000, seed=4))
-    wrong = joint_draw(heavy, holes=0.5, fault="narrow_imputation")
+    if algorithm == "parallel":
+        return
+    wrong = joint_draw(heavy, **options, fault="narrow_imputation")
     z = paired_one_step(wrong, imputed, 6000, seed=4)
     assert max(map(abs, z.values())) > 6, z
 
 
-@pytest.mark.parametrize("name", ["full", "diag, holes", "spherical", "finite", "full, holes"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "full",
+        "diag, holes",
+        "spherical",
+        "finite",
+        "full, holes",
+        "parallel, holes",
+        "plain gibbs, holes",
+    ],
+)
 def test_default_sweep_successive(name):
     prior, options = CONFIGURATIONS[name]
     make = joint_draw(prior_of(**prior), **options)
