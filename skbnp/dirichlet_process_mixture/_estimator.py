@@ -38,7 +38,6 @@ from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
     consensus_partition,
-    credible_ball,
     expected_loss,
     relabel_by_size,
 )
@@ -660,7 +659,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             algorithm=self.algorithm_,
             for_rows=partial(for_row_blocks, n_threads=self._threads_per_chain()),
             n_split_merge=self.n_split_merge,
-            split_merge=self.split_merge,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
         )
 
@@ -723,9 +721,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             given = np.asarray(self.mean_prior, dtype=np.float64)
             mean = (given - self._center[columns]) / self._scale[columns]
             self._check_near("mean_prior", mean, _FARTHEST_MEAN)
-        return GaussianPrior(
-            columns, kind, mean, float(self.mean_precision_prior), df, covariance
-        )
+        return GaussianPrior(columns, kind, mean, float(self.mean_precision_prior), df, covariance)
 
     def _categorical_prior(self):
         """Binary and categorical columns: a Bernoulli one has the levels 0 and 1."""

@@ -262,9 +262,7 @@ def test_same_draws_in_pieces(fitted):
 def test_cross_validation_in_a_pipeline():
     table, _ = people(120)
     table["city"] = table["city"].astype("category")
-    pipeline = make_pipeline(
-        FunctionTransformer(), DirichletProcessMixture(family="auto", **SHORT)
-    )
+    pipeline = make_pipeline(FunctionTransformer(), DirichletProcessMixture(family="auto", **SHORT))
     assert np.all(np.isfinite(cross_val_score(pipeline, table, cv=3)))
 
 

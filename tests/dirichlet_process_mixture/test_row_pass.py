@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.mixtures import make_sampler, state_of
+from checks.mixtures import gaussian_prior, make_sampler, state_of
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.mcmc.rows import for_row_blocks
 
@@ -16,7 +16,7 @@ KINDS = ["full", "diag", "spherical"]
 def prior(kind, d=4, **changes):
     covariance = {"full": np.eye(d) + 0.3, "diag": np.linspace(1, 2, d), "spherical": np.array(1.5)}
     defaults = {"concentration": None, "discount": 0.0, "prior_scale": None}
-    return _model.Prior(kind, np.zeros(d), 0.2, d + 3.0, covariance[kind], **(defaults | changes))
+    return gaussian_prior(kind, np.zeros(d), 0.2, d + 3.0, covariance[kind], **(defaults | changes))
 
 
 def clusters(n=5000, d=4, n_clusters=9, spread=0.05, holes=0.02, seed=0):
