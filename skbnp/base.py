@@ -189,4 +189,5 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _by_row_blocks(self, function, n_rows):
         """Results of ``function(start, stop)`` over fixed row blocks, stacked."""
-        return np.concatenate(for_row_blocks(function, n_rows, available_threads(self.n_jobs)))
+        n_threads = available_threads(self.n_jobs)
+        return np.concatenate(for_row_blocks(function, n_rows, n_threads=n_threads))

@@ -93,9 +93,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         None for infinitely many components (the data use finitely many of them), a number for a
         finite mixture with that many.
     covariance_type : {"full", "diag", "spherical"}, default="full"
-        Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per component: above about 20
-        features, or with fewer than 10 rows per feature, prefer "diag" or reduce X first.
-        Components are diagonal or spherical along the columns of X, each divided by its standard
+        Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per
+        component: above about 20 features, or with fewer than 10 rows per feature, prefer "diag"
+        or reduce X first. Components are diagonal or spherical along the columns of X, each divided by its standard
         deviation ("spherical" with a `covariance_prior`: by one common scale).
     concentration : float or "sample", default="sample"
         Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),

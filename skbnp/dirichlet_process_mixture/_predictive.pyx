@@ -107,9 +107,8 @@ class _DiscreteRows:
 def log_weights(draw, prior):
     """Log predictive probability of each block, the new one last, shape (K + 1,)."""
     discount = 0.0 if prior.n_components else draw["discount"]
-    return crp.log_predictive(
-        draw["n_members"][:len(draw["n_members"]) - 1], draw["concentration"], discount, prior.n_components
-    )
+    sizes = draw["n_members"][:len(draw["n_members"]) - 1]
+    return crp.log_predictive(sizes, draw["concentration"], discount, prior.n_components)
 
 
 def log_densities(rows, draw, prior, log_weight):

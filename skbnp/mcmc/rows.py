@@ -32,7 +32,7 @@ def row_blocks(n_rows, size=BLOCK_SIZE):
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def for_row_blocks(function, n_rows, n_threads=1, size=BLOCK_SIZE):
+def for_row_blocks(function, n_rows, size=BLOCK_SIZE, *, n_threads=1):
     """Call a function on every block of rows.
 
     Parameters
@@ -40,9 +40,9 @@ def for_row_blocks(function, n_rows, n_threads=1, size=BLOCK_SIZE):
     function : callable
         Called as ``function(start, stop)``. Threads help only where it releases the GIL.
     n_rows : int
-    n_threads : int, default=1
     size : int, default=1024
         Rows per block.
+    n_threads : int, default=1
 
     Returns
     -------

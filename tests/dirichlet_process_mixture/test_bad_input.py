@@ -95,6 +95,22 @@ DIAG, SPHERICAL, FULL = ({"covariance_type": kind} for kind in ("diag", "spheric
 
 # parameters, the one to blame, the rule, the value as the message shows it
 BAD_PARAMETERS = [
+    ({"family": "normal"}, "family", "'gaussian'", "'normal'"),
+    ({"family": None}, "family", "'gaussian'", "None"),
+    ({"family": ["poisson"]}, "family", "one entry per column, 2", "1"),
+    ({"family": ["gaussian", "normal"]}, "family", "one of", "'normal'"),
+    ({"family": {"a": "poisson"}}, "family", "name columns", "'a'"),
+    ({"bernoulli_prior": (1.0,)}, "bernoulli_prior", "two positive numbers", "(1.0,)"),
+    ({"bernoulli_prior": (0.0, 1.0)}, "bernoulli_prior", "two positive numbers", "(0.0, 1.0)"),
+    ({"bernoulli_prior": 1.0}, "bernoulli_prior", "tuple", "1.0"),
+    ({"categorical_prior": 0.0}, "categorical_prior", "[1e-10", "0.0"),
+    ({"categorical_prior": "auto"}, "categorical_prior", "float", "'auto'"),
+    ({"poisson_prior": (1.0, -1.0)}, "poisson_prior", "two positive numbers", "(1.0, -1.0)"),
+    ({"poisson_prior": (1.0, True)}, "poisson_prior", "two positive numbers", "(1.0, True)"),
+    ({"algorithm": "fast"}, "algorithm", "'parallel'", "'fast'"),
+    ({"algorithm": "gibbs"}, "n_components", "up to 10000", "None"),
+    ({"algorithm": "gibbs", "n_components": 10**6}, "n_components", "up to 10000", "1000000"),
+    ({"split_merge": "jain"}, "split_merge", "'sequential'", "'jain'"),
     ({"n_components": 0}, "n_components", "[1, ", "0"),
     ({"n_components": -3}, "n_components", "[1, ", "-3"),
     ({"n_components": 2.5}, "n_components", "int", "2.5"),

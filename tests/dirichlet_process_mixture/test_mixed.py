@@ -1,4 +1,4 @@
-"""Tables of several kinds of columns: exact posteriors, joint-distribution tests, the public API."""
+"""Tables of several kinds of columns: exact posteriors, joint-distribution tests, public API."""
 
 import numpy as np
 import pytest

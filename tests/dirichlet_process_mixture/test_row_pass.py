@@ -76,7 +76,7 @@ class Threads:
             self.names.add(threading.get_ident())
             function(start, stop)
 
-        for_row_blocks(watched, n_items, self.n, size)
+        for_row_blocks(watched, n_items, size, n_threads=self.n)
 
 
 @pytest.mark.parametrize("algorithm", ["parallel", "gibbs"])

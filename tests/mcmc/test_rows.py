@@ -27,14 +27,14 @@ def test_results_come_in_block_order(n_threads):
         time.sleep(0.01 if start == 0 else 0)
         return start, stop
 
-    results = for_row_blocks(slow_at_first, 3000, n_threads)
+    results = for_row_blocks(slow_at_first, 3000, n_threads=n_threads)
     assert results == [(0, 1024), (1024, 2048), (2048, 3000)]
 
 
 def test_sums_do_not_depend_on_threads():
     x = np.random.default_rng(0).normal(size=10_000)
     sums = [
-        sum(for_row_blocks(lambda start, stop: x[start:stop].sum(), x.size, n_threads))
+        sum(for_row_blocks(lambda start, stop: x[start:stop].sum(), x.size, n_threads=n_threads))
         for n_threads in (1, 2, 5)
     ]
     assert sums[0] == sums[1] == sums[2]
@@ -56,7 +56,7 @@ def test_exceptions_propagate(n_threads):
             raise ZeroDivisionError(f"rows from {start}")
 
     with pytest.raises(ZeroDivisionError, match="rows from"):
-        for_row_blocks(fail, 4096, n_threads)
+        for_row_blocks(fail, 4096, n_threads=n_threads)
 
 
 def test_all_threads_rest_after_an_exception():
