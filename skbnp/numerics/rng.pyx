@@ -54,7 +54,7 @@ cdef double gamma(bitgen_t* rng, double shape) noexcept nogil:
 
 
 cdef double poisson(bitgen_t* rng, double rate) noexcept nogil:
-    """Draw from Poisson(rate), 0 <= rate < 1e18."""
+    """Draw from Poisson(rate); above rates of 1e13 NumPy's rejection loses its digits."""
     return <double> random_poisson(rng, rate)
 
 

@@ -43,7 +43,7 @@ def test_log_gamma_of_shape_zero_is_minus_infinity(source):
     np.testing.assert_array_equal(numerics_rng.sample_log_gamma(source, 0.0, 3), -np.inf)
 
 
-@pytest.mark.parametrize("rate", [0.0, 1e-3, 0.7, 9.0, 11.0, 1e3, 1e15])
+@pytest.mark.parametrize("rate", [0.0, 1e-3, 0.7, 9.0, 11.0, 1e3, 1e12])
 def test_poisson(source, rate):
     draws = numerics_rng.sample_poisson(source, rate, 20_000)
     assert (draws == np.floor(draws)).all() and (draws >= 0).all()
