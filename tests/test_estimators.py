@@ -40,7 +40,12 @@ def short(**changes):
     return DirichletProcessMixture(**(options | changes))
 
 
-@parametrize_with_checks([short(covariance_type=kind) for kind in KINDS])
+ALGORITHMS = [{"algorithm": "parallel"}, {"algorithm": "gibbs", "n_components": 3}]
+
+
+@parametrize_with_checks(
+    [short(covariance_type=kind) for kind in KINDS] + [short(algorithm="parallel")]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -223,6 +228,27 @@ def test_jobs_and_backends_do_not_matter(X, kind):
             assert_same_answers(expected, answers(short(**options).fit(X), X))
     assert_same_answers(expected, answers(short(n_jobs=2, **options).fit(X), X))
     assert_same_answers(expected, answers(short(n_jobs=-1, **options).fit(X), X))
+
+
+@pytest.mark.parametrize("options", ALGORITHMS, ids=lambda options: options["algorithm"])
+def test_threads_over_rows_do_not_matter(many, options):
+    """One chain takes all threads for its rows; of three, two run side by side."""
+    for n_chains in (1, 3):
+        mixture = short(n_chains=n_chains, n_warmup=5, n_draws=5, **options)
+        expected = answers(clone(mixture).fit(many), many)
+        for backend, n_jobs in BACKENDS[1:]:
+            with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
+                assert_same_answers(expected, answers(clone(mixture).fit(many), many))
+
+
+def test_auto_algorithm_follows_the_number_of_rows(X, monkeypatch):
+    from skbnp.dirichlet_process_mixture import _estimator
+
+    assert short().fit(X).algorithm_ == "collapsed"
+    monkeypatch.setattr(_estimator, "_MANY_ROWS", len(X) - 1)
+    dpm = short().fit(X)
+    assert dpm.algorithm_ == "parallel"
+    assert_array_equal(dpm.labels_, short(algorithm="parallel").fit(X).labels_)
 
 
 @pytest.fixture(scope="module")

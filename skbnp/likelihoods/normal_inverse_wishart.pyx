@@ -96,6 +96,12 @@ cdef class NormalInverseWishart(ConjugateFamily):
         np.asarray(self.stale)[:] = 1
         self.any_stale = True
 
+    def blocks(self, Py_ssize_t n_slots):
+        """As in the base; what the factors leave below the diagonal is cleared."""
+        arrays = super().blocks(n_slots)
+        arrays["factor"] = np.triu(arrays["factor"])
+        return arrays
+
     def _slot_arrays(self):
         return {
             "n_members": np.asarray(self.n_members),

@@ -10,7 +10,7 @@ from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
 from skbnp.likelihoods.gamma_poisson import GammaPoisson
 
 EXACT = [*DISCRETE, "counts"]
-KINDS = EXACT
+KINDS = [*EXACT, "full", "diag", "spherical", "mixed"]
 BLOCKS = [np.arange(8, 20), np.array([], dtype=int), np.arange(20, 22)]
 
 
