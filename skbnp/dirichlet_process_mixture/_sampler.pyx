@@ -9,10 +9,11 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
+from skbnp.dirichlet_process_mixture._division cimport Division
 from skbnp.dirichlet_process_mixture._row_pass cimport RowPass
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log1p_exp
+from skbnp.numerics.special cimport lgamma
 from skbnp.processes cimport crp
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
@@ -41,6 +42,8 @@ cdef enum Move:
 
 # How labels are redrawn.
 ALGORITHMS = ("collapsed", "gibbs", "parallel")
+# How a split divides a block.
+DIVISIONS = ("sequential", "restricted_gibbs")
 
 # What is counted as accepted and proposed.
 cdef enum:
@@ -62,6 +65,7 @@ FAULTS = {
     "unscaled_prior": 7,            # prior scale weights without the prior's own power
     "no_anchors": 8,                # labels over the occupied blocks, which may run empty
     "undivided_weights": 9,         # plain Gibbs with Dirichlet(concentration + n_k)
+    "uncounted_scan": 10,           # restricted Gibbs without the probability of its last scan
 }
 
 cdef enum Fault:
@@ -75,6 +79,7 @@ cdef enum Fault:
     UNSCALED_PRIOR
     NO_ANCHORS
     UNDIVIDED_WEIGHTS
+    UNCOUNTED_SCAN
 
 
 cdef class Sampler:
@@ -100,6 +105,7 @@ cdef class Sampler:
         object _bit_generator                   # owner of *_rng, must outlive it
         bitgen_t* _rng
         readonly ConjugateFamily family
+        Division _division
         RowPass _row_pass
         readonly str algorithm
         Py_ssize_t _n_one_by_one                # rows of a Gibbs pass
@@ -127,7 +133,8 @@ cdef class Sampler:
 
     def __init__(
         self, X, prior, labels, bit_generator, *, start=None, algorithm="collapsed",
-        n_split_merge="auto", n_subset=2000, for_rows=None, double log_jacobian=0.0, int fault=0,
+        split_merge="sequential", n_split_merge="auto", n_subset=2000, for_rows=None,
+        double log_jacobian=0.0, int fault=0,
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
@@ -140,6 +147,8 @@ cdef class Sampler:
         """
         if algorithm not in ALGORITHMS:
             raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {algorithm!r}")
+        if split_merge not in DIVISIONS:
+            raise ValueError(f"split_merge must be one of {DIVISIONS}, got {split_merge!r}")
         if algorithm == "gibbs" and prior.n_components is None:
             raise ValueError("algorithm='gibbs' must have a finite n_components, got None")
         start = start or {}
@@ -183,6 +192,10 @@ cdef class Sampler:
         self.log_density = np.zeros(0)
         self.label = np.unique(labels, return_inverse=True)[1].astype(np.intp)
         self.n_clusters = np.max(self.label) + 1
+        self._division = Division(
+            self.family, self.label, self.member, self.goes_second,
+            split_merge == "restricted_gibbs", fault == UNCOUNTED_SCAN,
+        )
         self._reserve()
         if algorithm == "collapsed":
             self._rebuild()
@@ -481,6 +494,7 @@ cdef class Sampler:
     cdef int _split_merge_pass(self) except -1 nogil:
         """The proposals of one sweep. Their number must not look at the present K (spec 1)."""
         cdef Py_ssize_t n_proposals = self.n_split_merge, _
+        self._division.discount = self.discount
         if self._fault == ADAPTIVE_SPLIT_MERGE:
             n_proposals = self.n_clusters
         for _ in range(n_proposals):
@@ -488,35 +502,26 @@ cdef class Sampler:
         return 0
 
     cdef int _split_or_merge(self) except -1 nogil:
-        """Sequentially allocated merge-split: Dahl (2003), Dahl & Newcomb (2022).
-
-        Two rows at random; in one block: propose to split it, in two: to merge them.
-        """
-        cdef Py_ssize_t i, j, n = 0, t
+        """Two rows at random; in one block: propose to split it, in two: to merge them."""
+        cdef Py_ssize_t i, j
         if self.n_samples < 2:
             return 0
         i = draws.below(self._rng, self.n_samples)
         j = draws.below(self._rng, self.n_samples - 1)
         j += j >= i
-        for t in range(self.n_samples):
-            if t != i and t != j and (
-                self.label[t] == self.label[i] or self.label[t] == self.label[j]
-            ):
-                self.member[n] = t
-                n += 1
         self._reserve()
         if self.label[i] == self.label[j]:
-            return self._propose_split(i, j, n)
-        return self._propose_merge(i, j, n)
+            return self._propose_split(i, j)
+        return self._propose_merge(i, j)
 
-    cdef int _propose_split(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n) except -1 nogil:
-        cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, k = self.label[i], t
-        cdef double log_ratio
+    cdef int _propose_split(self, Py_ssize_t i, Py_ssize_t j) except -1 nogil:
+        cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, k = self.label[i], n, t
+        cdef double log_ratio = self._log_split_prior(self.n_clusters)
         self._proposed[SPLITS] += 1
-        log_ratio = self._log_split_prior(self.n_clusters)
         if not isfinite(log_ratio):
             return 0  # all components are in use: no split
-        log_ratio -= self._allocate(i, j, n, False)
+        n = self._list_others(i, j)
+        log_ratio -= self._division.draw(self._rng, i, j, n, a, b, False, 0.0)
         log_ratio += self._log_split_gain(a, b, k)
         if log(draws.uniform(self._rng)) < log_ratio:
             self._accepted[SPLITS] += 1
@@ -533,32 +538,53 @@ cdef class Sampler:
         self.family.clear(b)
         return self._reserve()
 
-    cdef int _propose_merge(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n) except -1 nogil:
+    cdef int _propose_merge(self, Py_ssize_t i, Py_ssize_t j) except -1 nogil:
+        """Accept if log u < -log r, where log r = log_ratio - log q is at least log_ratio.
+
+        So most merges, those of blocks far apart, are refused before q is worked out.
+        """
         cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, both = self.n_clusters + 3
-        cdef Py_ssize_t k = self.label[i], gone = self.label[j], small, t
-        cdef double log_ratio
+        cdef Py_ssize_t k = self.label[i], gone = self.label[j], n, t
+        cdef double log_ratio, log_u = log(draws.uniform(self._rng))
         self._proposed[MERGES] += 1
-        log_ratio = self._log_split_prior(self.n_clusters - 1)
-        log_ratio -= self._allocate(i, j, n, True)
-        small = gone if self.family.n_members[gone] <= self.family.n_members[k] else k
-        self.family.copy(k if small == gone else gone, both)
-        for t in range(n):
-            if self.label[self.member[t]] == small:
-                self.family.add(both, self.member[t])
-        self.family.add(both, j if small == gone else i)
-        log_ratio += self._log_split_gain(a, b, both)
-        if log(draws.uniform(self._rng)) < -log_ratio:
-            self._accepted[MERGES] += 1
-            self.label[j] = k
-            for t in range(n):
-                self.label[self.member[t]] = k
-            self._rebuild_block(k)  # from its rows: the rounding of the two is not inherited
-            self._weigh(k)
-            self._drop_block(gone, -1)
-        self.family.clear(a)
-        self.family.clear(b)
+        if self.family.merge(k, gone, both) != 0:
+            self._unite_by_rows(k, gone, both)
+        log_ratio = (self._log_split_prior(self.n_clusters - 1)
+                     + self._log_split_gain(k, gone, both))
+        if log_u < -log_ratio:
+            n = self._list_others(i, j)
+            if log_u + log_ratio < self._division.draw(
+                self._rng, i, j, n, a, b, True, log_u + log_ratio
+            ):
+                self._accepted[MERGES] += 1
+                self.label[j] = k
+                for t in range(n):
+                    self.label[self.member[t]] = k
+                self._rebuild_block(k)  # from its rows: the rounding of the two is not inherited
+                self._weigh(k)
+                self._drop_block(gone, -1)
+            self.family.clear(a)
+            self.family.clear(b)
         self.family.clear(both)
         return 0
+
+    cdef Py_ssize_t _list_others(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """List the other rows of the blocks of rows i and j in ``member``; returns how many."""
+        cdef Py_ssize_t n = 0, t, k
+        for t in range(self.n_samples):
+            k = self.label[t]
+            if (k == self.label[i] or k == self.label[j]) and t != i and t != j:
+                self.member[n] = t
+                n += 1
+        return n
+
+    cdef void _unite_by_rows(self, Py_ssize_t k, Py_ssize_t other, Py_ssize_t both) noexcept nogil:
+        """Make slot both the block of the rows of two blocks."""
+        cdef Py_ssize_t i
+        self.family.clear(both)
+        for i in range(self.n_samples):
+            if self.label[i] == k or self.label[i] == other:
+                self.family.add(both, i)
 
     cdef double _log_split_prior(self, Py_ssize_t n_merged) noexcept nogil:
         """log(concentration + discount K) with K the number of blocks of the merged state."""
@@ -576,35 +602,6 @@ cdef class Sampler:
     cdef double _log_rising(self, Py_ssize_t n) noexcept nogil:
         """log Gamma(n - discount) / Gamma(1 - discount)"""
         return lgamma(n - self.discount) - lgamma(1.0 - self.discount)
-
-    cdef double _allocate(
-        self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n, bint forced
-    ) noexcept nogil:
-        """Build two blocks from rows i and j and then ``member[:n]`` in random order.
-
-        Each row joins a block with probability proportional to (size - discount) times its
-        predictive density; when forced, it joins that of its label and the probability of this
-        is returned all the same. Returns the log probability of all choices.
-        """
-        cdef Py_ssize_t a = self.n_clusters + 1, b = self.n_clusters + 2, t, row
-        cdef double log_odds, log_q = 0.0
-        self.family.clear(a)
-        self.family.clear(b)
-        self.family.add(a, i)
-        self.family.add(b, j)
-        draws.shuffle(self._rng, &self.member[0], n)
-        for t in range(n):
-            row = self.member[t]
-            log_odds = (self.family.log_predictive(b, row) - self.family.log_predictive(a, row)
-                        + log(self.family.n_members[b] - self.discount)
-                        - log(self.family.n_members[a] - self.discount))
-            if forced:
-                self.goes_second[t] = self.label[row] == self.label[j]
-            else:
-                self.goes_second[t] = draws.uniform(self._rng) * (1.0 + exp(-log_odds)) < 1.0
-            log_q -= log1p_exp(-log_odds if self.goes_second[t] else log_odds)
-            self.family.add(b if self.goes_second[t] else a, row)
-        return log_q
 
     # -- hyperparameters ----------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ cdef class ConjugateFamily:
     cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil
     cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
     cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
+    cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil
 
     cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
     cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil

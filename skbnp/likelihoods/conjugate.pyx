@@ -136,6 +136,10 @@ cdef class ConjugateFamily:
         """``add``"""
         self.add(k, i)
 
+    def merge_blocks(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target):
+        """``merge``: whether it failed."""
+        return bool(self.merge(a, b, target))
+
     def marginal(self, Py_ssize_t k):
         """``log_marginal``"""
         return self.log_marginal(k)
@@ -266,6 +270,13 @@ cdef class ConjugateFamily:
 
         Returns 1 when too many digits cancelled: the slot is then spoiled and the kernel builds
         it anew from its rows.
+        """
+        return 0
+
+    cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
+        """Make slot target, another one, the block of the rows of slots a and b.
+
+        Non-zero: failed, too many digits cancelled.
         """
         return 0
 

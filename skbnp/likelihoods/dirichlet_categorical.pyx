@@ -169,6 +169,16 @@ cdef class DirichletCategorical(ConjugateFamily):
         self.n_members[k] -= 1
         return 0
 
+    cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
+        cdef Py_ssize_t c, j
+        for c in range(self.n_levels):
+            self.level_count[target, c] = self.level_count[a, c] + self.level_count[b, c]
+        for j in range(self.n_features):
+            self.observed_count[target, j] = self.observed_count[a, j] + self.observed_count[b, j]
+        self.n_members[target] = self.n_members[a] + self.n_members[b]
+        self._settle(target)
+        return 0
+
     # -- probabilities ------------------------------------------------------------------------
 
     cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:

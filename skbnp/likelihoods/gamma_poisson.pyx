@@ -245,6 +245,16 @@ cdef class GammaPoisson(ConjugateFamily):
         self.n_members[k] -= 1
         return 0
 
+    cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(self.n_features):
+            self.total[target, j] = self.total[a, j] + self.total[b, j]
+            self.cells[target, j] = self.cells[a, j] + self.cells[b, j]
+        self.factorials[target] = self.factorials[a] + self.factorials[b]
+        self.n_members[target] = self.n_members[a] + self.n_members[b]
+        self._settle(target)
+        return 0
+
     # -- probabilities ------------------------------------------------------------------------
 
     cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:

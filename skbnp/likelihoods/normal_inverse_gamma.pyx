@@ -159,6 +159,34 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self._settle(k)
         return spoiled
 
+    cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
+        """b_j + kappa m_j^2 / 2 adds up, less that of the prior; about the mean of slot a."""
+        cdef Py_ssize_t j, jr
+        cdef double kappa_b, kappa, to_b, to_prior, moved
+        for j in range(self.n_rates):
+            self.rate[target, j] = self.rate[a, j] + (
+                self.rate[b, j] - self.scale * self.base[j]
+            )
+        for j in range(self.n_features):
+            jr = 0 if self.shared else j
+            kappa_b = self.mean_precision + self.count[b, j]
+            kappa = kappa_b + self.count[a, j]
+            to_b = self.mean[b, j] - self.mean[a, j]
+            to_prior = self.prior_mean[j] - self.mean[a, j]
+            moved = (kappa_b * to_b - self.mean_precision * to_prior) / kappa
+            self.count[target, j] = self.count[a, j] + self.count[b, j]
+            self.mean[target, j] = self.mean[a, j] + moved
+            self.rate[target, jr] += 0.5 * (
+                kappa_b * to_b * to_b - self.mean_precision * to_prior * to_prior
+                - kappa * moved * moved
+            )
+        self.n_members[target] = self.n_members[a] + self.n_members[b]
+        for j in range(self.n_rates):
+            if not self.rate[target, j] > 0.0:
+                return 1
+        self._settle(target)
+        return 0
+
     # -- densities ----------------------------------------------------------------------------
 
     cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:

@@ -34,6 +34,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil
     cdef void _refresh_lanes(self, Py_ssize_t n) noexcept nogil
+    cdef void _add_square(self, Py_ssize_t k, double* out) noexcept nogil
     cdef void _touch(self, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil
     cdef double _permuted_factor(

@@ -182,6 +182,45 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self._touch(k)
         return self.log_det[k] - with_row < log(SPOILED)
 
+    cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
+        """Psi + kappa m m^T adds up, less that of the prior; about m_a, so that little cancels."""
+        cdef Py_ssize_t d = self.n_features, p, q
+        cdef double kappa_b = self.mean_precision + self.n_members[b]
+        cdef double kappa = kappa_b + self.n_members[a]
+        cdef double* out = &self.factor[target, 0, 0]
+        cdef double* to_b = &self.vector[0]
+        cdef double* to_prior = &self.vector[d]
+        cdef double* moved = &self.vector[2 * d]
+        for p in range(d):
+            to_b[p] = self.mean[b, p] - self.mean[a, p]
+            to_prior[p] = self.prior_mean[p] - self.mean[a, p]
+            moved[p] = (kappa_b * to_b[p] - self.mean_precision * to_prior[p]) / kappa
+        for p in range(d):
+            self.mean[target, p] = self.mean[a, p] + moved[p]
+            for q in range(p, d):
+                out[p * d + q] = (
+                    kappa_b * to_b[p] * to_b[q] - self.mean_precision * to_prior[p] * to_prior[q]
+                    - kappa * moved[p] * moved[q] - self.scale * self.base[p, q]
+                )
+        self._add_square(a, out)
+        self._add_square(b, out)
+        self.n_members[target] = self.n_members[a] + self.n_members[b]
+        if linalg.cholesky(out, d) != 0:
+            return 1
+        self.log_det[target] = linalg.log_det(out, d)
+        self._touch(target)
+        return 0
+
+    cdef void _add_square(self, Py_ssize_t k, double* out) noexcept nogil:
+        """Add Psi_k = U^T U to the upper triangle of out."""
+        cdef Py_ssize_t d = self.n_features, p, q, t
+        cdef const double* row
+        for t in range(d):
+            row = &self.factor[k, t, 0]
+            for p in range(t, d):
+                for q in range(p, d):
+                    out[p * d + q] += row[p] * row[q]
+
     # -- densities ----------------------------------------------------------------------------
 
     cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil:

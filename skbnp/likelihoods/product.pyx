@@ -155,6 +155,14 @@ cdef class ProductFamily(ConjugateFamily):
         self.n_members[k] -= 1
         return spoiled
 
+    cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
+        cdef Py_ssize_t p
+        cdef int failed = 0
+        self.n_members[target] = self.n_members[a] + self.n_members[b]
+        for p in range(self.n_parts):
+            failed |= (<ConjugateFamily> <void*> self.address[p]).merge(a, b, target)
+        return failed
+
     # -- densities ----------------------------------------------------------------------------
 
     cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:

@@ -53,6 +53,11 @@ SAMPLERS = {
     "collapsed": {},
     "gibbs one by one, alone": {"n_split_merge": 0},
     "split-merge alone": {"move": "split_merge"},
+    "restricted gibbs": {"split_merge": "restricted_gibbs"},
+    "restricted gibbs alone": {
+        "split_merge": "restricted_gibbs",
+        "move": "split_merge",
+    },
     "parallel": {"algorithm": "parallel", "n_subset": 2},
     "parallel without split-merge": {
         "algorithm": "parallel",
@@ -94,6 +99,7 @@ def test_sampler_reaches_the_exact_posterior(name, sampler):
         ("gauss-full DP", "missing_normaliser", "collapsed"),
         ("gauss-diag DP", "missing_normaliser", "collapsed"),
         ("gauss-full PY", "split_state_count", "collapsed"),
+        ("gauss-full DP", "uncounted_scan", "restricted gibbs alone"),
         ("gauss-full DP", "no_anchors", "parallel"),
         ("gauss-diag DP missing", "no_anchors", "parallel"),
         (

@@ -108,6 +108,7 @@ CONFIGURATIONS = {
     "finite": ({"discount": 0.0, "n_components": 3}, {}),
     "finite, one": ({"discount": 0.0, "n_components": 1}, {}),
     "no split-merge": ({}, {"n_split_merge": 0}),
+    "restricted gibbs": ({}, {"split_merge": "restricted_gibbs"}),
     "parallel": ({}, {"algorithm": "parallel", "n_subset": 3}),
     "parallel, holes": ({}, {"algorithm": "parallel", "n_subset": 3, "holes": 0.25}),
     "parallel, diag, holes": (

@@ -1,6 +1,6 @@
-"""The split-merge kernel on four rows: the exact transition matrix against compiled steps."""
+"""The split-merge kernels on four rows: the exact transition matrix against compiled steps."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -31,26 +31,67 @@ def discount_of(prior):
     return -prior.concentration / prior.n_components if prior.n_components else prior.discount
 
 
-def allocations(prior, i, j, others):
-    """Every way to allocate the others to the blocks of i and j: (block of i, probability)."""
+def chance_of_first(prior, a, b, row):
+    """Probability that a row joins block a rather than b."""
     discount = discount_of(prior)
-    for order in permutations(others):
+    weight = [
+        (len(block) - discount)
+        * np.exp(
+            _model.log_marginal(X[[*block, row]], prior, 1.0)
+            - _model.log_marginal(X[block], prior, 1.0)
+        )
+        for block in (a, b)
+    ]
+    return weight[0] / sum(weight)
+
+
+def sequential(prior, i, j, others):
+    """Every order of the others: (its probability, [(block of i, block of j, probability)])."""
+    orders = list(permutations(others))
+    for order in orders:
         ways = [([i], [j], 1.0)]
         for row in order:
             longer = []
             for a, b, p in ways:
-                weight = [
-                    (len(block) - discount)
-                    * np.exp(
-                        _model.log_marginal(X[[*block, row]], prior, 1.0)
-                        - _model.log_marginal(X[block], prior, 1.0)
-                    )
-                    for block in (a, b)
-                ]
-                q = weight[0] / sum(weight)
+                q = chance_of_first(prior, a, b, row)
                 longer += [([*a, row], b, p * q), (a, [*b, row], p * (1 - q))]
             ways = longer
-        yield from ways
+        yield 1 / len(orders), ways
+
+
+def restricted_gibbs(prior, i, j, others, n_scans=5):
+    """The same for every state of the others before the last scan."""
+    states = list(product([0, 1], repeat=len(others)))
+
+    def blocks(state, without=None):
+        sides = [[i], [j]]
+        for row, side in zip(others, state, strict=True):
+            if row != without:
+                sides[side].append(row)
+        return sides
+
+    def scan(state):
+        """Probability of every state after a scan."""
+        p = {state: 1.0}
+        for t, row in enumerate(others):
+            after = {}
+            for s, weight in p.items():
+                q = chance_of_first(prior, *blocks(s, row), row)
+                for side, chance in enumerate((q, 1 - q)):
+                    new = (*s[:t], side, *s[t + 1 :])
+                    after[new] = after.get(new, 0.0) + weight * chance
+            p = after
+        return p
+
+    step = {state: scan(state) for state in states}
+    launch = dict.fromkeys(states, 1 / len(states))
+    for _ in range(n_scans):
+        launch = {s: sum(launch[r] * step[r].get(s, 0.0) for r in states) for s in states}
+    for state in states:
+        yield launch[state], [(*blocks(s), q) for s, q in step[state].items()]
+
+
+DIVISIONS = {"sequential": sequential, "restricted_gibbs": restricted_gibbs}
 
 
 def log_ratio(prior, a, b, n_merged, log_q):
@@ -75,28 +116,24 @@ def log_ratio(prior, a, b, n_merged, log_q):
     )
 
 
-def transition_matrix(prior):
-    """All random choices enumerated: ordered pairs, orders of the others, allocations."""
+def transition_matrix(prior, division="sequential"):
+    """All random choices enumerated: ordered pairs, auxiliary draws, divisions."""
     index = {label: t for t, label in enumerate(PARTITIONS)}
     P = np.zeros((15, 15))
     for s, label in enumerate(PARTITIONS):
         n_blocks = max(label) + 1
-        for i in range(4):
-            for j in range(4):
-                if i == j:
-                    continue
-                others = [
-                    t for t in range(4) if t not in (i, j) and label[t] in (label[i], label[j])
-                ]
-                n_orders = max(1, len(list(permutations(others))))
-                for a, b, p in allocations(prior, i, j, others):
-                    p_order = p / n_orders
+        for i, j in permutations(range(4), 2):
+            others = [t for t in range(4) if t not in (i, j) and label[t] in (label[i], label[j])]
+            for p_auxiliary, ways in DIVISIONS[division](prior, i, j, others):
+                for a, b, q in ways:
+                    if q == 0:
+                        continue
                     new = list(label)
                     if label[i] == label[j]:
                         for t in b:
                             new[t] = n_blocks
-                        r = np.exp(min(0.0, log_ratio(prior, a, b, n_blocks, np.log(p))))
-                        weight = p_order
+                        r = np.exp(min(0.0, log_ratio(prior, a, b, n_blocks, np.log(q))))
+                        weight = p_auxiliary * q
                     else:
                         if any(label[t] != label[i] for t in a) or any(
                             label[t] != label[j] for t in b
@@ -104,8 +141,8 @@ def transition_matrix(prior):
                             continue  # the forced pass takes the present labels alone
                         for t in b:
                             new[t] = label[i]
-                        r = np.exp(min(0.0, -log_ratio(prior, a, b, n_blocks - 1, np.log(p))))
-                        weight = 1.0 / n_orders
+                        r = np.exp(min(0.0, -log_ratio(prior, a, b, n_blocks - 1, np.log(q))))
+                        weight = p_auxiliary
                     P[s, index[canonical(new)]] += weight * r / 12
                     P[s, s] += weight * (1 - r) / 12
     return P
@@ -130,25 +167,28 @@ def exact(prior):
     return p / p.sum()
 
 
+@pytest.mark.parametrize("division", DIVISIONS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_matrix_leaves_the_posterior_alone(family):
+def test_matrix_leaves_the_posterior_alone(family, division):
     prior = prior_of(family)
-    P, p = transition_matrix(prior), exact(prior)
+    P, p = transition_matrix(prior, division), exact(prior)
     assert_allclose(P.sum(axis=1), 1, atol=1e-14)
     assert_allclose(p @ P, p, atol=1e-14)
     flow = p[:, None] * P
     assert_allclose(flow, flow.T, atol=1e-14)
 
 
-def p_value(family, fault="none", n_steps=4000):
+def p_value(family, division="sequential", fault="none", n_steps=4000):
     """Chi-square of the compiled kernel's steps from every partition against the exact matrix."""
     prior = prior_of(family)
-    P, p = transition_matrix(prior), exact(prior)
+    P, p = transition_matrix(prior, division), exact(prior)
     total = degrees = 0
     for s, label in enumerate(PARTITIONS):
         if p[s] == 0:
             continue
-        sampler = make_sampler(X, prior, label, seed=s, fault=fault, n_split_merge=1)
+        sampler = make_sampler(
+            X, prior, label, seed=s, fault=fault, n_split_merge=1, split_merge=division
+        )
         start = sampler.get_state()
         counts = np.zeros(15)
         for _ in range(n_steps):
@@ -166,11 +206,21 @@ def p_value(family, fault="none", n_steps=4000):
     return chi2.sf(total, degrees)
 
 
+@pytest.mark.parametrize("division", DIVISIONS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_compiled_steps_follow_the_matrix(family):
+def test_compiled_steps_follow_the_matrix(family, division):
     """False alarm 6e-5, as |z| < 4."""
-    assert p_value(family) > 6e-5
+    assert p_value(family, division) > 6e-5
 
 
 def test_a_wrong_count_of_blocks_is_noticed():
-    assert p_value("pitman-yor", "split_state_count") < 1e-6
+    assert p_value("pitman-yor", fault="split_state_count") < 1e-6
+
+
+def test_a_scan_left_out_of_the_ratio_is_noticed():
+    assert p_value("pitman-yor", "restricted_gibbs", "uncounted_scan") < 1e-6
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="split_merge must be one of"):
+        make_sampler(X, prior_of("finite"), np.zeros(4, int), split_merge="random")

@@ -289,3 +289,25 @@ def test_parts_that_do_not_fit_together():
     ]:
         with pytest.raises(ValueError, match=message):
             ProductFamily(parts, columns)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_merged_blocks(kind, holes):
+    """The block of the rows of both, also with an empty one."""
+    case = setting(kind, 3, holes)
+    family = case.family
+    for first, second in [(range(5, 20), range(20, 23)), (range(4), []), ([], range(7))]:
+        family.build(0, first)
+        family.build(1, second)
+        family.build(2, [*first, *second])
+        expected, log_m = family.blocks(3), family.marginal(2)
+        family.build(2, [30])
+        assert not family.merge_blocks(0, 1, 2)
+        assert_allclose(family.marginal(2), log_m, rtol=1e-11)
+        for name, value in family.blocks(3).items():
+            upper = np.triu if name == "factor" else np.asarray
+            assert_allclose(upper(value[2]), upper(expected[name][2]), rtol=1e-9, atol=1e-10)
+        predictive = family.predictives(3, 39)[2]
+        family.build(2, [*first, *second])
+        assert_allclose(predictive, family.predictives(3, 39)[2], rtol=1e-9)
