@@ -659,6 +659,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             algorithm=self.algorithm_,
             for_rows=partial(for_row_blocks, n_threads=self._threads_per_chain()),
             n_split_merge=self.n_split_merge,
+            split_merge=self.split_merge,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
         )
 
