@@ -11,7 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln, gammaln, multigammaln, xlogy
 
 from checks.enumeration import canonical, set_partitions
-from skbnp.summaries import partitions
+from skbnp.summaries import _search, partitions
+from skbnp.summaries._draws import merge_rows, number_draws
+from skbnp.summaries._losses import loss_table
 from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
@@ -97,10 +99,29 @@ def test_expected_loss_accepts_any_integers():
     expected = expected_loss(labels[0], labels)
     for dtype in (np.int8, np.uint16, np.int32, np.uint64):
         assert expected_loss(labels[0].astype(dtype), labels.astype(dtype)) == expected
+    assert expected_loss(labels[0], list(labels)) == expected
+    assert expected_loss(labels[0], [draw.tolist() for draw in labels]) == expected
+    mixed = [draw.astype(np.uint8 if m % 2 else np.int64) for m, draw in enumerate(labels)]
+    assert expected_loss(labels[0], mixed) == expected
     fortran = np.asfortranarray(labels)
     fortran.flags.writeable = False
     assert expected_loss(labels[0], fortran) == expected
     assert expected_loss(labels[0][::2], labels[:, ::2]) > 0
+
+
+def test_range_of_labels_may_exceed_their_type():
+    """-100 to 100 fits into 8 bits, its width does not."""
+    labels = np.random.default_rng(0).choice([-100, -1, 0, 100], size=(6, 50))
+    narrow = labels.astype(np.int8)
+    assert expected_loss(labels[0], narrow) == expected_loss(labels[0], labels)
+    assert_array_equal(coclustering(narrow), coclustering(labels))
+    unsigned = labels.astype(np.uint64)  # from near 0 to near 2^64
+    assert expected_loss(labels[0], unsigned) == expected_loss(labels[0], labels)
+    for other in (narrow, unsigned, list(narrow)):
+        here = consensus_partition(labels, random_state=0)
+        there = consensus_partition(other, random_state=0)
+        assert_array_equal(here[0], there[0])
+        assert here[1:] == there[1:]
 
 
 # -- The search -------------------------------------------------------------------------------
@@ -292,18 +313,19 @@ def test_order_of_the_rows_changes_no_loss(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_merged_items_give_the_unmerged_result(loss):
     labels = np.repeat(noisy_draws(4, n=40), [1, 2, 3, 10] * 10, axis=1)
-    draws = partitions._canonical_draws(labels)[0]
-    item, merged, weight = partitions._merge_items(draws)
+    draws = number_draws(labels)[0]
+    item, first, weight = merge_rows(np.ascontiguousarray(draws.T))
+    merged = np.ascontiguousarray(draws[:, first])
     assert len(weight) <= 40 and weight.sum() == 160
     assert_array_equal(merged[:, item], draws)
     assert_array_equal(np.bincount(item), weight)
 
     def search(draws, weight):
-        tables = partitions._loss_table(loss, 160)
+        tables = loss_table(loss, 160)
         share = np.full(len(draws), 1 / len(draws))
-        generator = np.random.default_rng(0)
-        return partitions._search_items(
-            draws, weight, share, tables, 16, 12, None, None, generator
+        generator, limits = np.random.default_rng(0), _search.Limits(16, 12, None)
+        return _search.search_items(
+            draws, weight, share, tables, limits, _search.UNBOUNDED, generator
         )[:2]
 
     best, total = search(merged, weight)
@@ -325,6 +347,7 @@ def test_repeated_draws_count_as_often():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_work_is_bounded_and_the_result_stays_valid(loss):
     labels = noisy_draws(7, noise=0.9)
+    reading = _search.PACKING * labels.size
     one_draw = one_trial_at_most = labels.size
     unbounded = consensus_partition(labels, loss, random_state=0)
     assert not unbounded[2]["truncated"]
@@ -334,9 +357,11 @@ def test_work_is_bounded_and_the_result_stays_valid(loss):
             labels, loss, max_work=max_work, random_state=0
         )
         assert info["truncated"]
-        assert info["work"] <= max(max_work, one_draw) + one_trial_at_most
-        assert_allclose(expected_loss(partition, labels, loss), expected)
-        assert expected >= unbounded[1]
+        assert info["work"] <= max(max_work, reading + one_draw) + one_trial_at_most
+        used = labels[np.linspace(0, len(labels) - 1, info["n_draws"]).round().astype(int)]
+        assert_allclose(expected_loss(partition, used, loss), expected)
+        if info["n_draws"] == len(labels):
+            assert expected >= unbounded[1]
         again = consensus_partition(labels, loss, max_work=max_work, random_state=0)
         assert_array_equal(again[0], partition)
     partition, expected, info = consensus_partition(
@@ -344,6 +369,14 @@ def test_work_is_bounded_and_the_result_stays_valid(loss):
     )
     assert_array_equal(partition, unbounded[0])
     assert not info["truncated"]
+
+
+def test_little_work_means_few_draws():
+    labels = noisy_draws(7, n_draws=60)
+    assert consensus_partition(labels, max_work=0)[2]["n_draws"] == _search.MIN_DRAWS
+    enough = 2 * _search.PACKING * labels.size
+    assert consensus_partition(labels, max_work=enough // 2)[2]["n_draws"] == 30
+    assert consensus_partition(labels, max_work=enough)[2]["n_draws"] == 60
 
 
 def test_same_seed_same_result():
@@ -379,7 +412,7 @@ def test_max_clusters(loss):
 
 
 def test_tables_that_do_not_fit_use_fewer_draws(monkeypatch):
-    monkeypatch.setattr(partitions, "MAX_CELLS", 4000)
+    monkeypatch.setattr(_search, "MAX_CELLS", 4000)
     labels = np.random.default_rng(0).integers(30, size=(50, 200))
     partition, expected, info = consensus_partition(labels, random_state=0)
     assert info["n_draws"] < 50 and info["n_draws"] * 30 * info["max_clusters"] <= 4000
@@ -419,6 +452,8 @@ def test_half_singletons_half_one_block():
     [
         ({"labels": [0, 1]}, "labels must have shape"),
         ({"labels": np.zeros((0, 3), dtype=int)}, "labels must have shape"),
+        ({"labels": [[0, 1], [0, 1, 2]]}, r"labels must have shape .* got \(\(2,\), \(3,\)\)"),
+        ({"labels": []}, "labels must have shape"),
         ({"labels": [[0.0, 1.0]]}, "labels must be integers, got dtype float64"),
         ({"loss": "ari"}, "loss must be 'vi' or 'binder', got 'ari'"),
         ({"n_runs": 0}, "n_runs must be an integer >= 1, got 0"),
@@ -438,6 +473,8 @@ def test_bad_arguments_are_named(arguments, message):
 def test_expected_loss_checks_the_partition():
     with pytest.raises(ValueError, match="one label per column"):
         expected_loss([0, 1], [[0, 0, 1]])
+    with pytest.raises(ValueError, match="partition must hold integers, got dtype float64"):
+        expected_loss([0.0, 1.5, 1.0], [[0, 0, 1]])
 
 
 # -- Tables -----------------------------------------------------------------------------------
@@ -447,6 +484,8 @@ def test_relabel_by_size():
     assert relabel_by_size([5, 5, -2, 7, 7, 7, 9]).tolist() == [1, 1, 2, 0, 0, 0, 3]
     assert relabel_by_size([3, 1, 1, 3]).tolist() == [0, 1, 1, 0]
     assert relabel_by_size([4]).tolist() == [0]
+    assert relabel_by_size(["b", "a", "a"]).tolist() == [1, 0, 0]
+    assert relabel_by_size([10**15, -5, -5]).tolist() == [1, 0, 0]
 
 
 def test_coclustering_is_its_definition():
@@ -460,11 +499,68 @@ def test_coclustering_is_its_definition():
     assert_allclose(coclustering(labels, rows), same.mean(axis=0)[np.ix_(rows, rows)])
 
 
+def test_coclustering_of_chosen_rows_with_chosen_columns():
+    rng = np.random.default_rng(1)
+    labels, weights = noisy_draws(0, n=30), rng.random(40)
+    same = np.average(labels[:, :, None] == labels[:, None, :], 0, weights)
+    rows, columns = rng.permutation(30)[:4], rng.permutation(30)[:9]
+    mask = labels[0] == 1
+    for r, c in [(rows, columns), ([-1, 3, 3], [5]), (rows, mask), (mask, columns)]:
+        expected = same[r][:, c]
+        assert_allclose(coclustering(labels, r, c, weights=weights), expected)
+        assert_allclose(coclustering(list(labels), r, c, weights=weights), expected)
+    assert_allclose(coclustering(labels, rows, "all", weights=weights), same[rows])
+    assert_allclose(coclustering(labels, columns="all", weights=weights), same)
+    assert_allclose(coclustering(labels, mask, weights=weights), same[mask][:, mask])
+
+
+def test_coclustering_in_groups_of_draws(monkeypatch):
+    labels = noisy_draws(0, n=30)
+    here = coclustering(labels), coclustering(labels, [1, 2], "all")
+    monkeypatch.setattr(partitions, "MAX_COCLUSTERING_SCRATCH", 100)
+    there = coclustering(labels), coclustering(labels, [1, 2], "all")
+    for before, after in zip(here, there, strict=True):
+        assert_array_equal(before, after)
+
+
+def test_coclustering_never_exceeds_one():
+    labels = np.zeros((7, 3), dtype=int)
+    weights = np.random.default_rng(0).random(7)
+    for columns in (None, "all"):
+        table = coclustering(labels, columns=columns, weights=weights)
+        assert table.max() <= 1.0
+        assert_allclose(table, 1.0)
+
+
 def test_coclustering_refuses_large_matrices():
     labels = np.zeros((2, 20_001), dtype=np.int32)
-    with pytest.raises(ValueError, match="stops at 20000 rows, got 20001: choose some with rows="):
+    with pytest.raises(ValueError, match=r"stops at 400,000,000 cells, got 20,001 rows x 20,001"):
         coclustering(labels)
     assert_array_equal(coclustering(labels, rows=[0, 20_000]), np.ones((2, 2)))
+    labels = np.zeros((2, 300_000), dtype=np.uint8)
+    labels[0, 1] = 1
+    table = coclustering(labels, rows=[0, 1], columns="all")
+    assert_array_equal(table[:, :3], [[1, 0.5, 1], [0.5, 1, 0.5]])
+    assert table.shape == (2, 300_000) and table[0, 2:].min() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ([0, 3], "rows must be between -3 and 2, got 0 to 3"),
+        ([-4], "rows must be between -3 and 2"),
+        ([], "rows must be positions of rows or a mask"),
+        ([0.0], "rows must be positions of rows or a mask"),
+        ([[0]], "rows must be positions of rows or a mask"),
+        ([True, False], r"or a mask of shape \(3,\)"),
+        ("every", "rows must be positions"),
+    ],
+)
+def test_bad_rows_are_named(index, message):
+    with pytest.raises(ValueError, match=message):
+        coclustering([[0, 0, 1]], index)
+    with pytest.raises(ValueError, match=message.replace("rows", "columns", 1)):
+        coclustering([[0, 0, 1]], [0], index)
 
 
 def test_companion_table():
@@ -478,5 +574,5 @@ def test_companion_table():
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_loss_table_covers_an_item_on_top_of_its_own_cluster(loss):
     """The search looks up f(size + weight) with size and weight up to n each."""
-    f, step = partitions._loss_table(loss, 5)
+    f, step = loss_table(loss, 5)
     assert len(f) > 10 and len(step) > 10

@@ -1,0 +1,558 @@
+"""Greedy search for the partition of least posterior expected loss.
+
+The strategy is above; the compiled state and its moves are below. All totals are those of
+`_losses`: the table of f and its steps says which loss is meant.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from numpy.random cimport bitgen_t
+
+from skbnp.numerics.rng cimport borrow, shuffle
+
+from skbnp.summaries._draws import (
+    merge_draws,
+    merge_rows,
+    number_blocks,
+    number_draws,
+    number_for_packing,
+    pack,
+    small_type,
+    spread,
+    thin,
+)
+from skbnp.summaries._losses import distances, rate_draws
+
+N_REBUILDS = 10  # clusters destroyed and rebuilt at the end of each run
+MAX_ITEMS = 2**13  # searched in full; of more, a sample of rows
+SAMPLE_SIZE = 2**12  # rows, or if that is more
+ROWS_PER_BLOCK = 64  # times the mean number of blocks
+FEW_MOVES = 1e-4  # passes over all items stop when no larger share of them moves
+N_CANDIDATES = 4  # draws compared on all rows, after the search of a sample
+MIN_DRAWS = 16  # used however small the bound on the work
+MAX_CELLS = 2**25  # of the contingency tables, 12 bytes each
+MAX_PACKED = 2**29  # bytes of the draws packed row by row
+UNBOUNDED = 2**62
+# Work for one row of one draw, in trial evaluations that take as long.
+PACKING, COMPARING = 8, 3
+
+Limits = namedtuple("Limits", "n_runs n_slots max_clusters")
+
+
+def find_partition(draws, share, tables, n_runs, max_clusters, max_draws, max_work, generator):
+    """The best partition found (n,), its total loss over the draws used, and what was done."""
+    n = len(draws[0])
+    budget = UNBOUNDED if max_work is None else int(min(max_work, UNBOUNDED))
+    draws, share = thin(draws, share, max_draws)
+    draws, share = thin(draws, share, max(MIN_DRAWS, budget // (2 * PACKING * n)))
+    numbered = [number_for_packing(draw) for draw in draws]
+    n_slots = _choose_slots([k for *_, k in numbered], n, max_clusters)
+    limits = Limits(n_runs, n_slots, max_clusters)
+    numbered, share = thin(numbered, share, _count_fitting(numbered, n_slots, n))
+
+    rows = pack(numbered)
+    item, first, weight = merge_rows(rows)
+    if len(first) < n:
+        rows = rows[first]
+    work = PACKING * n * len(numbered)
+    if len(first) <= MAX_ITEMS:
+        canonical = np.ascontiguousarray(rows.T, dtype=np.intc)
+        distinct, share = merge_draws(canonical, share)
+        best, total, _, info = search_items(
+            distinct, weight, share, tables, limits, budget - work, generator
+        )
+        info |= {"n_draws": len(numbered), "n_distinct": len(distinct), "n_sampled": len(first)}
+    else:
+        best, total, info = _search_many_items(
+            rows, item, weight, numbered, share, tables, limits, budget - work, generator
+        )
+    info["work"] += work
+    return best[item], total, {"n_items": len(first), **info}
+
+
+def _choose_slots(n_blocks, n, max_clusters):
+    """Slots of the tables, so that at least some 32 draws fit into them."""
+    most = max(n_blocks)
+    fit = max(1, MAX_CELLS // (min(len(n_blocks), 32) * most))
+    return min(max_clusters or 2 * most, n, fit)
+
+
+def _count_fitting(numbered, n_slots, n):
+    """How many draws fit into the memory of the tables and of the packed rows."""
+    most = max(k for *_, k in numbered)
+    in_tables = MAX_CELLS // (n_slots * most)
+    return max(1, min(in_tables, MAX_PACKED // (n * np.dtype(small_type(most)).itemsize)))
+
+
+# -- All items --------------------------------------------------------------------------------
+
+
+def search_items(draws, weight, share, tables, limits, max_work, generator):
+    """Search among the partitions of weighted items, given canonical draws (n_draws, n_items).
+
+    Returns the best partition found, its total loss, that of each draw (inf if not rated), and
+    what was done.
+    """
+    n_draws, n_items = draws.shape
+    n_blocks = draws.max(axis=1) + np.intc(1)
+
+    allowed = np.flatnonzero(n_blocks <= (limits.max_clusters or n_items))
+    rated = spread(allowed, max(1, max_work // (4 * n_items * n_draws)))
+    chosen = np.zeros(n_draws, dtype=bool)
+    chosen[rated] = True
+    rating = rate_draws(draws, n_blocks, weight, share, tables[0], chosen)
+    work = len(rated) * n_draws * n_items
+    rows = np.ascontiguousarray(draws.T, dtype=small_type(n_blocks.max()))
+    search = _Search(
+        rows, n_blocks, weight, share, tables, limits.n_slots, max_work - work, generator
+    )
+    ranked = _best_finite(rating, n_draws)
+    starts = [a for a in ranked if n_blocks[a] <= limits.n_slots]
+    if len(ranked):
+        best, best_total = draws[ranked[0]], rating[ranked[0]]
+    else:
+        best, best_total = _one_cluster(search)
+
+    n_done = 0
+    while n_done < limits.n_runs and search.work < search.max_work:
+        if n_done % 2 and starts:
+            search.start_from(draws[starts[n_done // 2 % len(starts)]])
+        else:
+            search.start_from(np.full(n_items, -1, dtype=np.intc))
+        finished = search.allocate() and _improve(search, generator)
+        if search.is_complete() and search.total() < best_total:
+            best, best_total = search.partition(), search.total()
+        if not finished:
+            break
+        n_done += 1
+    return best, best_total, rating, {
+        "n_runs": n_done,
+        "n_rated": len(rated),
+        "max_clusters": limits.n_slots,
+        "work": work + search.work,
+        "truncated": n_done < limits.n_runs or len(rated) < len(allowed),
+    }
+
+
+def _one_cluster(search):
+    """What there is where every draw has too many clusters."""
+    search.start_from(np.zeros(search.n_items, dtype=np.intc))
+    return search.partition(), search.total()
+
+
+def _improve(search, generator):
+    """Sweeten, rebuild some clusters, sweeten again; False if the work ran out."""
+    if not search.sweeten():
+        return False
+    improved = False
+    for k in generator.permutation(search.n_slots)[:N_REBUILDS]:
+        improved |= search.rebuild(k)
+    return search.sweeten() if improved else search.work < search.max_work
+
+
+# -- A sample of many items -------------------------------------------------------------------
+
+
+def _search_many_items(
+    rows, item, weight, numbered, share, tables, limits, max_work, generator
+):
+    """Search a sample, let all other items follow one by one, then sweeten them all.
+
+    Once more from the best draw: a sample misses clusters of few rows. Half of the work is for
+    the sample, a quarter suffices for each item to follow.
+    """
+    n_items = len(rows)
+    mean_blocks = int(np.mean([k for *_, k in numbered]))
+    pass_of_one_draw = n_items * (mean_blocks + 1)
+    kept, share = thin(
+        np.arange(len(numbered)), share, max(MIN_DRAWS, max_work // (4 * pass_of_one_draw))
+    )
+    if len(kept) < len(numbered):
+        rows, numbered = np.ascontiguousarray(rows[:, kept]), [numbered[m] for m in kept]
+    n_blocks = np.array([k for *_, k in numbered], dtype=np.intc)
+    draws = [draw for draw, *_ in numbered]
+
+    size = min(len(item), max(SAMPLE_SIZE, ROWS_PER_BLOCK * mean_blocks))
+    label, rating, info = _search_sample(
+        rows, item, size, share, tables, limits, max_work // 2, generator
+    )
+    rating[n_blocks > (limits.max_clusters or n_items)] = np.inf
+    comparing = COMPARING * len(item) * len(draws)
+    ranked = _best_finite(rating, max(1, min(N_CANDIDATES, max_work // (16 * comparing))))
+    totals = [distances(*number_blocks(draws[a]), draws, tables[0]) @ share for a in ranked]
+    work = info["work"] + comparing * len(ranked)
+
+    search = _Search(
+        rows, n_blocks, weight, share, tables, limits.n_slots, max_work - work, generator
+    )
+    starts = [label]
+    if len(ranked):
+        a = ranked[np.argmin(totals)]
+        best, best_total = rows[:, a].astype(np.intc), min(totals)
+        if n_blocks[a] <= limits.n_slots:
+            starts.append(best)
+    else:
+        best, best_total = _one_cluster(search)
+    finished = True
+    for start in starts:
+        finished = finished and search.work < search.max_work
+        if finished:
+            search.start_from(start)
+            finished = search.allocate() and search.sweeten(FEW_MOVES * n_items)
+            if search.is_complete() and search.total() < best_total:
+                best, best_total = search.partition(), search.total()
+    return best, best_total, {
+        **info,
+        "n_draws": len(draws),
+        "n_distinct": len(draws),
+        "n_rated": len(ranked),
+        "work": work + search.work,
+        "truncated": info["truncated"] or not finished,
+    }
+
+
+def _search_sample(rows, item, size, share, tables, limits, max_work, generator):
+    """Search a sample of rows: labels of the items with -1 for those not in it, and the rating."""
+    some, counts = np.unique(
+        item[generator.choice(len(item), size, replace=False)], return_counts=True
+    )
+    draws, _ = number_draws(list(rows[some].T))
+    best, _, rating, info = search_items(
+        draws, counts.astype(np.intc), share, tables, limits, max_work, generator
+    )
+    label = np.full(len(rows), -1, dtype=np.intc)
+    label[some] = number_blocks(best)[0]
+    return label, rating, {**info, "n_sampled": len(some)}
+
+
+def _best_finite(rating, limit):
+    """The draws of least finite rating, best first."""
+    ranked = np.argsort(rating, kind="stable")
+    return ranked[np.isfinite(rating[ranked])][:limit]
+
+
+# -- The state of a search --------------------------------------------------------------------
+
+
+cdef class _Search:
+    """A partition of weighted items and its contingency tables with all draws.
+
+    Rows of the tables are the blocks of all draws, one draw after the other; columns are the
+    slots of the clusters, contiguous, so that the loop over candidate clusters vectorises.
+    Invariant between moves: count[r, k] is the weight of the items of cluster k in block r,
+    gain[r, k] = row_share[r] (f(count + 1) - f(count)), size[k] the weight of cluster k,
+    label[i] its slot, and slots from n_slots on are empty. Slots below may be empty too.
+    """
+
+    cdef:
+        object _bit_generator             # owner of *_rng, must outlive it
+        bitgen_t* _rng
+        readonly Py_ssize_t n_items, n_draws, n_slots, max_slots
+        readonly long long work, max_work   # trial evaluations: done, and when to stop
+        double _tolerance                 # an improvement must exceed rounding
+        const unsigned char[:, ::1] _packed   # (n_items, n_draws width), blocks of the items
+        int _width                        # bytes of a block: 1, 2 or 4
+        int[::1] _row                     # (n_draws,), rows of the loaded item
+        Py_ssize_t _loaded                # the item whose rows these are
+        int[::1] _first_row               # (n_draws + 1,), rows of draw m start here
+        int[::1] _row_size                # (n_rows,), weight of the block
+        double[::1] _row_share            # (n_rows,), share of the row's draw
+        const double[::1] _share          # (n_draws,), sums to one
+        const int[::1] _weight            # (n_items,)
+        const double[::1] _f, _step       # f(x), f(x + 1) - f(x)
+        int[:, ::1] _count                # (n_rows, max_slots)
+        double[:, ::1] _gain              # (n_rows, max_slots)
+        int[::1] _size                    # (max_slots,)
+        int[::1] _label                   # (n_items,), -1 while taken out
+        double[::1] _cost                 # scratch, (max_slots + 1,): added loss per candidate
+        Py_ssize_t[::1] _order, _member   # scratch, (n_items,)
+
+    def __cinit__(
+        self, rows, n_blocks, weight, share, tables, max_slots, max_work, generator
+    ):
+        self._bit_generator = generator.bit_generator
+        self._rng = borrow(self._bit_generator)
+        self.n_items, self.n_draws = rows.shape
+        self.max_slots, self.max_work = max_slots, max_work
+        self._width = rows.itemsize
+        self._packed = rows.view(np.uint8).reshape(self.n_items, -1)
+        self._row = np.empty(self.n_draws, dtype=np.intc)
+        self._loaded = -1
+        self._first_row = np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.intc)
+        self._row_share = np.repeat(share, n_blocks)
+        self._share, self._weight = share, weight
+        self._f, self._step = tables
+        self._tolerance = 1e-12 * max(1.0, tables[0][np.sum(weight)])
+        self._row_size = self._weigh_rows()
+        self._count = np.zeros((len(self._row_size), max_slots), dtype=np.intc)
+        self._gain = np.zeros((len(self._row_size), max_slots))
+        self._size = np.zeros(max_slots, dtype=np.intc)
+        self._label = np.full(self.n_items, -1, dtype=np.intc)
+        self._cost = np.empty(max_slots + 1)
+        self._order = np.arange(self.n_items)
+        self._member = np.empty(self.n_items, dtype=np.intp)
+
+    def partition(self):
+        """Slot of each item, shape (n_items,)."""
+        return np.array(self._label)
+
+    def total(self):
+        """Total loss of the partition, from the tables, so free of accumulated rounding."""
+        cdef double total = 0.0, size_part = 0.0, distance
+        cdef Py_ssize_t k, m, r
+        for k in range(self.n_slots):
+            size_part += self._f[self._size[k]]
+        for m in range(self.n_draws):
+            distance = size_part
+            for r in range(self._first_row[m], self._first_row[m + 1]):
+                distance += self._f[self._row_size[r]]
+                for k in range(self.n_slots):
+                    distance -= 2.0 * self._f[self._count[r, k]]
+            total += self._share[m] * distance
+        return total
+
+    def is_complete(self):
+        """Whether every item is in a cluster."""
+        return np.min(self._label) >= 0
+
+    def start_from(self, const int[::1] label):
+        """Take over a partition with labels below max_slots; -1 leaves an item to `allocate`."""
+        cdef Py_ssize_t i, m, k, r
+        self.n_slots = 0
+        self._size[:] = 0
+        self._count[:] = 0
+        with nogil:
+            for i in range(self.n_items):
+                k = self._label[i] = label[i]
+                if k < 0:
+                    continue
+                self.n_slots = max(self.n_slots, k + 1)
+                self._size[k] += self._weight[i]
+                self._load(i)
+                for m in range(self.n_draws):
+                    self._count[self._row[m], k] += self._weight[i]
+            for r in range(self._row_share.shape[0]):
+                for k in range(self.max_slots):
+                    self._gain[r, k] = self._row_share[r] * self._step[self._count[r, k]]
+        self.work += self.n_items * self.n_draws
+
+    def allocate(self):
+        """Allocate the items left, one by one in random order; False if the work ran out."""
+        cdef bint done
+        with self._bit_generator.lock, nogil:
+            done = self._allocate_all()
+        return bool(done)
+
+    def sweeten(self, double few=0.0):
+        """Move items to their best clusters, pass by pass, until a pass moves only a few.
+
+        False if the work ran out.
+        """
+        cdef Py_ssize_t n_moved = self.n_items + 1
+        while n_moved > few:
+            with self._bit_generator.lock, nogil:
+                n_moved = self._sweeten_all()
+        return n_moved >= 0
+
+    def rebuild(self, Py_ssize_t destroyed):
+        """Destroy a cluster and allocate its items anew; undone, and False, if that is no gain."""
+        cdef bint improved
+        with self._bit_generator.lock, nogil:
+            improved = self._rebuild(destroyed)
+        return bool(improved)
+
+    # -- moves
+
+    cdef bint _allocate_all(self) noexcept nogil:
+        cdef Py_ssize_t t, i
+        shuffle(self._rng, &self._order[0], self.n_items)
+        for t in range(self.n_items):
+            if self.work >= self.max_work:
+                return False
+            i = self._order[t]
+            if self._label[i] < 0:
+                self._put(i, self._choose(i))
+        return True
+
+    cdef Py_ssize_t _sweeten_all(self) noexcept nogil:
+        """One pass; returns the number of items moved, -1 if the work ran out."""
+        cdef Py_ssize_t t, n_moved = 0
+        shuffle(self._rng, &self._order[0], self.n_items)
+        for t in range(self.n_items):
+            if self.work >= self.max_work:
+                return -1
+            n_moved += self._sweeten_item(self._order[t])
+        return n_moved
+
+    cdef bint _rebuild(self, Py_ssize_t destroyed) noexcept nogil:
+        cdef Py_ssize_t i, k, t, n = 0
+        cdef double change = 0.0
+        for i in range(self.n_items):
+            if self._label[i] == destroyed:
+                self._member[n] = i
+                n += 1
+        shuffle(self._rng, &self._member[0], n)
+        for t in range(n):
+            change -= self._take(self._member[t])
+        for t in range(n):
+            if self.work >= self.max_work:
+                change = INFINITY
+                break
+            k = self._choose(self._member[t])
+            change += self._cost[k]
+            self._put(self._member[t], k)
+        if change < -self._tolerance:
+            return True
+        self._reunite(n)
+        return False
+
+    cdef Py_ssize_t _choose(self, Py_ssize_t i) noexcept nogil:
+        """The slot where item i, taken out, adds the least loss."""
+        cdef Py_ssize_t k, best = 0
+        cdef Py_ssize_t n = self._evaluate(i)
+        for k in range(1, n):
+            if self._cost[k] < self._cost[best]:
+                best = k
+        return best
+
+    cdef int _sweeten_item(self, Py_ssize_t i) noexcept nogil:
+        """Move item i if some other cluster, or a new one, is better; 1 if it moved."""
+        cdef Py_ssize_t k, best = self._label[i]
+        cdef Py_ssize_t n = self._evaluate(i)
+        cdef double lowest = self._cost_of_staying(i) - self._tolerance
+        for k in range(n):
+            if self._cost[k] < lowest and k != self._label[i]:
+                lowest = self._cost[k]
+                best = k
+        if best == self._label[i]:
+            return 0
+        self._take(i)
+        self._put(i, best)
+        return 1
+
+    cdef Py_ssize_t _evaluate(self, Py_ssize_t i) noexcept nogil:
+        """Fill _cost: the loss that putting item i into each slot adds. Returns their number.
+
+        An empty slot means a cluster of its own. Costs count item i as taken out, except that
+        of its present slot, which is meaningless.
+        """
+        cdef:
+            Py_ssize_t n = self.n_slots, stride = self.max_slots, m, k
+            int w = self._weight[i]
+            const int* row = &self._row[0]
+            const int* count
+            const double* gain
+            const double* f = &self._f[0]
+            double* cost = &self._cost[0]
+            double share
+        self._load(i)
+        for k in range(n):
+            cost[k] = 0.0
+        if w == 1:
+            for m in range(self.n_draws):
+                gain = &self._gain[0, 0] + row[m] * stride
+                for k in range(n):
+                    cost[k] += gain[k]
+        else:
+            for m in range(self.n_draws):
+                count = &self._count[0, 0] + row[m] * stride
+                share = self._row_share[row[m]]
+                for k in range(n):
+                    cost[k] += share * (f[count[k] + w] - f[count[k]])
+        for k in range(n):
+            cost[k] = f[self._size[k] + w] - f[self._size[k]] - 2.0 * cost[k]
+        if n < stride:
+            cost[n] = -f[w]
+            n += 1
+        self.work += n * self.n_draws
+        return n
+
+    cdef double _cost_of_staying(self, Py_ssize_t i) noexcept nogil:
+        """The loss that item i adds where it is."""
+        cdef Py_ssize_t m, k = self._label[i], row
+        cdef int w = self._weight[i]
+        cdef double shared = 0.0
+        self._load(i)
+        if w == 1:
+            for m in range(self.n_draws):
+                row = self._row[m]
+                shared += self._row_share[row] * self._step[self._count[row, k] - 1]
+            return self._step[self._size[k] - 1] - 2.0 * shared
+        for m in range(self.n_draws):
+            row = self._row[m]
+            shared += self._row_share[row] * (
+                self._f[self._count[row, k]] - self._f[self._count[row, k] - w]
+            )
+        return self._f[self._size[k]] - self._f[self._size[k] - w] - 2.0 * shared
+
+    cdef void _reunite(self, Py_ssize_t n) noexcept nogil:
+        """Put the first n of _member, wherever they are, back into one cluster of their own."""
+        cdef Py_ssize_t t, k = 0
+        for t in range(n):
+            if self._label[self._member[t]] >= 0:
+                self._take(self._member[t])
+        while self._size[k] > 0:
+            k += 1
+        for t in range(n):
+            self._put(self._member[t], k)
+
+    # -- bookkeeping
+
+    cdef void _put(self, Py_ssize_t i, Py_ssize_t k) noexcept nogil:
+        self._label[i] = <int> k
+        self.n_slots = max(self.n_slots, k + 1)
+        self._shift(i, k, self._weight[i])
+
+    cdef double _take(self, Py_ssize_t i) noexcept nogil:
+        """Take item i out; returns the loss it added."""
+        cdef double cost = self._cost_of_staying(i)
+        self._shift(i, self._label[i], -self._weight[i])
+        self._label[i] = -1
+        while self.n_slots > 0 and self._size[self.n_slots - 1] == 0:
+            self.n_slots -= 1
+        return cost
+
+    cdef void _shift(self, Py_ssize_t i, Py_ssize_t k, int w) noexcept nogil:
+        cdef Py_ssize_t m, row
+        self._load(i)
+        self._size[k] += w
+        for m in range(self.n_draws):
+            row = self._row[m]
+            self._count[row, k] += w
+            self._gain[row, k] = self._row_share[row] * self._step[self._count[row, k]]
+
+    cdef void _load(self, Py_ssize_t i) noexcept nogil:
+        """Fill _row with the rows of item i in the tables."""
+        cdef:
+            const unsigned char* one
+            const unsigned short* two
+            const int* four
+            Py_ssize_t m
+        if i == self._loaded:
+            return
+        self._loaded = i
+        if self._width == 1:
+            one = &self._packed[i, 0]
+            for m in range(self.n_draws):
+                self._row[m] = self._first_row[m] + one[m]
+        elif self._width == 2:
+            two = <const unsigned short*> &self._packed[i, 0]
+            for m in range(self.n_draws):
+                self._row[m] = self._first_row[m] + two[m]
+        else:
+            four = <const int*> &self._packed[i, 0]
+            for m in range(self.n_draws):
+                self._row[m] = self._first_row[m] + four[m]
+
+    cdef object _weigh_rows(self):
+        """Weight of the items in each block of each draw, (n_rows,)."""
+        cdef int[::1] size = np.zeros(self._row_share.shape[0], dtype=np.intc)
+        cdef Py_ssize_t i, m
+        for i in range(self.n_items):
+            self._load(i)
+            for m in range(self.n_draws):
+                size[self._row[m]] += self._weight[i]
+        return np.asarray(size)
