@@ -7,22 +7,27 @@ import argparse
 import importlib.util
 import json
 import sys
+import tracemalloc
 import warnings
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from _tables import markdown, seconds
+from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 import skbnp
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._model import (
+    GaussianPrior,
     Prior,
     default_covariance,
     default_degrees_of_freedom,
 )
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.mcmc.rows import for_row_blocks
 from skbnp.summaries.partitions import consensus_partition
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,18 +52,14 @@ def blobs(n, d, k, spread=3.0, tilt=0.3):
     return (X - X.mean(axis=0)) / X.std(axis=0), label
 
 
-def start_chain(X, label, shape, n_warmup=10):
+def start_chain(X, label, shape, n_warmup=10, **options):
     """A chain with the default prior, warmed up from the true clusters."""
     d = X.shape[1]
     degrees_of_freedom = default_degrees_of_freedom(d, shape)
-    prior = Prior(
-        covariance_type=shape,
-        mean=np.zeros(d),
-        mean_precision=0.01,
-        degrees_of_freedom=degrees_of_freedom,
-        covariance=default_covariance(X, shape, degrees_of_freedom),
-    )
-    sampler = Sampler(X, prior, label, np.random.default_rng(0).bit_generator)
+    covariance = default_covariance(X, shape, degrees_of_freedom)
+    part = GaussianPrior(np.arange(d), shape, np.zeros(d), 0.01, degrees_of_freedom, covariance)
+    bit_generator = np.random.default_rng(0).bit_generator
+    sampler = Sampler(X, Prior((part,)), label, bit_generator, **options)
     for step in range(n_warmup):
         sampler.sweep()
         sampler.adapt(step)
@@ -200,9 +201,74 @@ def measure_prediction(quick):
                         "rows": n,
                         "s": value,
                         "us per row": 1e6 * value / n,
+                        "bytes per row": peak_bytes(method, table[:n]) / n,
                     }
                 )
     return "Predict-type methods, D = 8, K about 10, 100 draws", rows
+
+
+def peak_bytes(function, *arguments):
+    """Bytes of arrays allocated at once in a call, on top of those there were."""
+    tracemalloc.start()
+    function(*arguments)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def em_iteration(X, label, k):
+    """A function that makes one iteration of scikit-learn's EM, both steps, from the clusters."""
+    centers = np.array([X[label == c].mean(axis=0) for c in range(k)])
+    mixture = GaussianMixture(k, max_iter=1, means_init=centers, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mixture.fit(X[:20_000])
+
+    def iterate():
+        mixture._m_step(X, mixture._e_step(X)[1])
+
+    return iterate
+
+
+def measure_many_rows(quick):
+    """A parallel sweep beside one iteration of EM, one BLAS thread each, by turns."""
+    n, d, k = 100_000 if quick else 1_000_000, 10, 20
+    rows = []
+    for name, spread in (("apart", 3.0), ("overlapping", 0.6)):
+        X, label = blobs(n, d, k, spread)
+        em = em_iteration(X, label, k)
+        chains = {
+            threads: start_chain(
+                X,
+                label,
+                "full",
+                n_warmup=2,
+                algorithm="parallel",
+                for_rows=partial(for_row_blocks, n_threads=threads),
+            )
+            for threads in (1, 2)
+        }
+        times = {"EM": [], 1: [], 2: []}
+        for _ in range(3 if quick else 6):
+            times["EM"].append(seconds(em))
+            for threads, chain in chains.items():
+                times[threads].append(seconds(chain.sweep))
+        best = {name: min(values) for name, values in times.items()}
+        rows.append(
+            {
+                "clusters": name,
+                "N": n,
+                "D": d,
+                "K": chains[1].n_clusters,
+                "EM iteration, s": best["EM"],
+                "sweep, s": best[1],
+                "sweep, two threads, s": best[2],
+                "sweep / EM": best[1] / best["EM"],
+                "one thread / two": best[1] / best[2],
+                "same draws": bool(np.array_equal(chains[1].labels, chains[2].labels)),
+            }
+        )
+    return "A sweep of the parallel algorithm beside an iteration of EM, full covariance", rows
 
 
 def measure_search(quick, data):
@@ -223,10 +289,10 @@ def measure_search(quick, data):
     for name, X in tables.items():
         mixture = DirichletProcessMixture(n_jobs=1, random_state=0, **length)
         whole = seconds(mixture.fit, X)
-        labels = np.array([draw["label"] for draw in mixture.posterior_.evenly_spaced(300)])
+        labels = [draw["label"] for draw in mixture.posterior_.evenly_spaced(300)]
         search = seconds(
             lambda labels=labels, mixture=mixture, X=X: consensus_partition(
-                labels.astype(np.int32),
+                labels,
                 max_work=mixture._search_work(X),
                 random_state=mixture.seed_ % 2**32,
             )
@@ -259,6 +325,7 @@ def main():
         for measure, extra in (
             (measure_sweep, ()),
             (measure_growth, ()),
+            (measure_many_rows, ()),
             (measure_prediction, ()),
             (measure_search, (arguments.data,)),
         ):

@@ -38,6 +38,7 @@ from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
     consensus_partition,
+    credible_ball,
     expected_loss,
     relabel_by_size,
 )
@@ -95,8 +96,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     covariance_type : {"full", "diag", "spherical"}, default="full"
         Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per
         component: above about 20 features, or with fewer than 10 rows per feature, prefer "diag"
-        or reduce X first. Components are diagonal or spherical along the columns of X, each divided by its standard
-        deviation ("spherical" with a `covariance_prior`: by one common scale).
+        or reduce X first. Components are diagonal or spherical along the columns of X, each
+        divided by its standard deviation ("spherical" with a `covariance_prior`: by one common
+        scale).
     concentration : float or "sample", default="sample"
         Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),
         fixes it.
