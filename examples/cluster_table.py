@@ -92,7 +92,7 @@ def describe(table, mixture):
     print("\nnumber of clusters, posterior probability:")
     for value, share in zip(values, times / counts.size, strict=True):
         print(f"  {value}: {share:.2f}")
-    print(f"\nconsensus: {mixture.n_clusters_} clusters, expected distance to the truth "
+    print(f"\nconsensus: {mixture.n_clusters_} clusters, expected distance to all draws "
           f"{mixture.expected_loss_:.2f} nats")  # fmt: skip
     for k, size in enumerate(np.bincount(mixture.labels_)):
         rows = table[mixture.labels_ == k]
@@ -134,8 +134,9 @@ def draw(table, mixture, path):
     figure, axes = plt.subplots(1, len(real) == 2 and 2 or 1, figsize=(12, 5), squeeze=False)
     CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
     if len(real) == 2:
-        shown = mixture.impute(table)
-        ClusterDisplay.from_estimator(mixture, shown, features=tuple(real), ax=axes[0, 0])
+        ClusterDisplay.from_estimator(
+            mixture, table, columns=tuple(real), labels=mixture.labels_, ax=axes[0, 0]
+        )
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     print(f"wrote {path}")

@@ -85,10 +85,10 @@ class ClusterDisplay:
         """
         check_estimator(estimator, "predict")
         columns, names = _find_columns(estimator, X, columns)
-        points = np.asarray(X, dtype=np.float64)[:, columns]
+        points = _take_columns(X, columns)
         imputed = np.isnan(points).any(axis=1)
         if imputed.any():
-            points = np.asarray(estimator.impute(X), dtype=np.float64)[:, columns]
+            points = _take_columns(estimator.impute(X), columns)
         if labels is None:
             labels = estimator.predict(X)
         certainty = None
@@ -210,3 +210,11 @@ def _find_columns(estimator, X, columns):
             raise ValueError(f"columns must be between 0 and {n_features - 1}, got {column}")
         positions.append(int(column) % n_features)
     return positions, tuple(f"feature {t}" if names is None else names[t] for t in positions)
+
+
+def _take_columns(X, columns):
+    """Two columns of an array or DataFrame as floats; the others may hold anything."""
+    if hasattr(X, "iloc"):
+        X = X.iloc[:, list(columns)]
+        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(X)[:, columns].astype(np.float64)
