@@ -6,6 +6,7 @@ from skbnp.plot._style import COLORS, GREY, check_estimator, hide_frame, import_
 
 MARKERS = "osD^vP"  # the next one each time the colours are used up
 MAX_LEGEND = 12
+MAX_AVOIDED = 5_000  # points that the search for a place of the legend can look at
 FAINTEST = 0.2  # opacity of a row that could be anywhere
 
 
@@ -13,7 +14,8 @@ class ClusterDisplay:
     """Rows as points in two columns, coloured by cluster.
 
     The less certain the cluster of a row, the fainter its point. Hollow points have at least
-    one of the two coordinates imputed. A negative label means no known cluster, in grey.
+    one of the two coordinates imputed. A negative label means no known cluster, in grey. Labels
+    that are no integers, such as the names of known classes, take their colours as sorted.
 
     It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
 
@@ -21,7 +23,7 @@ class ClusterDisplay:
     ----------
     points : array-like of shape (n, 2)
         Coordinates, without NaN.
-    labels : array-like of int of shape (n,)
+    labels : array-like of int or str of shape (n,)
         Cluster of each row.
     certainty : array-like of shape (n,), default=None
         Between 0 and 1; None draws all points alike.
@@ -39,7 +41,8 @@ class ClusterDisplay:
     scatter_ : list of PathCollection
         The points of each cluster, in the order of their labels.
     legend_ : Legend
-        Clusters with their sizes, the largest 12 of them.
+        Clusters with their sizes, the largest 12 of them. Beside the axes where the figure makes
+        room for it, as our own does; within the axes of a figure without a layout engine.
 
     Examples
     --------
@@ -69,7 +72,7 @@ class ClusterDisplay:
             The rows.
         columns : tuple of two int or str, default=(0, 1)
             The columns to show, by position or by name.
-        labels : array-like of int of shape (n,), default=None
+        labels : array-like of int or str of shape (n,), default=None
             The clusters to show; None stands for ``estimator.predict(X)``. For the rows of
             `fit` pass ``estimator.labels_`` to see the point estimate itself: predict takes
             every row as a new one.
@@ -116,12 +119,14 @@ class ClusterDisplay:
         if ax is None:
             ax = import_pyplot().subplots(figsize=(6.0, 4.5), layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.figure
+        values, code = np.unique(labels, return_inverse=True)
+        looks = [_look(value, place) for place, value in enumerate(values)]
         self.scatter_ = [
-            _scatter(ax, label, points[at], certainty[at], imputed[at], scatter_kw)
-            for label in np.unique(labels)
-            for at in [labels == label]
+            _scatter(ax, look, points[at], certainty[at], imputed[at], scatter_kw)
+            for place, look in enumerate(looks)
+            for at in [code == place]
         ]
-        self.legend_ = self._add_legend(labels, imputed.any())
+        self.legend_ = self._add_legend(looks, np.bincount(code), imputed.any())
         if self.names is not None:
             ax.set_xlabel(self.names[0])
             ax.set_ylabel(self.names[1])
@@ -140,54 +145,50 @@ class ClusterDisplay:
                 raise ValueError(f"{name} must have shape ({n},), got {value.shape}")
         return points, labels, certainty, imputed
 
-    def _add_legend(self, labels, any_imputed):
-        """Beside the axes, so that it hides no point."""
-        values, sizes = np.unique(labels, return_counts=True)
+    def _add_legend(self, looks, sizes, any_imputed):
         largest = np.argsort(-sizes, kind="stable")
         shown = np.sort(largest[:MAX_LEGEND])
-        entries = [_entry(_look(values[t]), f"{_name(values[t])}  ({sizes[t]})") for t in shown]
+        entries = [_entry(*looks[t][:2], f"{looks[t][2]}  ({sizes[t]})") for t in shown]
         rest = largest[MAX_LEGEND:]
         if len(rest):
-            entries.append(_entry(None, f"{len(rest)} more  ({sizes[rest].sum()})"))
+            entries.append(_entry("none", "none", f"{len(rest)} more  ({sizes[rest].sum()})"))
         if any_imputed:
-            entries.append(_entry(("none", "o"), "imputed"))
-        return self.ax_.legend(
-            handles=entries,
-            loc="center left",
-            bbox_to_anchor=(1.01, 0.5),
-            frameon=False,
-            handletextpad=0.3,
-        )
+            entries.append(_entry("none", "o", "imputed"))
+        if self.figure_.get_layout_engine() is not None:  # beside the points it hides none
+            place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
+        else:  # there it would be cut off
+            few = sizes.sum() <= MAX_AVOIDED
+            place = {"loc": "best" if few else "upper right", "framealpha": 0.7}
+        return self.ax_.legend(handles=entries, handletextpad=0.3, **place)
 
 
-def _look(label):
-    """Colour and marker of a cluster: the same label looks the same in every picture."""
-    if label < 0:
-        return GREY, "X"
-    return COLORS[label % len(COLORS)], MARKERS[label // len(COLORS) % len(MARKERS)]
+def _look(label, place):
+    """Colour, marker and name of a cluster: the same integer looks the same in every picture."""
+    if not isinstance(label, np.integer):
+        name = str(label)
+    elif label < 0:
+        return GREY, "X", "no cluster"
+    else:
+        place, name = label, f"cluster {label}"
+    return COLORS[place % len(COLORS)], MARKERS[place // len(COLORS) % len(MARKERS)], name
 
 
-def _name(label):
-    return "no cluster" if label < 0 else f"cluster {label}"
-
-
-def _scatter(ax, label, points, certainty, imputed, scatter_kw):
+def _scatter(ax, look, points, certainty, imputed, scatter_kw):
     from matplotlib.colors import to_rgba_array
 
-    color, marker = _look(label)
+    color, marker, name = look
     edge = np.tile(to_rgba_array(color), (len(points), 1))
     edge[:, 3] = FAINTEST + (1.0 - FAINTEST) * np.clip(certainty, 0.0, 1.0)
     face = edge.copy()
     face[:, 3] *= 0.7  # so that dense places show
     face[imputed, 3] = 0.0
-    style = {"s": 22, "linewidths": 0.9, "marker": marker, "label": _name(label), **scatter_kw}
+    style = {"s": 22, "linewidths": 0.9, "marker": marker, "label": name, **scatter_kw}
     return ax.scatter(points[:, 0], points[:, 1], facecolors=face, edgecolors=edge, **style)
 
 
-def _entry(look, text):
+def _entry(color, marker, text):
     from matplotlib.lines import Line2D
 
-    color, marker = look or ("none", "none")
     edge = GREY if color == "none" else color
     return Line2D([], [], linestyle="none", marker=marker, mfc=color, mec=edge, label=text)
 

@@ -12,7 +12,8 @@ class TraceDisplay:
     """Traces of scalar quantities, one row each, a colour per chain.
 
     Left the trace of each chain; right, on the same vertical scale, its histogram. Chains that
-    have converged overlap in both.
+    have converged overlap in both. Quantities that move on powers of two, as ``prior_scale``
+    does, have a logarithmic scale.
 
     It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
 
@@ -33,7 +34,7 @@ class TraceDisplay:
     lines_ : ndarray of Line2D of shape (n_quantities, n_chains)
         The traces.
     histograms_ : ndarray of StepPatch of shape (n_quantities, n_chains) or None
-        The histograms, as densities.
+        The histograms, as densities; per doubling where the scale is logarithmic.
 
     Examples
     --------
@@ -131,15 +132,16 @@ class TraceDisplay:
         for c, chain in enumerate(trace):
             color = {} if {"color", "c"} & set(style) else {"color": COLORS[c % len(COLORS)]}
             lines += ax.plot(chain, label=f"chain {c}", **color, **style)
-        ax.set_title(self._title(name), loc="left", fontsize="medium")
+        ax.set_title(self._title(name, trace), loc="left", fontsize="medium")
         ax.margins(x=0.01)
-        if _is_counting(trace):
-            ax.yaxis.get_major_locator().set_params(integer=True)
+        _scale_values(ax, trace)
         hide_frame(ax)
         return lines
 
-    def _title(self, name):
+    def _title(self, name, trace):
         rhat = np.nan if self.rhat is None else self.rhat.get(name, np.nan)
+        if _is_constant(trace):
+            return f"{name}   (constant)"
         return f"{name}   (R-hat {rhat:.3f})" if np.isfinite(rhat) else str(name)
 
 
@@ -173,13 +175,27 @@ def _arrange_axes(ax, n_rows):
     raise ValueError(f"ax must have shape ({n_rows}, 2) or ({n_rows},), got {ax.shape}")
 
 
+def _scale_values(ax, trace):
+    """The vertical scale: one value, whole numbers, powers of two, or as it comes."""
+    if _is_constant(trace):
+        value, room = trace[0, 0], _room(trace[0, 0])
+        ax.set_ylim(value - room, value + room)
+        ax.set_yticks([value], [f"{value:.6g}"])
+    elif _is_counting(trace):
+        ax.yaxis.get_major_locator().set_params(integer=True)
+    elif _is_doubling(trace):
+        ax.set_yscale("log", base=2)
+
+
 def _plot_histogram(ax, trace):
     """Histograms of the chains over common bins, lying on their side."""
     edges = _bin_edges(trace)
+    widths = np.diff(np.log2(edges) if _is_doubling(trace) else edges)
+    _scale_values(ax, trace)
     patches = []
     for c, chain in enumerate(trace):
         finite = chain[np.isfinite(chain)]
-        density = np.histogram(finite, edges)[0] / (max(len(finite), 1) * np.diff(edges))
+        density = np.histogram(finite, edges)[0] / (max(len(finite), 1) * widths)
         color = COLORS[c % len(COLORS)]
         # Each chain is filled faintly, so that the overlap shows darker.
         patch = ax.stairs(density, edges, orientation="horizontal", fill=True, color=color)
@@ -210,17 +226,18 @@ def _add_legend(ax, n_chains):
 
 
 def _bin_edges(trace):
-    """Common bins: whole numbers for counts, else by Freedman and Diaconis's rule."""
+    """Common bins: a value each for counts and powers of two, else Freedman and Diaconis's."""
     finite = trace[np.isfinite(trace)]
     if len(finite) == 0:
         return np.array([0.0, 1.0])
     low, high = finite.min(), finite.max()
+    if low == high:
+        return low + 0.1 * _room(low) * np.array([-1.0, 1.0])
     if _is_counting(trace):
         width = np.ceil((high - low + 1.0) / MAX_BINS)
         return np.arange(low - 0.5, high + width, width)
-    if low == high:
-        half = 0.5 * max(abs(low) * 1e-3, 1e-3)
-        return np.array([low - half, low + half])
+    if _is_doubling(trace):
+        return 2.0 ** np.arange(np.log2(low) - 0.5, np.log2(high) + 1.0)
     # As many bins as one chain can fill: the histograms are per chain.
     spread = np.subtract(*np.percentile(finite, [75, 25]))
     width = 2.0 * spread / np.cbrt(trace.shape[1])
@@ -231,3 +248,22 @@ def _bin_edges(trace):
 def _is_counting(trace):
     finite = trace[np.isfinite(trace)]
     return len(finite) > 0 and bool(np.all(finite == np.round(finite)))
+
+
+def _is_constant(trace):
+    return bool(np.isfinite(trace[0, 0]) and np.all(trace == trace[0, 0]))
+
+
+def _is_doubling(trace):
+    """Powers of two, not all of them whole numbers."""
+    finite = trace[np.isfinite(trace)]
+    return (
+        len(finite) > 0
+        and bool(np.all((finite > 0) & (np.frexp(finite)[0] == 0.5)))
+        and not _is_counting(trace)
+    )
+
+
+def _room(value):
+    """What to show above and below a single value."""
+    return max(abs(value), 1.0) * 1e-2

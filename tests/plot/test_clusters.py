@@ -120,6 +120,44 @@ def test_negative_labels_are_no_cluster():
     assert legend_texts(display) == ["no cluster  (1)", "cluster 0  (2)"]
 
 
+def test_string_labels_are_named_and_ordered():
+    points = np.random.default_rng(0).normal(size=(7, 2))
+    species = np.array(["setosa", "virginica", "setosa", "versicolor", "virginica"] * 2)[:7]
+    for labels in (species, species.astype(object), species.tolist()):
+        display = ClusterDisplay(points, labels).plot()
+        assert legend_texts(display) == ["setosa  (3)", "versicolor  (1)", "virginica  (3)"]
+        assert_array_equal(display.scatter_[2].get_offsets(), points[species == "virginica"])
+        colors = {tuple(points.get_edgecolors()[0]) for points in display.scatter_}
+        assert len(colors) == 3
+
+
+def test_a_label_looks_the_same_in_every_picture():
+    alone = ClusterDisplay(np.zeros((1, 2)), np.array([4], dtype=np.uint8)).plot()
+    among = ClusterDisplay(np.zeros((5, 2)), np.arange(5)).plot()
+    assert_array_equal(alone.scatter_[0].get_edgecolors(), among.scatter_[4].get_edgecolors())
+    flags = ClusterDisplay(np.zeros((2, 2)), [True, False]).plot()
+    assert legend_texts(flags) == ["False  (1)", "True  (1)"]
+
+
+@pytest.mark.parametrize("layout", [None, "tight", "constrained"])
+def test_legend_is_not_cut_off(X, layout):
+    figure, ax = plt.subplots(layout=layout)
+    display = ClusterDisplay.from_estimator(Halves(), X, ax=ax)
+    figure.canvas.draw()
+    box = display.legend_.get_window_extent()
+    whole = figure.bbox
+    assert whole.x0 <= box.x0 and box.x1 <= whole.x1
+    assert (box.x0 >= ax.get_window_extent().x1) == (layout is not None)
+
+
+def test_legend_of_many_points_is_placed_at_once(recwarn):
+    _, ax = plt.subplots()
+    points = np.random.default_rng(0).normal(size=(20_000, 2))
+    display = ClusterDisplay(points, np.zeros(20_000, int)).plot(ax=ax)
+    display.figure_.canvas.draw()
+    assert len(recwarn) == 0
+
+
 def test_axes_and_style_of_the_user(X):
     figure, ax = plt.subplots()
     display = ClusterDisplay.from_estimator(Halves(), X, ax=ax, s=5, marker="s")

@@ -115,6 +115,44 @@ def test_degenerate_traces(trace):
     assert_array_equal(display.lines_[0, 0].get_ydata(), trace[0])
 
 
+@pytest.mark.parametrize("value", [0.0, 3.0, -0.37, 1e-12, -123456.5])
+def test_constant_trace_has_one_tick_and_one_thin_bin(value):
+    display = TraceDisplay({"x": np.full((2, 10), value)}, rhat={"x": 1.0}).plot()
+    ax = display.axes_[0, 0]
+    assert ax.get_title(loc="left") == "x   (constant)"
+    assert_array_equal(ax.get_yticks(), [value])
+    low, high = ax.get_ylim()
+    assert_allclose(0.5 * (low + high), value, atol=1e-9)
+    density, edges, _ = display.histograms_[0, 1].get_data()
+    assert low < edges[0] < value < edges[1] < high
+    assert edges[1] - edges[0] < 0.2 * (high - low)
+    assert_allclose(density * np.diff(edges), 1.0)
+
+
+def test_chains_stuck_at_different_values_are_not_constant():
+    display = TraceDisplay({"x": np.repeat([[1.0], [2.5]], 10, axis=1)}).plot()
+    assert display.axes_[0, 0].get_title(loc="left") == "x"
+
+
+def test_powers_of_two_have_a_logarithmic_scale_and_a_bin_each():
+    trace = 2.0 ** -np.array([[1, 2, 2, 4], [2, 2, 1, 1]])
+    _, axes = plt.subplots(1, 2)  # not shared
+    for ax in (None, axes[None, :]):
+        display = TraceDisplay({"prior_scale": trace}).plot(ax=ax)
+        display.figure_.canvas.draw()
+        assert {ax.get_yscale() for ax in display.axes_.flat} == {"log"}
+        density, edges, _ = display.histograms_[0, 0].get_data()
+        assert_allclose(edges, 2.0 ** np.array([-4.5, -3.5, -2.5, -1.5, -0.5]))
+        assert_allclose(density, [0.25, 0, 0.5, 0.25])
+        assert_allclose(display.histograms_[0, 1].get_data().values, [0, 0, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 4.0], [0.5, 0.3, 0.25], [0.5, -0.5, 1], [0, 0.5, 1]])
+def test_other_traces_keep_their_scale(values):
+    display = TraceDisplay({"x": [values]}).plot()
+    assert display.axes_[0, 0].get_yscale() == "linear"
+
+
 def test_bad_traces_are_named():
     with pytest.raises(ValueError, match="'x' must have shape"):
         TraceDisplay({"x": np.zeros(5)}).plot()
