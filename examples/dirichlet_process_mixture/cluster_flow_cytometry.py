@@ -40,7 +40,7 @@ test = rng.random(len(X)) < 0.2
 # different partitions: fit warns, and the density averages over them.
 
 mixture = DirichletProcessMixture(n_jobs=-1, random_state=0).fit(X[~test])
-variational = BayesianGaussianMixture(20, n_init=3, random_state=0).fit(X[~test])
+variational = BayesianGaussianMixture(n_components=20, n_init=3, random_state=0).fit(X[~test])
 
 # %%
 # Compare with the gates

@@ -57,9 +57,13 @@ for concentration, color in (("sample", "C0"), (0.5, "C1"), (3.0, "C2")):
     share = np.array([np.mean(found == k) for k in numbers])
     right.plot(numbers, share, "o-", color=color, label=f"concentration {concentration}")
     if concentration != "sample":
-        prior = crp.pmf_blocks(len(X), concentration)[1:16]
+        prior = crp.pmf_blocks(len(X), concentration)[:15]
         right.plot(numbers, prior, ":", color=color, label="its prior")
-    print(concentration, "clusters:", dict(zip(numbers.tolist(), share.round(3), strict=True)))
+    print(
+        concentration,
+        "clusters:",
+        dict(zip(numbers.tolist(), share.round(3).tolist(), strict=True)),
+    )
 right.set(xlabel="number of clusters", ylabel="probability")
 right.legend()
 figure.tight_layout()

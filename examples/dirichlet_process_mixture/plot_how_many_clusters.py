@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import CoclusteringDisplay
+from skbnp.plot import ClusterCountDisplay, CoclusteringDisplay
 from skbnp.processes import crp
 
 wine = load_wine()
@@ -32,15 +32,11 @@ print({name: round(value, 2) for name, value in mixture.posterior_.rhat().items(
 # %%
 # The number of clusters
 # ----------------------
-# Its prior, with the concentration at its prior mean of 1, and its posterior.
+# Its prior, with the concentration at its prior mean of 1, and its posterior. A dash is the share
+# of one chain: where dashes lie apart, the chains do not agree yet how probable a number is, and
+# ``fit`` has said so. That there are more than two clusters and fewer than ten they all say.
 
-found = mixture.posterior_.traces["n_clusters"].ravel()
-numbers = np.arange(1, 13)
-figure, ax = plt.subplots()
-ax.bar(numbers, [np.mean(found == k) for k in numbers], color="C0", label="posterior")
-ax.plot(numbers, crp.pmf_blocks(len(X), 1.0)[1:13], "o:", color="0.4", label="prior")
-ax.set(xlabel="number of clusters", ylabel="probability")
-ax.legend()
+ClusterCountDisplay.from_estimator(mixture, prior=crp.pmf_blocks(len(X), concentration=1.0))
 
 # %%
 # A ball of partitions
