@@ -488,10 +488,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Parameters
         ----------
-        rows : array-like of int of shape (n_rows,), default=None
-            Positions of training rows; None: all.
-        columns : array-like of int of shape (n_columns,), default=None
-            The rows to pair them with; None: the same as `rows`.
+        rows : array-like of int or bool, default=None
+            Training rows, by position or as a mask of shape (n_samples,); None means all.
+        columns : array-like of int or bool, or "all", default=None
+            The rows to pair them with; "all" means all, None the same as `rows`.
 
         Returns
         -------

@@ -375,3 +375,18 @@ def test_priors_of_discrete_columns_reach_the_prior():
     level, count = dpm._prior.parts
     assert [list(g) for g in level.pseudo_counts] == [[3.0, 2.0], [2.0, 2.0, 2.0]]
     assert (count.shape[0], count.rate[0]) == (4.0, 5.0)
+
+
+# -- sets of partitions -----------------------------------------------------------------------
+
+
+def test_credible_ball_and_chosen_rows(fitted):
+    dpm, _, _ = fitted
+    ball = dpm.credible_ball(0.9)
+    assert 0 <= ball.radius <= np.log(len(dpm.labels_)) and ball.mass >= 0.9
+    assert ball.upper.shape[1] == len(dpm.labels_)
+    whole = dpm.coclustering_
+    assert_array_equal(dpm.coclustering([3, 50]), whole[np.ix_([3, 50], [3, 50])])
+    assert_array_equal(dpm.coclustering([3], "all"), whole[[3]])
+    with pytest.raises(ValueError, match="level"):
+        dpm.credible_ball(1.5)
