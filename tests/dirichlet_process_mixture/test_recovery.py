@@ -111,7 +111,8 @@ def test_point_estimates(ambiguous, loss):
     else:
         assert dpm.expected_loss_ <= min(expected_loss(draw, draws, kind) for draw in draws) + 1e-9
         others = [np.zeros(60, int), np.arange(60), np.arange(60) % 3]
-        assert dpm.expected_loss_ <= min(expected_loss(other, draws, kind) for other in others)
+        # One cluster is the optimum for "vi" here.
+        assert dpm.expected_loss_ <= min(expected_loss(x, draws, kind) for x in others) + 1e-9
 
 
 def test_labels_by_size():

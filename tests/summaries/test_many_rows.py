@@ -96,7 +96,7 @@ def test_clusters_that_the_sample_misses_are_found(loss, small_limits):
     partition, expected, info = consensus_partition(labels, loss, random_state=0)
     assert info["n_sampled"] < 100 < info["n_items"]
     assert np.sum(np.bincount(partition) == 6) == 10
-    assert expected <= expected_loss(truth, labels, loss)
+    assert expected <= expected_loss(truth, labels, loss) + 1e-12
 
 
 def test_most_clusters_allowed(small_limits):

@@ -267,7 +267,7 @@ def test_search_finds_the_optimum_of_the_exact_posterior(name):
 def test_search_is_never_worse_than_a_draw(loss, seed):
     labels = noisy_draws(seed, noise=0.9)
     expected = consensus_partition(labels, loss, n_runs=1, random_state=seed)[1]
-    assert expected <= min(expected_loss(draw, labels, loss) for draw in labels)
+    assert expected <= min(expected_loss(draw, labels, loss) for draw in labels) + 1e-12
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -361,7 +361,7 @@ def test_work_is_bounded_and_the_result_stays_valid(loss):
         used = labels[np.linspace(0, len(labels) - 1, info["n_draws"]).round().astype(int)]
         assert_allclose(expected_loss(partition, used, loss), expected)
         if info["n_draws"] == len(labels):
-            assert expected >= unbounded[1]
+            assert expected >= unbounded[1] - 1e-12
         again = consensus_partition(labels, loss, max_work=max_work, random_state=0)
         assert_array_equal(again[0], partition)
     partition, expected, info = consensus_partition(
