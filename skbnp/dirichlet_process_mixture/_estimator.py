@@ -216,15 +216,16 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     Notes
     -----
-    A sweep is a collapsed Gibbs pass over the rows [1]_, sequentially allocated split-merge
+    A sweep is a collapsed Gibbs pass over the rows [1]_ or what `algorithm` says, split-merge
     proposals [2]_, and updates of concentration, discount and prior scale. For N rows, K
     clusters and d features it costs O(N K d^2) with full covariance, O(N K d) otherwise; a row with
     missing cells under full covariance O(K d^3).
 
     X is standardised internally; all answers are in its own units. float32 input is computed in
-    float64 (a copy of twice its size). `sample_weight` and `partial_fit` are not available. The
-    number of clusters is not a consistent estimate of the number of components of a population
-    that is not a Gaussian mixture: skewed clusters are covered by several components.
+    float64 (a copy of twice its size). Sparse X is taken where all columns are binary or counts,
+    and made dense. `sample_weight` and `partial_fit` are not available. The number of clusters is
+    not a consistent estimate of the number of components of a population that is not such a
+    mixture: skewed clusters are covered by several components.
 
     References
     ----------
