@@ -249,7 +249,7 @@ def measure_many_rows(quick):
             for threads in (1, 2)
         }
         times = {"EM": [], 1: [], 2: []}
-        for _ in range(3 if quick else 6):
+        for _ in range(3 if quick else 4):
             times["EM"].append(seconds(em))
             for threads, chain in chains.items():
                 times[threads].append(seconds(chain.sweep))
