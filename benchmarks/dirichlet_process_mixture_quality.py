@@ -262,9 +262,9 @@ def measure_real(arguments):
 
 
 def print_progress(row):
-    """One line as soon as it is there: the whole takes hours."""
-    first, method = list(row.values())[:2]
-    print(f"  {first}: {method}, {row['log density']}, {row['CPU s']:.3g} s", flush=True)
+    """What one method did on one table, as soon as it is known: the whole takes hours."""
+    shown = [f"{value:.3g}" if isinstance(value, float) else value for value in row.values()]
+    print("  " + " | ".join(value for value in shown if isinstance(value, str)), flush=True)
 
 
 def main():
