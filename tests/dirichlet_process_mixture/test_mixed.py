@@ -67,6 +67,20 @@ def test_sampler_reaches_the_exact_posterior(kind, of_partition, moves):
     assert max(abs(value) for value in z.values()) < 4, z
 
 
+@pytest.mark.parametrize("kind", ["diag", "full"])
+@pytest.mark.parametrize("algorithm", ["parallel", "gibbs"])
+def test_all_rows_at_once_reach_the_exact_posterior(kind, algorithm):
+    """One row alone per sweep, no split-merge: the pass over all rows does the work."""
+    X = ROWS.copy()
+    if kind == "full":
+        X[:, [0, 2]] = np.nan_to_num(X[:, [0, 2]])
+    prior = mixed_prior(kind, prior_scale=1.0, concentration=1.5, n_components=3)
+    options = {"algorithm": algorithm, "n_subset": 1, "n_split_merge": 0}
+    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=12, **options)
+    z = partition_z_scores(sampler, lambda s: s.sweep(), enumerate_posterior(X, prior), 40_000)
+    assert max(abs(value) for value in z.values()) < 4, z
+
+
 def test_a_wrong_formula_is_noticed():
     prior = mixed_prior("diag", prior_scale=1.0, concentration=1.0)
     sampler = make_sampler(ROWS, prior, np.zeros(5, int), seed=11, fault="missing_normaliser")
@@ -89,16 +103,18 @@ def statistics(sampler):
     }
 
 
+@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
 @pytest.mark.parametrize("kind", COVARIANCE)
 @pytest.mark.parametrize("holes", [0.0, 0.25])
-def test_paired_one_step(kind, holes):
-    """The default sweep leaves the joint law of a mixed table alone: |z| < 4 on 8 statistics."""
+def test_paired_one_step(kind, holes, algorithm):
+    """A sweep leaves the joint law of a mixed table alone: |z| < 4 on 8 statistics."""
+    options = {"algorithm": algorithm, "n_subset": 2}
     prior = mixed_prior(kind, concentration_prior=(2.0, 2.0))
     missing = np.random.default_rng(5).random((12, 6)) < holes
 
     def joint_draw(rng):
         state, X = _model.draw_joint(prior, 12, rng)
-        return sampler_at(prior, state, X, missing, seed=int(rng.integers(2**62)))
+        return sampler_at(prior, state, X, missing, int(rng.integers(2**62)), **options)
 
     assert_z_scores_small(paired_one_step(joint_draw, statistics, 4000, seed=3))
 
