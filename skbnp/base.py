@@ -1,7 +1,8 @@
 """What all estimators share: parameters of the chains, the fit template, scores."""
 
+import os
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -11,9 +12,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skbnp.mcmc import io
+from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import convergence_problems
+from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
+
+# What "auto" stores of full draws, and one megabyte, in bytes.
+_STORE_AUTO, _MEGABYTE = 10**9, 10**6
+
+# Parameters that no draw of a chain depends on, or that the fingerprint has in another form.
+_NOT_OF_THE_CHAINS = {
+    *("n_warmup", "n_draws", "n_jobs", "random_state", "warm_start", "checkpoint"),
+    *("checkpoint_every", "store", "predict_draws", "verbose"),
+}
 
 
 class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
@@ -21,7 +34,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     A subclass defines ``_prepare(X)``, which checks its own parameters against the validated X
     and returns ``make_sampler(bit_generator, chain)``; ``_summarise(X)``, which computes point
-    estimates from ``posterior_``; ``_auto_lengths(X)``; and ``score_samples``.
+    estimates from ``posterior_``; ``_auto_lengths(X)``; and ``score_samples``. For files it says
+    in ``_check_draw(draw)`` and ``_check_loaded()`` what would make its kernels read beyond an
+    array.
     """
 
     _parameter_constraints: dict = {
@@ -35,12 +50,20 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             None,
         ],
         "random_state": ["random_state"],
+        "warm_start": ["boolean"],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
+        "store": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "all"})],
         "predict_draws": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
 
     # Names of the traces whose convergence ``fit`` checks.
     _reported_traces = ("log_joint",)
+    # Parameters of the subclass that are read after the sampling alone.
+    _parameters_after_sampling = ()
+    # Classes of the subclass that its fitted attributes are made of.
+    _saved_types = ()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
@@ -67,16 +90,24 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         ConvergenceWarning
             If R-hat or the effective sample size of a reported quantity is poor.
         """
-        self._refuse_bools()
-        X = self._check_training(X)
-        # A fit that does not finish must not leave old draws beside new units.
-        self.__dict__.pop("posterior_", None)
-        with one_blas_thread:
-            make_sampler = self._prepare(X)
-        n_warmup, n_draws = self._auto_lengths(X)
-        self.n_warmup_ = n_warmup if self.n_warmup == "auto" else self.n_warmup
-        self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
-        self.seed_ = int(check_random_state(self.random_state).randint(2**62, dtype=np.int64))
+        before = vars(self).copy()
+        try:
+            self._refuse_bools()
+            X = self._check_training(X)
+            with one_blas_thread:
+                make_sampler = self._prepare(X)
+            n_warmup, n_draws = self._auto_lengths(X)
+            self.n_warmup_ = n_warmup if self.n_warmup == "auto" else self.n_warmup
+            self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
+            checkpoint, start = self._where_to_start(X)
+        except BaseException:
+            # Nothing has been sampled: what there was before still holds.
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        if start is None:
+            # A fit that does not finish must not leave old draws beside new units.
+            self.__dict__.pop("posterior_", None)
 
         context = self._init_callback_context(max_subtasks=self.n_chains)
         context.call_on_fit_task_begin(estimator=self, X=X)
@@ -90,11 +121,150 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             callbacks=(self, context),
+            store=self._bytes_to_store(),
+            start=start,
+            checkpoint=checkpoint,
         )
+        self._attach_rows()
         self._summarise(X)
         self._warn_if_not_converged()
         context.call_on_fit_task_end(estimator=self, X=X)
         return self
+
+    # -- going on from an earlier run
+
+    def _where_to_start(self, X):
+        """The checkpoint, None without, and the posterior to go on from, None to start anew.
+
+        Sets the seed: that of the posterior, or else a new one.
+        """
+        seed = int(check_random_state(self.random_state).randint(2**62, dtype=np.int64))
+        fingerprint = self._fingerprint(X, None if self.random_state is None else seed)
+        found = []
+        if self.warm_start and hasattr(self, "posterior_"):
+            others = [name for name, x in fingerprint.items() if self._fitted_on.get(name) != x]
+            if others:
+                raise ValueError(
+                    "warm_start=True goes on with the chains of the last fit, which had another "
+                    f"{', another '.join(others)}; set warm_start=False to start anew"
+                )
+            if not self.posterior_.ends:
+                raise ValueError("warm_start=True must have a posterior_ as fit has left it")
+            found.append(self.posterior_)
+        self._fitted_on = fingerprint
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, fingerprint, self.checkpoint_every)
+            stored = checkpoint.load()
+            if stored is not None:
+                checkpoint.check(stored, self._check_draw)
+                found.append(stored)
+        start = max(found, key=lambda p: min(e["n_swept"] for e in p.ends), default=None)
+        self.seed_ = seed if start is None else start.seed
+        return checkpoint, start
+
+    def _fingerprint(self, X, seed):
+        """All that the draws of this fit depend on, each as a digest, by name."""
+        parameters = self.get_params(deep=False)
+        for name in _NOT_OF_THE_CHAINS.union(self._parameters_after_sampling):
+            parameters.pop(name, None)
+        parameters |= {"n_warmup": self.n_warmup_, "random_state": seed}
+        shown = {name: digest(value)[:16] for name, value in sorted(parameters.items())}
+        data = digest([digest(X), self._about_data()])
+        return {"model": type(self).__name__, "data": data, **shown}
+
+    def _about_data(self):
+        """What X, once validated, does not say of the data."""
+        return None
+
+    def _bytes_to_store(self):
+        if self.store == "all":
+            return None
+        return _STORE_AUTO if self.store == "auto" else int(self.store * _MEGABYTE)
+
+    def _attach_rows(self):
+        """Let ``posterior_`` know the training rows, where they are exchangeable."""
+
+    # -- files
+
+    def save(self, path):
+        """Save the fitted estimator as data: an npz archive with a JSON document, no pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            An older file of this name is replaced once the new one is complete.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        TypeError
+            If a parameter is no data, such as a callable.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self, "posterior_")
+        parameters = self.get_params(deep=False)
+        fitted = {
+            name: value
+            for name, value in vars(self).items()
+            # Callbacks are code, and what belongs to them.
+            if name not in parameters and "callback" not in name
+        }
+        content = {"class": type(self).__name__, "parameters": parameters, "fitted": fitted}
+        io.write(path, "fitted estimator", content, self._types_in_files())
+        return self
+
+    @classmethod
+    def load(cls, path):
+        """Load a fitted estimator that `save` has written.
+
+        Nothing in the file is ever executed, and only the classes of this estimator are made.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        estimator : object
+            Answers as the saved one did, bit for bit; callbacks are not kept.
+
+        Raises
+        ------
+        skbnp.mcmc.io.FileFormatError
+            If the file is damaged, holds another estimator or comes from a newer version.
+        """
+        content = io.read(path, "fitted estimator", cls._types_in_files())
+        if content.get("class") != cls.__name__:
+            raise io.FileFormatError(
+                f"{path} holds a {content.get('class')}, not a {cls.__name__}: load it with the "
+                "class it was saved from"
+            )
+        try:
+            estimator = cls(**content["parameters"])
+            estimator._validate_params()
+            for name, value in content["fitted"].items():
+                if not name.isidentifier() or hasattr(estimator, name):
+                    raise ValueError(f"it sets {name!r}")
+                setattr(estimator, name, value)
+            if not isinstance(estimator.posterior_, Posterior):
+                raise ValueError("its posterior_ is none")
+            estimator._check_loaded()
+            for chain in estimator.posterior_.all_draws():
+                for draw in chain:
+                    estimator._check_draw(draw)
+            estimator._attach_rows()
+        except Exception as error:  # the file is at fault, whatever it is
+            raise io.FileFormatError(f"{path} is damaged: {error}") from error
+        return estimator
+
+    @classmethod
+    def _types_in_files(cls):
+        return (Posterior, *cls._saved_types)
 
     def score(self, X, y=None):
         """Mean log posterior predictive density of the rows of X.
@@ -123,7 +293,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     def _refuse_bools(self):
         """True is an integer to Python, hence to the constraints on single parameters."""
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, bool) and name != "verbose":
+            if isinstance(value, bool) and name not in ("verbose", "warm_start"):
                 raise ValueError(f"{name} must not be a bool, got {value!r}")
 
     def _check_training(self, X):

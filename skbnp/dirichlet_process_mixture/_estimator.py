@@ -32,7 +32,9 @@ from skbnp.dirichlet_process_mixture._predictive import (
     sample_row,
 )
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture._saved import check_draw, check_fitted
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
+from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.mcmc.rows import available_threads, for_row_blocks
 from skbnp.summaries.partitions import (
     coclustering,
@@ -163,6 +165,18 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
+        with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same X with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
     predict_draws : int, default=100
         Evenly spaced draws that predict-type methods use, at most.
     verbose : int, default=0
@@ -187,7 +201,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         The draws, with traces, R-hat and effective sample sizes. A draw holds ``label`` of every
         row and, for standardised X, the posterior statistics of its clusters and last of the
         empty one: ``n_members``; ``mean``; and ``factor`` U with Psi = U^T U ("full") or
-        ``count`` of observed cells and ``rate`` of the inverse gamma ("diag", "spherical").
+        ``count`` of observed cells and ``rate`` of the inverse gamma ("diag", "spherical"); with
+        full covariances also the ``imputed`` missing real cells, row by row. The density in
+        ``posterior_.log_likelihood()`` is that of a row given all other rows and their clusters.
     X_imputed_ : ndarray or DataFrame of shape (n_samples, n_features)
         Training data with each missing cell replaced by its posterior mean (a level by the most
         probable one), the row itself left out of what it is predicted from. Only if X had missing
@@ -280,6 +296,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     }
 
     _reported_traces = ("log_joint", "n_clusters", "concentration", "largest_cluster")
+    _parameters_after_sampling = ("point_estimate",)
+    _saved_types = (Prior, GaussianPrior, CategoricalPrior, PoissonPrior, Table, TrainingRows)
 
     def __init__(
         self,
@@ -309,6 +327,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         thin=1,
         n_jobs=None,
         random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=60.0,
+        store="auto",
         predict_draws=100,
         verbose=0,
     ):
@@ -337,6 +359,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.thin = thin
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.store = store
         self.predict_draws = predict_draws
         self.verbose = verbose
 
@@ -550,7 +576,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         labels = np.empty(n_samples, dtype=np.intp)
         chosen = rng.randint(self.posterior_.n_stored, size=n_samples)
         for t in np.unique(chosen):
-            draw = self.posterior_[divmod(int(t), self.posterior_.n_draws)]
+            draw = self.posterior_.in_order(t)
             weight = np.exp(self._log_weights(draw))
             table = self._companion_table(draw)
             rows = np.flatnonzero(chosen == t)
@@ -655,6 +681,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             self.algorithm_ = "collapsed" if len(X) <= _MANY_ROWS else "parallel"
         standard = self._standard(X)
         self._prior = self._standard_prior(standard)
+        self._training_rows = TrainingRows(standard, self._prior, self._center, self._scale)
         return partial(
             _make_sampler,
             X=standard,
@@ -665,6 +692,19 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             split_merge=self.split_merge,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
         )
+
+    def _about_data(self):
+        levels = [None if one is None else [repr(x) for x in one.tolist()] for one in self.levels_]
+        return [list(self.families_), levels]
+
+    def _attach_rows(self):
+        self.posterior_.attach_rows(self._training_rows)
+
+    def _check_draw(self, draw):
+        check_draw(draw, self._prior, self._training_rows.X)
+
+    def _check_loaded(self):
+        check_fitted(self)
 
     def _threads_per_chain(self):
         """Threads over rows in each chain: together the chains take as many as `n_jobs` says."""
@@ -867,9 +907,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _summarise(self, X):
         labels = self._label_draws()
         if self.point_estimate == "map":
-            t = np.argmax(self.posterior_.traces["log_joint"])
-            best = self.posterior_[divmod(int(t), self.posterior_.n_draws)]
-            self.labels_ = relabel_by_size(best["label"])
+            self.labels_ = relabel_by_size(self.posterior_.highest()["label"])
             self.expected_loss_ = expected_loss(self.labels_, labels)
             self.partition_info_ = {"n_draws": len(labels)}
         else:

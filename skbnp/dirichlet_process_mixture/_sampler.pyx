@@ -13,10 +13,11 @@ from skbnp.dirichlet_process_mixture._division cimport Division
 from skbnp.dirichlet_process_mixture._row_pass cimport RowPass
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport lgamma, log_sum_exp
 from skbnp.processes cimport crp
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
+from skbnp.likelihoods.conjugate import check_array_of_state
 from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
 from skbnp.likelihoods.gamma_poisson import GammaPoisson
 from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
@@ -278,14 +279,16 @@ cdef class Sampler:
         """Snapshot for prediction; the last block is the empty one.
 
         label (n_samples,), statistics of the n_clusters + 1 blocks, concentration, discount,
-        prior_scale.
+        prior_scale; imputed, row by row, where missing cells are part of the state.
         """
+        imputed = self.family.imputed()
         return {
             "label": np.asarray(self.label).astype(_label_type(self.n_clusters)),
             "concentration": self.concentration,
             "discount": self.discount,
             "prior_scale": self.family.scale,
             **self.family.blocks(self.n_clusters + 1),
+            **({"imputed": imputed} if imputed.size else {}),
         }
 
     def get_state(self):
@@ -306,9 +309,14 @@ cdef class Sampler:
         }
 
     def set_state(self, state):
-        """Restore what ``get_state`` returned."""
-        np.asarray(self.label)[:] = state["label"]  # in place: the pass over all rows shares it
+        """Restore what ``get_state`` returned, of a sampler made with the same arguments.
+
+        Raises a ValueError if it cannot be such a state: it may come from a file.
+        """
+        self._check_state(state)
         self.n_clusters = state["n_clusters"]
+        self.family.set_state(state["family"], self.n_clusters)
+        np.asarray(self.label)[:] = state["label"]  # in place: the pass over all rows shares it
         self.order = state["order"].copy()
         self.concentration = state["concentration"]
         self.discount = state["discount"]
@@ -319,9 +327,29 @@ cdef class Sampler:
         self._proposed = state["proposed"].copy()
         self._bit_generator.state = state["bit_generator"]
         self._broken = NO_MOVE
-        self.family.set_state(state["family"], self.n_clusters)
         self._reserve()
         self._weigh_all()
+
+    def _check_state(self, state):
+        for name, like in (
+            ("label", self.label), ("order", self.order),
+            ("accepted", self._accepted), ("proposed", self._proposed),
+        ):
+            check_array_of_state(name, state[name], np.asarray(like))
+        for name in ("n_clusters", "n_split_merge", "n_sweeps", "n_imputed"):
+            if type(state[name]) is not int or state[name] < 0:
+                raise ValueError(f"{name} of a state must be an integer >= 0, got {state[name]!r}")
+        for name in ("concentration", "discount"):
+            if type(state[name]) is not float or not np.isfinite(state[name]):
+                raise ValueError(f"{name} of a state must be a number, got {state[name]!r}")
+        label, n_clusters = state["label"], state["n_clusters"]
+        if not 1 <= n_clusters <= self.n_samples or label.min() < 0 or label.max() >= n_clusters:
+            raise ValueError(f"labels of a state must be from 0 to {n_clusters - 1}")
+        n_members = np.bincount(label, minlength=n_clusters)
+        if not np.array_equal(n_members, state["family"]["n_members"]):
+            raise ValueError("n_members of a state must count its labels")
+        if not np.array_equal(np.sort(state["order"]), np.arange(self.n_samples)):
+            raise ValueError("order of a state must be one of all rows")
 
     def acceptance(self):
         """Move name -> (accepted, proposed) so far; for gibbs and all_rows, rows that moved."""
@@ -383,19 +411,8 @@ cdef class Sampler:
         """p(z_i | z_-i, X) without taking row i out first: most rows stay where they are."""
         cdef Py_ssize_t own = self.label[i], k
         cdef bint alone = self.family.n_members[own] == 1
-        self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
-        for k in range(self.n_clusters):
-            self.log_density[k] += self.log_weight[k]
-        self.log_density[self.n_clusters] += crp.log_new_weight(
-            self.n_clusters - alone, self.concentration, self.discount
-        )
-        if alone:
-            self.log_density[own] = -INFINITY  # its block is the new one
-        else:
-            self.log_density[own] = self.family.log_predictive_own(own, i)
-            if self.log_density[own] != self.log_density[own]:
-                return self._redraw_detached(i)
-            self.log_density[own] += log(self.family.n_members[own] - 1 - self.discount)
+        if not self._score_attached(i):
+            return self._redraw_detached(i)
         if self._fault == MISSING_NORMALISER:
             self._spoil_normaliser(i)
         k = draws.categorical_from_logs(self._rng, &self.log_density[0], self.n_clusters + 1)
@@ -418,15 +435,7 @@ cdef class Sampler:
         self._detach(i, -1)
         if alone:
             own = self.n_clusters  # its block is gone: to stay is to open one
-        if self.family.augmented(i):
-            self.family.log_predictive_observed(self.n_clusters + 1, i, &self.log_density[0])
-        else:
-            self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
-        for k in range(self.n_clusters):
-            self.log_density[k] += self.log_weight[k]
-        self.log_density[self.n_clusters] += crp.log_new_weight(
-            self.n_clusters, self.concentration, self.discount
-        )
+        self._score_detached(i)
         k = draws.categorical_from_logs(self._rng, &self.log_density[0], self.n_clusters + 1)
         if k < 0:
             self._break(GIBBS)
@@ -436,6 +445,70 @@ cdef class Sampler:
             self.family.draw_missing(k, i, self._rng, self._fault == NARROW_IMPUTATION)
         self._attach(i, k)
         return 0
+
+    cdef bint _score_attached(self, Py_ssize_t i) noexcept nogil:
+        """log_density[k] = log p(z_i = k, x_i | the rest) up to a constant, row i in its block.
+
+        False where digits were lost: take the row out first.
+        """
+        cdef Py_ssize_t own = self.label[i], k
+        cdef bint alone = self.family.n_members[own] == 1
+        self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
+        for k in range(self.n_clusters):
+            self.log_density[k] += self.log_weight[k]
+        self.log_density[self.n_clusters] += crp.log_new_weight(
+            self.n_clusters - alone, self.concentration, self.discount
+        )
+        if alone:
+            self.log_density[own] = -INFINITY  # its block is the new one
+            return True
+        self.log_density[own] = self.family.log_predictive_own(own, i)
+        if self.log_density[own] != self.log_density[own]:
+            return False
+        self.log_density[own] += log(self.family.n_members[own] - 1 - self.discount)
+        return True
+
+    cdef void _score_detached(self, Py_ssize_t i) noexcept nogil:
+        """The same for a row that is in no block, of its observed cells."""
+        cdef Py_ssize_t k
+        if self.family.augmented(i):
+            self.family.log_predictive_observed(self.n_clusters + 1, i, &self.log_density[0])
+        else:
+            self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
+        for k in range(self.n_clusters):
+            self.log_density[k] += self.log_weight[k]
+        self.log_density[self.n_clusters] += crp.log_new_weight(
+            self.n_clusters, self.concentration, self.discount
+        )
+
+    def leave_one_out(self, imputed=None):
+        """log p(x_i | z_-i, X_-i) of the observed cells of each row, in the sampler's units.
+
+        The row's own label is summed over, so that the mean over draws of its inverse is
+        1 / p(x_i | X_-i). ``imputed`` are the cells of a draw to put in first. Costs as much as a
+        Gibbs pass; blocks may be numbered anew.
+        """
+        cdef double[::1] out = np.empty(self.n_samples)
+        cdef Py_ssize_t i
+        if imputed is not None:
+            self.family.set_imputed(imputed)
+            self._rebuild()
+        with nogil:
+            for i in range(self.n_samples):
+                out[i] = self._log_density_given_others(i)
+        return np.asarray(out) - np.log(self.concentration + self.n_samples - 1)
+
+    cdef double _log_density_given_others(self, Py_ssize_t i) except? -1 nogil:
+        cdef Py_ssize_t own = self.label[i]
+        cdef bint alone = self.family.n_members[own] == 1
+        cdef double total
+        if not self.family.augmented(i) and self._score_attached(i):
+            return log_sum_exp(&self.log_density[0], self.n_clusters + 1)
+        self._detach(i, -1)
+        self._score_detached(i)
+        total = log_sum_exp(&self.log_density[0], self.n_clusters + 1)
+        self._attach(i, self.n_clusters if alone else own)
+        return total
 
     cdef void _spoil_normaliser(self, Py_ssize_t i) noexcept nogil:
         """The notes' erratum 1, for the tests."""

@@ -35,8 +35,9 @@ class Table:
         self.names = names
         self.families = _resolve(family, columns, names)
         self._is_frame = _is_frame(X)
-        self._categorical_dtypes = {
-            j: column.dtype
+        # Of the pandas categories: whether they are ordered, and the dtype of their names.
+        self._categories = {
+            j: (bool(column.cat.ordered), str(column.cat.categories.dtype))
             for j, column in enumerate(columns)
             if self.families[j] == "categorical" and _is_category(column)
         }
@@ -63,9 +64,26 @@ class Table:
             return np.array(values, dtype=np.result_type(*values)).T
         import pandas as pd
 
-        for j, dtype in self._categorical_dtypes.items():
-            values[j] = pd.Categorical(values[j], dtype=dtype)
+        for j, (ordered, dtype) in self._categories.items():
+            names = pd.Index(self.levels[j], dtype=dtype)
+            values[j] = pd.Categorical(values[j], dtype=pd.CategoricalDtype(names, ordered))
         return pd.DataFrame(dict(zip(self.names, values, strict=True)))
+
+    def to_data(self):
+        """Plain data from which `from_data` makes the table's reading again."""
+        return vars(self)
+
+    @classmethod
+    def from_data(cls, data):
+        """Make what `to_data` described."""
+        table = cls.__new__(cls)
+        n = len(data["families"])
+        if set(data) != {"names", "families", "_is_frame", "_categories", "levels"}:
+            raise ValueError(f"a table has the attributes {sorted(data)}")
+        if not all(name in FAMILIES for name in data["families"]) or len(data["levels"]) != n:
+            raise ValueError(f"a table has the families {data['families']}")
+        vars(table).update(data)
+        return table
 
     def _name(self, j):
         return f"column {j}" if self.names is None else f"column {str(self.names[j])!r}"

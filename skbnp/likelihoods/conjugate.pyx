@@ -17,12 +17,24 @@ import numpy as np
 from skbnp.numerics cimport rng as draws
 
 
+def check_array_of_state(name, array, like):
+    """Raise a ValueError unless an array of a state has the shape and the dtype of another."""
+    if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != (like.shape, like.dtype):
+        found = getattr(array, "shape", array), getattr(array, "dtype", type(array).__name__)
+        raise ValueError(
+            f"{name} of a state must have shape {like.shape} and dtype {like.dtype}, got "
+            f"{found[0]} and {found[1]}"
+        )
+
+
 cdef class ConjugateFamily:
     """Base of the families; every numerical method is the subclass's.
 
     Invariant: the statistics of slot k are those of the ``n_members[k]`` rows added to it and
     not removed since, up to rounding.
     """
+
+    _counts_of_rows = ("n_members",)    # slot arrays that hold numbers of rows
 
     def __init__(self, X):
         data = np.array(X, dtype=np.float64, order="C")
@@ -64,31 +76,56 @@ cdef class ConjugateFamily:
             self.clear(k)
 
     def get_state(self, Py_ssize_t n_slots):
-        """Everything that the next sweep depends on, bit for bit."""
+        """Everything that the next sweep depends on, bit for bit, for a family of the same data."""
         arrays = {name: array[:n_slots].copy() for name, array in self._slot_arrays().items()}
-        state = {
+        return {
             "scale": self.scale,
             "missing_mean": np.array(self.missing_mean),
             "imputed_sum": np.array(self.imputed_sum),
+            "imputed": self.imputed(),
             **arrays,
         }
-        if self.missing_feature.shape[0]:
-            state["X"] = np.array(self.X)
-        return state
 
     def set_state(self, state, Py_ssize_t n_slots):
-        """Restore what ``get_state`` returned."""
+        """Restore what ``get_state`` returned.
+
+        Raises a ValueError if it cannot be the state of such a family: kernels trust their
+        indices, and a state may come from a file.
+        """
         cdef Py_ssize_t k
+        self._check_state(state, n_slots)
         self.reserve(n_slots)
         self.scale = state["scale"]
         self.missing_mean = state["missing_mean"].copy()
         self.imputed_sum = state["imputed_sum"].copy()
-        if "X" in state:
-            self.X = state["X"].copy()
+        self.set_imputed(state["imputed"])
         for name, array in self._slot_arrays().items():
             array[:n_slots] = state[name]
         for k in range(n_slots, self.n_slots):
             self.clear(k)
+
+    def _check_state(self, state, n_slots):
+        scale = state["scale"]
+        if type(scale) is not float or not 0 < scale < np.inf or not (self.scaled or scale == 1):
+            raise ValueError(f"scale of a state must be a positive number, got {scale!r}")
+        means = {"missing_mean": self.missing_mean, "imputed_sum": self.imputed_sum}
+        for name in means:
+            check_array_of_state(name, state[name], np.asarray(means[name]))
+        check_array_of_state("imputed", state["imputed"], self.imputed())
+        for name, array in self._slot_arrays().items():
+            wanted = np.empty((n_slots, *array.shape[1:]), array.dtype)
+            check_array_of_state(name, state[name], wanted)
+        for name in self._counts_of_rows:
+            counts = state[name]
+            if not (np.all(counts >= 0) and np.all(counts <= self.n_samples)):
+                raise ValueError(f"{name} of a state must be from 0 to {self.n_samples}")
+
+    def imputed(self):
+        """The imputed cells, row by row, a copy; empty where none are part of the state."""
+        return np.zeros(0)
+
+    def set_imputed(self, values):
+        """Put values into the imputed cells; the slots are then out of date."""
 
     def blocks(self, Py_ssize_t n_slots):
         """Owning copies of the statistics of slots 0..n_slots-1, for prediction."""

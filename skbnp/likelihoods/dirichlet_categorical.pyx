@@ -89,7 +89,6 @@ cdef class DirichletCategorical(ConjugateFamily):
     def set_state(self, state, Py_ssize_t n_slots):
         cdef Py_ssize_t k
         super().set_state(state, n_slots)
-        self._find_levels()
         for k in range(n_slots):
             self._settle(k)
 

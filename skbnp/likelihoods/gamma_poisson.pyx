@@ -159,8 +159,6 @@ cdef class GammaPoisson(ConjugateFamily):
     def set_state(self, state, Py_ssize_t n_slots):
         cdef Py_ssize_t k
         super().set_state(state, n_slots)
-        self._find_factorials()
-        self._find_digits()
         for k in range(n_slots):
             self._settle(k)
 

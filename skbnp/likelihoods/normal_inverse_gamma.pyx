@@ -30,6 +30,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
     """Slots of diagonal or spherical Gaussian blocks. All moves of one row cost O(d)."""
 
     _for_prediction = ("n_members", "count", "mean", "rate")
+    _counts_of_rows = ("n_members", "count")
 
     def __init__(self, X, mean, double mean_precision, double shape, rate, double scale, shared):
         super().__init__(X)

@@ -96,6 +96,15 @@ cdef class NormalInverseWishart(ConjugateFamily):
         np.asarray(self.stale)[:] = 1
         self.any_stale = True
 
+    def imputed(self):
+        return np.asarray(self.X)[self._missing_rows(), np.asarray(self.missing_feature)]
+
+    def set_imputed(self, values):
+        np.asarray(self.X)[self._missing_rows(), np.asarray(self.missing_feature)] = values
+
+    def _missing_rows(self):
+        return np.repeat(np.arange(self.n_samples), np.diff(self.missing_start))
+
     def blocks(self, Py_ssize_t n_slots):
         """As in the base; what the factors leave below the diagonal is cleared."""
         arrays = super().blocks(n_slots)

@@ -61,6 +61,12 @@ cdef class ProductFamily(ConjugateFamily):
         }
 
     def set_state(self, state, Py_ssize_t n_slots):
+        for p, part in enumerate(self.parts):
+            # Parts with a scale share it, and all have the same blocks.
+            same = [np.array_equal(state[f"part{p}"]["n_members"], state["n_members"])]
+            same.append(not part.scaled or state[f"part{p}"]["scale"] == state["scale"])
+            if not all(same):
+                raise ValueError(f"part{p} of a state must have its n_members and its scale")
         self.reserve(n_slots)
         self.scale = state["scale"]
         n_members = np.asarray(self.n_members)
@@ -68,6 +74,15 @@ cdef class ProductFamily(ConjugateFamily):
         n_members[n_slots:] = 0
         for p, part in enumerate(self.parts):
             part.set_state(state[f"part{p}"], n_slots)
+
+    def imputed(self):
+        return np.concatenate([part.imputed() for part in self.parts])
+
+    def set_imputed(self, values):
+        # One part at most has cells to impute: the real columns.
+        for part in self.parts:
+            if part.imputed().size:
+                part.set_imputed(values)
 
     def blocks(self, Py_ssize_t n_slots):
         """The statistics of all parts."""

@@ -4,6 +4,10 @@ A trace is an array (chain, draw). One that is constant and equal in all chains 
 fewer than four draws give no figure.
 """
 
+import math
+import warnings
+from dataclasses import dataclass, field
+
 import numpy as np
 from arviz_stats.base import array_stats
 
@@ -100,6 +104,94 @@ def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
     return [
         message for name in names for message in _problems_of(name, traces[name], max_rhat, min_ess)
     ]
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """What PSIS-LOO says; all densities in nats.
+
+    Attributes
+    ----------
+    elpd : float
+        Expected log predictive density: the sum over rows of the log density of each row given
+        all others.
+    se : float
+        Standard error of `elpd` over rows.
+    n_draws : int
+        Draws used, over all chains.
+    good_k : float
+        Largest Pareto k with which that many draws are enough.
+    elpd_i : ndarray of shape (n_samples,)
+    pareto_k : ndarray of shape (n_samples,)
+        How heavy the tail of a row's importance weights is.
+    """
+
+    elpd: float
+    se: float
+    n_draws: int
+    good_k: float
+    elpd_i: np.ndarray = field(repr=False)
+    pareto_k: np.ndarray = field(repr=False)
+
+
+def loo(log_likelihood):
+    """Leave-one-out cross-validation by Pareto-smoothed importance sampling, PSIS-LOO [1]_.
+
+    Parameters
+    ----------
+    log_likelihood : array-like of shape (n_chains, n_draws, n_samples)
+        Log density of each row at each draw, such that its inverse is the importance ratio of
+        the posterior without the row.
+
+    Returns
+    -------
+    loo : LeaveOneOut
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than four draws, or a density is NaN.
+
+    Warns
+    -----
+    UserWarning
+        If Pareto's k of some row is above `good_k`.
+
+    References
+    ----------
+    .. [1] A. Vehtari, A. Gelman and J. Gabry (2017). Practical Bayesian model evaluation using
+       leave-one-out cross-validation and WAIC. Statistics and Computing 27, 1413-1432.
+    """
+    log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
+    n_chains, n_draws, n = log_likelihood.shape
+    if n_draws < MIN_DRAWS:
+        raise ValueError(f"loo needs at least {MIN_DRAWS} draws per chain, got {n_draws}")
+    if np.isnan(log_likelihood).any():
+        raise ValueError("loo needs log densities that are not NaN")
+    total = n_chains * n_draws
+    efficiency = min(1.0, ess(log_likelihood.sum(axis=2), method="mean") / total)
+    figures = array_stats.loo(
+        np.moveaxis(log_likelihood, 2, 0), chain_axis=1, draw_axis=2, r_eff=efficiency
+    )
+    elpd_i, pareto_k = (np.asarray(x, dtype=np.float64) for x in figures[:2])
+    good_k = min(0.7, 1 - 1 / math.log10(total))
+    n_bad = int(np.sum(pareto_k > good_k))
+    if n_bad:
+        warnings.warn(
+            f"Pareto's k is above {good_k:.2f} for {n_bad} of {n} rows, at most "
+            f"{np.max(pareto_k):.2f}: their leave-one-out densities are too optimistic; take more "
+            "draws or cross-validate",
+            UserWarning,
+            stacklevel=3,
+        )
+    return LeaveOneOut(
+        elpd=float(elpd_i.sum()),
+        se=float(math.sqrt(n * np.var(elpd_i))),
+        n_draws=total,
+        good_k=good_k,
+        elpd_i=elpd_i,
+        pareto_k=pareto_k,
+    )
 
 
 def _problems_of(name, trace, max_rhat, min_ess):

@@ -1,26 +1,34 @@
 """The draws of all chains of one run, with their traces and diagnostics."""
 
+import math
 from numbers import Integral
 
 import numpy as np
 
-from skbnp.mcmc import diagnostics
+from skbnp.mcmc import diagnostics, io
 from skbnp.mcmc.arviz import to_arviz
 
 
 class Posterior:
     """Draws from a posterior distribution, chain by chain.
 
-    ``posterior[chain, draw]`` is one draw: a dict of read-only arrays, whose shapes may differ
-    from draw to draw. ``len(posterior)`` counts the stored draws of all chains; iteration goes
-    through them chain by chain.
+    ``posterior[chain, draw]`` is one stored draw: a dict of read-only arrays and numbers, whose
+    shapes may differ from draw to draw. ``len(posterior)`` counts the stored draws of all chains;
+    iteration goes through them chain by chain. Traces are complete; of the draws themselves only
+    every `store_every`-th may have been stored, see `stored`.
 
     Parameters
     ----------
     draws : sequence of sequences of dict
-        ``draws[chain][draw]``, equally many in each chain.
-    traces : dict of str to array of shape (n_chains, n_draws)
-        What was recorded at each kept sweep; holds ``"log_joint"``.
+        ``draws[chain][t]``: the stored draws of each chain.
+    traces : dict of str to sequence of sequences of float
+        ``traces[name][chain][draw]``: what was recorded at each kept sweep; holds
+        ``"log_joint"``. Chains may differ in length, as after an early stop; the posterior ends
+        with the shortest.
+    store_every : int, default=1
+        ``draws[chain][t]`` is the draw number ``(t + 1) * store_every - 1`` of its chain.
+    n_draws : int, default=None
+        How many draws per chain at most belong to the posterior. Default: all.
     acceptance : dict of str to array-like of shape (n_chains, 2), default=None
         Per move and chain how many proposals were accepted and how many made.
     n_warmup : int, default=0
@@ -29,9 +37,11 @@ class Posterior:
         One draw was kept after so many sweeps.
     seed : int, default=None
         The entropy all chains started from.
-    final_states : list, default=None
-        Per chain, the sampler's state after its last sweep. After an early stop some chains may
-        have gone a few sweeps beyond their last draw here.
+    ends : list of dict, default=None
+        Per chain where it stood after its last sweep: what a run needs to go on from there.
+    n_sweeps_run : int, default=0
+        Sweeps of all chains together that were made for this posterior; those of an earlier run
+        it went on from do not count.
 
     Attributes
     ----------
@@ -40,9 +50,15 @@ class Posterior:
     acceptance : dict of str to dict
         Per move the arrays ``"accepted"``, ``"proposed"`` and ``"rate"``, each of shape
         (n_chains,), counted after warm-up. The rate is NaN where nothing was proposed.
-    n_chains, n_draws, n_warmup, sweeps_per_draw, n_stored, nbytes : int
+    stored : ndarray of int
+        Which of the ``n_draws`` draws of each chain are stored: ``posterior[c, t]`` belongs to
+        ``traces[name][c, stored[t]]``.
+    n_chains, n_draws, n_warmup, sweeps_per_draw, store_every, n_stored, nbytes : int
+    n_sweeps_run : int
     seed : int or None
     final_states : list
+        The samplers' states after their last sweeps; after an early stop some chains may have
+        gone a few sweeps beyond their last draw here.
     """
 
     def __init__(
@@ -50,20 +66,34 @@ class Posterior:
         draws,
         traces,
         *,
+        store_every=1,
+        n_draws=None,
         acceptance=None,
         n_warmup=0,
         sweeps_per_draw=1,
         seed=None,
-        final_states=None,
+        ends=None,
+        n_sweeps_run=0,
     ):
         self._draws = [list(chain) for chain in draws]
-        self.traces = {name: np.array(x, dtype=np.float64) for name, x in traces.items()}
+        self._traces = {
+            name: [np.array(x, dtype=np.float64) for x in chains] for name, chains in traces.items()
+        }
+        self.store_every = store_every
         self.acceptance = {move: _with_rate(counts) for move, counts in (acceptance or {}).items()}
         self.n_warmup = n_warmup
         self.sweeps_per_draw = sweeps_per_draw
         self.seed = seed
-        self.final_states = [] if final_states is None else list(final_states)
+        self.n_sweeps_run = n_sweeps_run
+        self._ends = [] if ends is None else list(ends)
         self._check_shapes()
+        common = min((len(x) for x in self._traces.get("log_joint", [()])), default=0)
+        self.n_draws = common if n_draws is None else min(common, n_draws)
+        self.traces = {
+            name: np.array([x[: self.n_draws] for x in chains])
+            for name, chains in self._traces.items()
+        }
+        self._pointwise = None
         self._make_read_only()
 
     # -- draws
@@ -74,14 +104,23 @@ class Posterior:
         return len(self._draws)
 
     @property
-    def n_draws(self):
-        """Number of draws per chain."""
-        return len(self._draws[0])
+    def stored(self):
+        """Which of the draws of each chain are stored, shape (n_stored / n_chains,)."""
+        return np.arange(self.store_every - 1, self.n_draws, self.store_every)
 
     @property
     def n_stored(self):
         """Number of stored draws, over all chains."""
-        return self.n_chains * self.n_draws
+        return self.n_chains * self._n_stored_per_chain
+
+    @property
+    def _n_stored_per_chain(self):
+        return self.n_draws // self.store_every
+
+    @property
+    def final_states(self):
+        """State of each chain's sampler after its last sweep."""
+        return [end["state"] for end in self._ends]
 
     @property
     def nbytes(self):
@@ -99,15 +138,47 @@ class Posterior:
         ):
             raise TypeError(f"a draw is posterior[chain, draw], two integers, got {index!r}")
         chain, draw = index
+        n = self._n_stored_per_chain
         if not -self.n_chains <= chain < self.n_chains:
             raise IndexError(f"chain {chain} is out of range for {self.n_chains} chains")
-        if not -self.n_draws <= draw < self.n_draws:
-            raise IndexError(f"draw {draw} is out of range for {self.n_draws} draws per chain")
-        return self._draws[chain][draw]
+        if not -n <= draw < n:
+            raise IndexError(f"draw {draw} is out of range for {n} stored draws per chain")
+        return self._draws[chain][draw % n]
 
     def __iter__(self):
         for chain in self._draws:
-            yield from chain
+            yield from chain[: self._n_stored_per_chain]
+
+    def all_draws(self):
+        """Lists of the stored draws of each chain, those beyond its shortest fellow included."""
+        return [list(chain) for chain in self._draws]
+
+    def in_order(self, place):
+        """The stored draw at a place of the iteration.
+
+        Parameters
+        ----------
+        place : int
+            From 0 to ``len(posterior) - 1``.
+
+        Returns
+        -------
+        draw : dict
+        """
+        return self[divmod(int(place), self._n_stored_per_chain)]
+
+    def highest(self, name="log_joint"):
+        """The stored draw at which a trace is highest.
+
+        Parameters
+        ----------
+        name : str, default="log_joint"
+
+        Returns
+        -------
+        draw : dict
+        """
+        return self.in_order(np.argmax(self.traces[name][:, self.stored]))
 
     def evenly_spaced(self, max_draws):
         """Some of the draws, evenly spaced over all chains.
@@ -127,7 +198,35 @@ class Posterior:
         n_taken = min(max_draws, self.n_stored)
         # The middle of each of n_taken equal stretches, in integers: no rounding, no repeats.
         places = [(2 * i + 1) * self.n_stored // (2 * n_taken) for i in range(n_taken)]
-        return [self[divmod(place, self.n_draws)] for place in places]
+        return [self.in_order(place) for place in places]
+
+    def thin(self, k):
+        """Every k-th draw of each chain, traces included.
+
+        Parameters
+        ----------
+        k : int
+
+        Returns
+        -------
+        posterior : Posterior
+            Shares the arrays of the draws with this one. No run can go on from it.
+        """
+        if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= self.n_draws:
+            raise ValueError(f"k must be an integer from 1 to n_draws = {self.n_draws}, got {k!r}")
+        apart = math.lcm(k, self.store_every)  # between two draws that are kept and stored
+        step = apart // self.store_every
+        thinned = Posterior(
+            [chain[: self._n_stored_per_chain][step - 1 :: step] for chain in self._draws],
+            {name: trace[:, k - 1 :: k] for name, trace in self.traces.items()},
+            store_every=apart // k,
+            acceptance=self._counts(),
+            n_warmup=self.n_warmup,
+            sweeps_per_draw=self.sweeps_per_draw * k,
+            seed=self.seed,
+        )
+        thinned._pointwise = self._pointwise
+        return thinned
 
     # -- diagnostics
 
@@ -173,21 +272,194 @@ class Posterior:
         )
         return table
 
-    def to_arviz(self):
+    def loo(self, max_draws=1000):
+        """Leave-one-out cross-validation without refitting: PSIS-LOO.
+
+        Parameters
+        ----------
+        max_draws : int, default=1000
+            Evenly spaced stored draws to use, at most.
+
+        Returns
+        -------
+        loo : skbnp.mcmc.diagnostics.LeaveOneOut
+            ``elpd``, the expected log predictive density of the rows, each given all others; its
+            standard error ``se``; per row ``elpd_i`` and ``pareto_k``.
+
+        Raises
+        ------
+        ValueError
+            If the posterior knows no rows: it was made by hand, thinned from such a one, or read
+            by `load` instead of with its estimator.
+
+        Warns
+        -----
+        UserWarning
+            If Pareto's k is too high for some rows: their figures cannot be relied upon.
+        """
+        return diagnostics.loo(self.log_likelihood(max_draws))
+
+    def log_likelihood(self, max_draws=None):
+        """Log density of each training row at stored draws.
+
+        Parameters
+        ----------
+        max_draws : int, default=None
+            Of all chains together, evenly spaced, at most. Default: all that are stored.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_chains, n_draws_used, n_samples)
+            In the units of X. What the estimator's class says it is: where parameters have been
+            integrated out, the density of the row given all other rows and the draw without it.
+        """
+        self._check_knows_rows()
+        per_chain = self._n_stored_per_chain
+        step = 1 if max_draws is None else max(1, -(-self.n_stored // max(1, max_draws)))
+        chosen = range(min(step, per_chain) - 1, per_chain, step)
+        return np.array(
+            [[self._pointwise(chain[t]) for t in chosen] for chain in self._draws],
+        )
+
+    @property
+    def knows_rows(self):
+        """Whether `log_likelihood`, `loo` and `observed_data` have rows to speak of."""
+        return self._pointwise is not None
+
+    def observed_data(self):
+        """The training rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            In their own units up to rounding, levels as codes, NaN where missing.
+        """
+        self._check_knows_rows()
+        return self._pointwise.observed_data()
+
+    def attach_rows(self, pointwise):
+        """Let the posterior know the training rows.
+
+        Parameters
+        ----------
+        pointwise : object
+            ``pointwise(draw)`` returns the log densities (n_samples,) of the rows,
+            ``pointwise.observed_data()`` the rows themselves.
+        """
+        self._pointwise = pointwise
+
+    def to_arviz(self, log_likelihood=False):
         """Convert the traces to ArviZ.
+
+        Parameters
+        ----------
+        log_likelihood : bool, default=False
+            Add the group ``log_likelihood``, as `log_likelihood` computes it.
 
         Returns
         -------
         data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
             Groups ``posterior`` (the scalars) and ``sample_stats`` (``lp``, the log joint, and
-            acceptance rates), with the dimensions chain and draw.
+            acceptance rates), with the dimensions chain and draw; ``observed_data`` with ``X``
+            where the posterior knows the rows.
         """
-        return to_arviz(self)
+        return to_arviz(self, log_likelihood)
+
+    # -- files
+
+    def save(self, path):
+        """Save the posterior as data: an npz archive with a JSON document, no pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            An older file of this name is replaced once the new one is complete.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        io.write(path, "posterior", self.to_data())
+
+    @classmethod
+    def load(cls, path):
+        """Load a posterior that `save` has written.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        posterior : Posterior
+
+        Raises
+        ------
+        skbnp.mcmc.io.FileFormatError
+            If the file is damaged, holds something else or comes from a newer version.
+        """
+        data = io.read(path, "posterior")
+        try:
+            return cls.from_data(data)
+        except Exception as error:  # the file is at fault, whatever it is
+            raise io.FileFormatError(f"{path} is damaged: {error}") from error
+
+    @property
+    def ends(self):
+        """Per chain where it stands after its last sweep, as plain data."""
+        return self._ends
+
+    @property
+    def all_traces(self):
+        """Traces of each chain, in full: name to a list of arrays (n_draws_of_chain,)."""
+        return self._traces
+
+    def to_data(self):
+        """Plain data from which `from_data` makes the posterior again, the rows excepted.
+
+        Returns
+        -------
+        data : dict
+        """
+        return {
+            "draws": [io.pack(chain) for chain in self._draws],
+            "traces": self._traces,
+            "store_every": self.store_every,
+            "n_draws": self.n_draws,
+            "acceptance": self._counts(),
+            "n_warmup": self.n_warmup,
+            "sweeps_per_draw": self.sweeps_per_draw,
+            "seed": self.seed,
+            "ends": self._ends,
+            "n_sweeps_run": self.n_sweeps_run,
+        }
+
+    @classmethod
+    def from_data(cls, data):
+        """Make the posterior of `to_data` again.
+
+        Parameters
+        ----------
+        data : dict
+
+        Returns
+        -------
+        posterior : Posterior
+        """
+        data = dict(data)
+        draws = [io.unpack(chain) for chain in data.pop("draws")]
+        for name in ("store_every", "n_draws", "n_warmup", "sweeps_per_draw", "n_sweeps_run"):
+            if type(data[name]) is not int or data[name] < (name == "store_every"):
+                raise ValueError(f"{name} is {data[name]!r}")
+        return cls(draws, data.pop("traces"), **data)
 
     def __repr__(self):
+        thinned = "" if self.store_every == 1 else f", every {self.store_every}th stored"
         return (
-            f"Posterior({self.n_chains} chains of {self.n_draws} draws after {self.n_warmup} "
-            f"sweeps of warm-up, {self.nbytes / 1e6:.3g} MB, traces: {', '.join(self.traces)})"
+            f"Posterior({self.n_chains} chains of {self.n_draws} draws{thinned} after "
+            f"{self.n_warmup} sweeps of warm-up, {self.nbytes / 1e6:.3g} MB, "
+            f"traces: {', '.join(self.traces)})"
         )
 
     # -- integrity
@@ -195,6 +467,12 @@ class Posterior:
     def __setstate__(self, state):
         self.__dict__.update(state)
         self._make_read_only()  # pickles do not keep this
+
+    def _counts(self):
+        return {
+            move: np.stack([counts["accepted"], counts["proposed"]], axis=1)
+            for move, counts in self.acceptance.items()
+        }
 
     def _arrays(self):
         yield from self.traces.values()
@@ -207,19 +485,34 @@ class Posterior:
         for array in self._arrays():
             array.flags.writeable = False
 
+    def _check_knows_rows(self):
+        if not self.knows_rows:
+            raise ValueError(
+                "the posterior must know the training rows for this: take posterior_ of a fitted "
+                "or loaded estimator, of a model whose rows are exchangeable"
+            )
+
     def _check_shapes(self):
         if not self._draws:
             raise ValueError("draws must hold at least one chain")
-        n_draws = [len(chain) for chain in self._draws]
-        if len(set(n_draws)) > 1:
-            raise ValueError(f"chains must have equally many draws, got {n_draws}")
-        if "log_joint" not in self.traces:
+        # Before the first draw nobody knows what will be traced.
+        if "log_joint" not in self._traces and (self._traces or any(self._draws)):
             raise ValueError("traces must hold 'log_joint'")
-        for name, trace in self.traces.items():
-            if trace.shape != (self.n_chains, self.n_draws):
+        if self._ends and len(self._ends) != self.n_chains:
+            raise ValueError(f"ends must have one entry per chain, got {len(self._ends)}")
+        for name, chains in self._traces.items():
+            shapes = [x.shape for x in chains]
+            wanted = [x.shape for x in self._traces["log_joint"]]
+            if shapes != wanted or len(shapes) != self.n_chains or any(len(s) != 1 for s in shapes):
                 raise ValueError(
-                    f"trace {name!r} must have shape {(self.n_chains, self.n_draws)}, "
-                    f"got {trace.shape}"
+                    f"trace {name!r} must have one row per chain, as long as that of log_joint, "
+                    f"got the shapes {shapes}"
+                )
+        for chain, x in zip(self._draws, self._traces.get("log_joint", ()), strict=False):
+            if len(chain) != len(x) // self.store_every:
+                raise ValueError(
+                    f"a chain of {len(x)} draws must have {len(x) // self.store_every} stored "
+                    f"with store_every={self.store_every}, got {len(chain)}"
                 )
 
 

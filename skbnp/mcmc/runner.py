@@ -8,13 +8,16 @@ the sweeping.
 
 import math
 import time
+import warnings
 from collections.abc import Callable
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import one_blas_thread
 
@@ -22,6 +25,9 @@ from skbnp.mcmc.rows import one_blas_thread
 # time, so there they meet less often.
 _BLOCK_SECONDS = 0.5
 _BLOCK_SECONDS_ACROSS_PROCESSES = 5.0
+
+# Times in a row that a block is tried again after a worker process died.
+_MAX_BROKEN = 3
 
 # ProgressBar's work per finished task grows with the number of tasks before it: 4 chains of 5,000
 # tasks kept it busy for 17 s, 4 of 1,000 for 0.7 s.
@@ -61,6 +67,9 @@ def run_chains(
     n_jobs=None,
     verbose=0,
     callbacks=None,
+    store=None,
+    start=None,
+    checkpoint=None,
 ):
     """Run several chains and keep their draws.
 
@@ -87,6 +96,14 @@ def run_chains(
         ``max_subtasks=n_chains``. Below it each chain is a task "chain" and each of its sweeps,
         warm-up included, a task "sweep"; of more than 1000 sweeps evenly spaced ones, at most
         1000.
+    store : int or None, default=None
+        Bytes that the stored draws of all chains may take. When they would take more, every
+        second one is let go, again and again, down to one draw per chain. None stores all.
+    start : Posterior, default=None
+        The result of an earlier run with the same samplers, seed, warm-up and `thin`, to go on
+        from: what comes out is what a single run to `n_draws` would have given.
+    checkpoint : Checkpoint, default=None
+        Where to write, at intervals and at the end, what a later run can start from.
 
     Returns
     -------
@@ -99,27 +116,62 @@ def run_chains(
         If the log joint of a chain is not finite after a sweep.
     RuntimeError
         If a callback stops the run before each chain has kept a draw.
+    KeyboardInterrupt
+        If Ctrl-C was pressed before each chain has kept a draw, or twice.
+    OSError
+        If the checkpoint cannot be written, before any sampling.
+
+    Warns
+    -----
+    UserWarning
+        If Ctrl-C was pressed: the draws made so far are kept. If the checkpoint could not be
+        written later on.
 
     Notes
     -----
     A callback stops the run by returning True at the end of a sweep task. That chain makes no
     further sweep, the others finish their block, and all are cut to the draws which they have in
     common: so where blocks end does not show in what is kept.
+
+    Ctrl-C takes effect when the chains meet next, within half a second or the longest sweep, in
+    other processes within five. A worker process that dies costs its block, which is done again.
     """
     _check_sizes(n_chains=(n_chains, 1), n_warmup=(n_warmup, 0), n_draws=(n_draws, 1))
     _check_sizes(thin=(thin, 1), seed=(seed, 0))
     plan = _Plan(make_sampler, n_warmup, n_draws, thin)
-    chains = [
-        _Chain(index, child)
-        for index, child in enumerate(np.random.SeedSequence(seed).spawn(n_chains))
-    ]
+    run = _Run(plan, seed, n_chains, store, start)
     tasks = _chain_tasks(callbacks, n_chains, plan.n_sweeps)
     for task in filter(None, tasks):
         task.begin()
-    chains, records = _run_blocks(chains, plan, n_jobs, verbose, tasks)
+    if checkpoint is not None and not run.is_done():
+        checkpoint.begin()
+    interrupted = _run_blocks(run, n_jobs, verbose, tasks, checkpoint)
     for task in filter(None, tasks):
         task.end()
-    return _gather(chains, records, plan, seed)
+    posterior = run.posterior()
+    if posterior.n_draws < n_draws:
+        _report_early_end(posterior, plan, interrupted, checkpoint)
+    return posterior
+
+
+def _report_early_end(posterior, plan, interrupted, checkpoint):
+    """Say that there are fewer draws than asked for, or raise if there are none."""
+    if posterior.n_draws == 0:
+        if interrupted:
+            raise KeyboardInterrupt
+        n_swept = min(end["n_swept"] for end in posterior.ends)
+        raise RuntimeError(
+            f"a callback stopped the run after {n_swept} sweeps, before every chain had kept a "
+            f"draw: the first comes after {plan.n_warmup + plan.thin} sweeps"
+        )
+    if interrupted:
+        how = "warm_start=True" if checkpoint is None else "the same checkpoint directory"
+        warnings.warn(
+            f"Interrupted after {posterior.n_draws} of {plan.n_draws} draws per chain, which are "
+            f"kept; fit again with {how} to go on from here",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _check_sizes(**sizes):
@@ -150,6 +202,10 @@ class _Plan:
         """Whether a draw is kept once `n_swept` sweeps are done."""
         return n_swept > self.n_warmup and (n_swept - self.n_warmup) % self.thin == 0
 
+    def n_kept(self, n_swept):
+        """How many draws have been kept once `n_swept` sweeps are done."""
+        return max(0, n_swept - self.n_warmup) // self.thin
+
 
 class _Chain:
     """Where one chain stands.
@@ -158,14 +214,15 @@ class _Chain:
     to its state, from which the chain goes on there.
     """
 
-    def __init__(self, index, seed):
+    def __init__(self, index, seed, end=None):
+        end = end or {"n_swept": 0, "counts": {}, "counts_after_warmup": {}, "state": None}
         self.index = index
         self.seed = seed
-        self.n_swept = 0
-        self.counts_after_warmup = {}
-        self.counts = {}
+        self.n_swept = end["n_swept"]
+        self.counts = end["counts"]
+        self.counts_after_warmup = end["counts_after_warmup"]
         self._sampler = None
-        self._state = None
+        self._state = end["state"]
 
     def wake(self, make_sampler):
         """The sampler, built from the seed or the state if it is not alive here."""
@@ -176,6 +233,15 @@ class _Chain:
                 sampler.set_state(self._state)
             self._sampler, self._state = sampler, None
         return self._sampler
+
+    def end(self):
+        """All that `__init__` needs to go on from here, as plain data."""
+        return {
+            "n_swept": self.n_swept,
+            "counts": self.counts,
+            "counts_after_warmup": self.counts_after_warmup,
+            "state": self.get_state(),
+        }
 
     def get_state(self):
         return self._state if self._sampler is None else self._sampler.get_state()
@@ -190,37 +256,32 @@ class _Chain:
 
 
 @dataclass
-class _Record:
-    """What a chain has kept: draws, and as many rows of traced figures."""
+class _Block:
+    """What a chain has kept in one block: figures of every draw, and the stored draws."""
 
-    draws: list = field(default_factory=list)
     rows: list = field(default_factory=list)
+    draws: list = field(default_factory=list)
     stopped: bool = False
 
-    def extend(self, other):
-        self.draws += other.draws
-        self.rows += other.rows
-        self.stopped |= other.stopped
 
-
-def _advance(chain, plan, n_sweeps, task):
+def _advance(chain, plan, n_sweeps, store_every, task):
     """Take a chain on by some sweeps.
 
-    Returns the chain, which is another object if it has come from another process, and the
-    record of these sweeps.
+    Returns the chain, which is another object if it has come from another process, and what it
+    has kept in these sweeps.
     """
-    record = _Record()
-    with one_blas_thread:
+    block = _Block()
+    with one_blas_thread, HeldInterrupt():
         sampler = chain.wake(plan.make_sampler)
         for _ in range(n_sweeps):
-            record.stopped = _sweep_as_task(task, sampler, chain, plan, record)
-            if record.stopped:
+            block.stopped = _sweep_as_task(task, sampler, chain, plan, store_every, block)
+            if block.stopped:
                 break
         chain.counts = _counts(sampler)
-    return chain, record
+    return chain, block
 
 
-def _sweep(sampler, chain, plan, record):
+def _sweep(sampler, chain, plan, store_every, block):
     """One sweep and what must follow it."""
     sweep = chain.n_swept
     if sweep == plan.n_warmup:
@@ -234,8 +295,9 @@ def _sweep(sampler, chain, plan, record):
         sampler.adapt(sweep)
     chain.n_swept += 1
     if plan.is_kept(chain.n_swept):
-        record.rows.append({"log_joint": log_joint, **sampler.scalars()})
-        record.draws.append(_owned(sampler.draw()))
+        block.rows.append({"log_joint": log_joint, **sampler.scalars()})
+        if plan.n_kept(chain.n_swept) % store_every == 0:
+            block.draws.append(_owned(sampler.draw()))
 
 
 def _counts(sampler):
@@ -256,26 +318,212 @@ def _owned(draw):
 # -- all chains
 
 
-def _run_blocks(chains, plan, n_jobs, verbose, tasks):
-    """Advance all chains together, block by block, to the end or until a callback stops them."""
-    records = [_Record() for _ in chains]
-    clock = _Clock(len(chains), plan.n_sweeps, verbose)
-    n_sweeps = 1
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1, pre_dispatch="all")
-    with one_blas_thread, parallel:
-        while clock.n_swept < plan.n_sweeps and not any(record.stopped for record in records):
-            n_sweeps = min(n_sweeps, plan.n_sweeps - clock.n_swept)
-            results = parallel(
-                delayed(_advance)(chain, plan, n_sweeps, task)
-                for chain, task in zip(chains, tasks, strict=True)
+class _Run:
+    """All chains of a run and what they have kept."""
+
+    def __init__(self, plan, seed, n_chains, store, start):
+        ends = [None] * n_chains if start is None else start.ends
+        if start is not None:
+            _check_start(start, plan, seed, n_chains)
+        self.plan = plan
+        self.seed = seed
+        self.chains = [
+            _Chain(index, child, end)
+            for index, (child, end) in enumerate(
+                zip(np.random.SeedSequence(seed).spawn(n_chains), ends, strict=True)
             )
-            seconds = clock.block_done(n_sweeps)
-            across = any(new is not old for (new, _), old in zip(results, chains, strict=True))
-            chains = [chain for chain, _ in results]
-            for record, (_, block) in zip(records, results, strict=True):
-                record.extend(block)
-            n_sweeps = _block_length(n_sweeps, seconds, across)
-    return chains, records
+        ]
+        self._n_at_start = sum(chain.n_swept for chain in self.chains)
+        self.n_sweeps_run = 0
+        self.stopped = False
+        self.kept = _Kept(n_chains, store, start)
+
+    def is_done(self):
+        """Whether every chain has made all its sweeps."""
+        return self.n_swept >= self.plan.n_sweeps
+
+    @property
+    def n_swept(self):
+        """Sweeps that every chain has made."""
+        return min(chain.n_swept for chain in self.chains)
+
+    def take(self, results):
+        """Take over what `_advance` returned for each chain."""
+        self.chains = [chain for chain, _ in results]
+        n_all = sum(chain.n_swept for chain in self.chains)
+        # Not the difference to before: a chain of this process has counted on by itself.
+        self.n_sweeps_run = n_all - self._n_at_start
+        self.stopped = self.stopped or any(block.stopped for _, block in results)
+        self.kept.extend([block for _, block in results])
+
+    def posterior(self):
+        """What there is so far."""
+        moves = dict.fromkeys(move for chain in self.chains for move in chain.counts)
+        return Posterior(
+            self.kept.draws,
+            self.kept.traces(),
+            store_every=self.kept.store_every,
+            n_draws=self.plan.n_draws,
+            acceptance={move: [chain.acceptance(move) for chain in self.chains] for move in moves},
+            n_warmup=self.plan.n_warmup,
+            sweeps_per_draw=self.plan.thin,
+            seed=self.seed,
+            ends=[chain.end() for chain in self.chains],
+            n_sweeps_run=self.n_sweeps_run,
+        )
+
+
+class _Kept:
+    """The traces of all chains, and as many of their draws as there is room for.
+
+    Every ``store_every``-th draw is stored, where ``store_every`` is the smallest power of two
+    with which the draws that all chains have in common fit into the room. It never falls, so it
+    does not matter at which moments one looks.
+    """
+
+    def __init__(self, n_chains, room, start):
+        self.room = room
+        self.store_every = 1
+        self.draws = [[] for _ in range(n_chains)]
+        self._sizes = [[] for _ in range(n_chains)]
+        self._columns = {}
+        if start is not None:
+            self.store_every = start.store_every
+            self.draws = start.all_draws()
+            self._sizes = [[_size(draw) for draw in chain] for chain in self.draws]
+            self._columns = {
+                name: [x.tolist() for x in chains] for name, chains in start.all_traces.items()
+            }
+            self._make_room()
+
+    def extend(self, blocks):
+        for chain, block in enumerate(blocks):
+            for row in block.rows:
+                for name, value in row.items():
+                    column = self._columns.setdefault(name, [[] for _ in self.draws])
+                    column[chain].append(value)
+            self.draws[chain] += block.draws
+            self._sizes[chain] += [_size(draw) for draw in block.draws]
+        self._make_room()
+
+    def traces(self):
+        return self._columns
+
+    def most_draws(self):
+        """Draws per chain that a block may store without going far beyond the room."""
+        n_stored = sum(map(len, self._sizes))
+        if self.room is None or not n_stored:
+            return math.inf
+        mean_size = sum(map(sum, self._sizes)) / n_stored
+        return max(1, int(self.room / 4 / (mean_size * len(self.draws))))
+
+    def _make_room(self):
+        n_common = min((len(x) for x in self._columns.get("log_joint", [()])), default=0)
+        while self._is_too_large(n_common):
+            self.store_every *= 2
+            self.draws = [chain[1::2] for chain in self.draws]
+            self._sizes = [chain[1::2] for chain in self._sizes]
+
+    def _is_too_large(self, n_common):
+        if self.room is None or 2 * self.store_every > n_common:
+            return False
+        n_stored = n_common // self.store_every
+        return sum(sum(chain[:n_stored]) for chain in self._sizes) > self.room
+
+
+def _size(draw):
+    """Bytes that a draw takes, its Python objects included."""
+    return 200 + sum(120 + getattr(value, "nbytes", 0) for value in draw.values())
+
+
+def _check_start(start, plan, seed, n_chains):
+    """An earlier run that this one can go on from has the same shape; files may hold anything."""
+    ends = start.ends
+    same = (start.n_chains, len(ends), start.n_warmup, start.sweeps_per_draw, start.seed)
+    if same != (n_chains, n_chains, plan.n_warmup, plan.thin, seed):
+        raise ValueError(
+            "start must have the run's n_chains, n_warmup, thin and seed, got "
+            f"{same[0]} (with {same[1]} ends), {same[2]}, {same[3]} and {same[4]}"
+        )
+    if start.store_every > plan.n_draws:
+        raise ValueError(
+            f"n_draws must be >= {start.store_every} to go on from a run that stored every "
+            f"{start.store_every}th draw, got {plan.n_draws}"
+        )
+    lengths = [len(x) for x in start.all_traces.get("log_joint", [()] * n_chains)]
+    for end, n_kept in zip(ends, lengths, strict=True):
+        if type(end["n_swept"]) is not int or plan.n_kept(end["n_swept"]) != n_kept:
+            raise ValueError(f"a chain of {end['n_swept']!r} sweeps must not have {n_kept} draws")
+
+
+def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
+    """Advance all chains together, block by block, to the end or until somebody stops them.
+
+    Returns whether that was Ctrl-C.
+    """
+    plan = run.plan
+    clock = _Clock(len(run.chains), run.n_swept, plan.n_sweeps, verbose)
+    n_sweeps, n_broken = 1, 0
+    with one_blas_thread, HeldInterrupt() as interrupt:
+        parallel = _Workers(n_jobs)
+        with parallel:
+            while not (run.is_done() or run.stopped or interrupt.requested):
+                # Chains that an earlier stop has left behind catch up first.
+                n_before = run.n_swept
+                goal = min(n_before + n_sweeps, plan.n_sweeps)
+                calls = [
+                    delayed(_advance)(
+                        chain, plan, max(0, goal - chain.n_swept), run.kept.store_every, task
+                    )
+                    for chain, task in zip(run.chains, tasks, strict=True)
+                ]
+                try:
+                    results = parallel(calls)
+                except BrokenExecutor:
+                    # A worker process died. Nothing of the block has been taken over: do it again.
+                    n_broken += 1
+                    if n_broken > _MAX_BROKEN and not interrupt.requested:
+                        raise
+                    parallel.renew()
+                    continue
+                n_broken = 0
+                seconds = clock.block_done(goal - n_before)
+                across = any(
+                    new is not old for (new, _), old in zip(results, run.chains, strict=True)
+                )
+                run.take(results)
+                if checkpoint is not None and not run.is_done() and checkpoint.is_due():
+                    checkpoint.save(run.posterior())
+                most = run.kept.most_draws() * plan.thin * run.kept.store_every
+                n_sweeps = min(_block_length(n_sweeps, seconds, across), most)
+        if checkpoint is not None and run.n_sweeps_run:
+            checkpoint.save(run.posterior())
+    return interrupt.requested
+
+
+class _Workers:
+    """joblib's workers, kept from block to block, and anew when one of them has died."""
+
+    def __init__(self, n_jobs):
+        self._n_jobs = n_jobs
+        self._parallel = None
+
+    def __enter__(self):
+        self._parallel = Parallel(
+            n_jobs=self._n_jobs, prefer="threads", batch_size=1, pre_dispatch="all"
+        )
+        self._parallel.__enter__()
+        return self
+
+    def __exit__(self, *exception):
+        return self._parallel.__exit__(*exception)
+
+    def renew(self):
+        self.__exit__(None, None, None)
+        self.__enter__()
+
+    def __call__(self, calls):
+        return self._parallel(calls)
 
 
 def _block_length(n_sweeps, seconds, across_processes):
@@ -288,11 +536,11 @@ def _block_length(n_sweeps, seconds, across_processes):
 class _Clock:
     """Counts sweeps, times blocks and tells the user how long it will take."""
 
-    def __init__(self, n_chains, n_sweeps, verbose):
+    def __init__(self, n_chains, n_swept, n_sweeps, verbose):
         self.n_chains = n_chains
         self.n_sweeps = n_sweeps
         self.verbose = verbose
-        self.n_swept = 0
+        self.n_swept = self._n_at_start = n_swept
         self._started = self._last = time.perf_counter()
         self._after_first = None
         self._has_told = False
@@ -311,11 +559,13 @@ class _Clock:
         """Expected seconds to the end; start-up is in the first block, so leave it out."""
         then, n_then = self._after_first
         if self.n_swept == n_then:
-            then, n_then = self._started, 0
+            then, n_then = self._started, self._n_at_start
+        if self.n_swept == n_then:
+            return math.inf
         return (now - then) / (self.n_swept - n_then) * (self.n_sweeps - self.n_swept)
 
     def _tell(self, elapsed, remaining):
-        if self.verbose >= 1 and not self._has_told and self.n_swept >= 10:
+        if self.verbose >= 1 and not self._has_told and self.n_swept - self._n_at_start >= 10:
             total = _duration(elapsed + remaining)
             print(
                 f"{self.n_chains} chains of {self.n_sweeps} sweeps: about {total} in all",
@@ -339,31 +589,6 @@ def _duration(seconds):
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-
-
-def _gather(chains, records, plan, seed):
-    """Make the posterior from what the chains have kept."""
-    n_draws = min(len(record.draws) for record in records)
-    if n_draws == 0:
-        n_swept = min(chain.n_swept for chain in chains)
-        raise RuntimeError(
-            f"a callback stopped the run after {n_swept} sweeps, before every chain had kept a "
-            f"draw: the first comes after {plan.n_warmup + plan.thin} sweeps"
-        )
-    names = records[0].rows[0]
-    moves = dict.fromkeys(move for chain in chains for move in chain.counts)
-    return Posterior(
-        [record.draws[:n_draws] for record in records],
-        {
-            name: [[row[name] for row in record.rows[:n_draws]] for record in records]
-            for name in names
-        },
-        acceptance={move: [chain.acceptance(move) for chain in chains] for move in moves},
-        n_warmup=plan.n_warmup,
-        sweeps_per_draw=plan.thin,
-        seed=seed,
-        final_states=[chain.get_state() for chain in chains],
-    )
 
 
 # -- callbacks: fit -> chain -> sweep
@@ -419,11 +644,11 @@ def _chain_tasks(callbacks, n_chains, n_sweeps):
     return [_ChainTask(estimator, context, sweeps_per_task) for context in contexts]
 
 
-def _sweep_as_task(task, sampler, chain, plan, record):
+def _sweep_as_task(task, sampler, chain, plan, store_every, block):
     """Make one sweep, with its callbacks if there are any; return whether one says stop."""
     if task is None:
-        _sweep(sampler, chain, plan, record)
+        _sweep(sampler, chain, plan, store_every, block)
         return False
     context = task.begin_sweep(chain.n_swept)
-    _sweep(sampler, chain, plan, record)
+    _sweep(sampler, chain, plan, store_every, block)
     return task.end_sweep(context)

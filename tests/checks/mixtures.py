@@ -195,8 +195,9 @@ def sampler_at(prior, state, X, missing=None, seed=0, **options):
         holed = sampler.get_state()
         # Of a table of several kinds, the real columns are the first part.
         old, new = (f.get("part0", f) for f in (holed["family"], complete))
-        zeros = np.zeros(missing[:, prior.gaussian.columns].sum())
-        columns = X[:, prior.gaussian.columns].copy()
-        old.update({**new, "X": columns, "missing_mean": zeros, "imputed_sum": zeros})
+        real = prior.gaussian.columns
+        imputed = X[:, real][missing[:, real]]
+        zeros = np.zeros_like(imputed)
+        old.update({**new, "imputed": imputed, "missing_mean": zeros, "imputed_sum": zeros})
         sampler.set_state(holed)
     return sampler

@@ -133,9 +133,10 @@ def test_repr(posterior):
     "draws, traces, message",
     [
         ([], {"log_joint": np.zeros((0, 0))}, "at least one chain"),
-        ([[{}], []], {"log_joint": np.zeros((2, 1))}, r"equally many draws, got \[1, 0\]"),
+        ([[{}], []], {"log_joint": np.zeros((2, 1))}, "must have 1 stored .* got 0"),
         ([[{}]], {}, "must hold 'log_joint'"),
-        ([[{}]], {"log_joint": np.zeros((1, 2))}, r"shape \(1, 1\), got \(1, 2\)"),
+        ([[{}]], {"log_joint": np.zeros((1, 2))}, "must have 2 stored .* got 1"),
+        ([[{}]], {"log_joint": [[0.0]], "x": [[0.0, 1.0]]}, r"'x' must .* shapes \[\(2,\)\]"),
     ],
 )
 def test_shapes_must_agree(draws, traces, message):

@@ -87,10 +87,12 @@ def test_chain_goes_on_after_pickling():
     plan = runner._Plan(ToySampler, 5, 20, 1)
     chains = [runner._Chain(0, np.random.SeedSequence(1)) for _ in range(2)]
     stays, rows = chains[0], []
-    _, whole = runner._advance(stays, plan, 25, None)
+    _, whole = runner._advance(stays, plan, 25, 1, None)
     travels = chains[1]
     for length in [1, 3, 4, 10, 7]:
-        travels, record = runner._advance(pickle.loads(pickle.dumps(travels)), plan, length, None)
+        travels, record = runner._advance(
+            pickle.loads(pickle.dumps(travels)), plan, length, 1, None
+        )
         rows += record.rows
     assert rows == whole.rows
     np.testing.assert_equal(travels.get_state(), stays.get_state())

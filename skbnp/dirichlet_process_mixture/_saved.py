@@ -1,0 +1,130 @@
+"""What a file must hold before kernels, which trust their indices, may see it."""
+
+import numpy as np
+
+from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
+
+_FAMILIES_OF = {
+    GaussianPrior: {"gaussian"},
+    CategoricalPrior: {"bernoulli", "categorical"},
+    PoissonPrior: {"poisson"},
+}
+
+
+def check_draw(draw, prior, X):
+    """Raise a ValueError unless a draw fits the prior and the standardised rows.
+
+    Parameters
+    ----------
+    draw : dict
+    prior : Prior
+    X : ndarray of shape (n_samples, n_features)
+    """
+    label = draw["label"]
+    if label.shape != (len(X),) or label.dtype not in (np.uint8, np.uint16, np.int32):
+        raise ValueError(f"label of a draw has shape {label.shape} and dtype {label.dtype}")
+    n_members = draw["n_members"]
+    n_blocks = len(n_members)
+    _check("n_members", n_members, (n_blocks,), np.intp)
+    counts = np.bincount(label, minlength=n_blocks)
+    if n_blocks < 2 or not np.array_equal(counts, n_members) or np.any(n_members[:-1] < 1):
+        raise ValueError("n_members of a draw must count its labels, the last block empty")
+    for name in ("concentration", "discount", "prior_scale"):
+        if type(draw[name]) is not float:
+            raise ValueError(f"{name} of a draw must be a number, got {draw[name]!r}")
+    for part in prior.parts:
+        for name, shape in _shapes(part).items():
+            _check(name, draw[name], (n_blocks, *shape))
+    gaussian = prior.gaussian
+    if gaussian is not None and gaussian.covariance_type == "full":
+        n_missing = int(np.isnan(X[:, gaussian.columns]).sum())
+        if n_missing:
+            _check("imputed", draw["imputed"], (n_missing,))
+
+
+def _shapes(part):
+    """Shape of each statistic of one block."""
+    d = len(part.columns)
+    if isinstance(part, GaussianPrior):
+        if part.covariance_type == "full":
+            return {"mean": (d,), "factor": (d, d)}
+        shared = part.covariance_type == "spherical"
+        return {"mean": (d,), "count": (d,), "rate": (1 if shared else d,)}
+    if isinstance(part, CategoricalPrior):
+        return {"level_count": (int(part.level_start[-1]),)}
+    return {"total": (d,), "cells": (d,)}
+
+
+def check_prior(prior, n_features):
+    """Raise a ValueError unless the parts of a prior share out the columns and fit them.
+
+    Parameters
+    ----------
+    prior : Prior
+    n_features : int
+    """
+    columns = [part.columns for part in prior.parts]
+    for column in columns:
+        _check("columns", column, (len(column),), np.intp)
+    if sorted(np.concatenate(columns).tolist()) != list(range(n_features)):
+        raise ValueError("the parts of a prior must share out the columns")
+    for part in prior.parts:
+        d = len(part.columns)
+        if isinstance(part, GaussianPrior):
+            shape = {"full": (d, d), "diag": (d,), "spherical": ()}[part.covariance_type]
+            _check("mean", part.mean, (d,))
+            _check("covariance", np.asarray(part.covariance), shape)
+        elif isinstance(part, CategoricalPrior):
+            if len(part.pseudo_counts) != d:
+                raise ValueError("pseudo_counts must have one entry per column")
+            for counts in part.pseudo_counts:
+                _check("pseudo_counts", counts, (len(counts),))
+        else:
+            _check("shape", part.shape, (d,))
+            _check("rate", part.rate, (d,))
+
+
+def check_fitted(estimator):
+    """Raise a ValueError unless the fitted attributes of a mixture belong together.
+
+    Parameters
+    ----------
+    estimator : DirichletProcessMixture
+    """
+    rows, d = estimator._training_rows, estimator.n_features_in_
+    n = len(rows.X)
+    _check("X", rows.X, (n, d))
+    for prior in (estimator._prior, rows.prior):
+        check_prior(prior, d)
+        _check_families(prior, estimator)
+    for name in ("_center", "_scale"):
+        _check(name, getattr(estimator, name), (d,))
+    labels, n_clusters = estimator.labels_, estimator.n_clusters_
+    if labels.shape != (n,) or labels.dtype.kind != "i" or type(n_clusters) is not int:
+        raise ValueError("labels_ must have one entry per row")
+    if not np.array_equal(np.unique(labels), np.arange(n_clusters)):
+        raise ValueError(f"labels_ must be 0 to n_clusters_ - 1 = {n_clusters - 1}")
+
+
+def _check_families(prior, estimator):
+    """Cells of new rows are read as the table says and used as the prior says: both must agree."""
+    table = estimator._table
+    families = ["gaussian"] * estimator.n_features_in_ if table is None else table.families
+    if list(estimator.families_) != list(families):
+        raise ValueError("families_ must be those of the table")
+    for part in prior.parts:
+        for t, j in enumerate(part.columns):
+            if families[j] not in _FAMILIES_OF[type(part)]:
+                raise ValueError(f"column {j} must not be {families[j]!r} under its prior")
+            if isinstance(part, CategoricalPrior):
+                n_levels = 2 if families[j] == "bernoulli" else len(table.levels[j])
+                if len(part.pseudo_counts[t]) != n_levels:
+                    raise ValueError(f"column {j} must have one pseudo count for each level")
+
+
+def _check(name, array, shape, dtype=np.float64):
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+        raise ValueError(
+            f"{name} must have shape {shape} and dtype {np.dtype(dtype).name}, got "
+            f"{getattr(array, 'shape', array)} and {getattr(array, 'dtype', type(array))}"
+        )
