@@ -12,6 +12,8 @@ import numpy as np
 from arviz_stats.base import array_stats
 
 MIN_DRAWS = 4
+# Importance weights none of which is above so many times their mean have no tail to speak of.
+_EVEN_WEIGHTS = 5.0
 _AXES = {"chain_axis": 0, "draw_axis": 1}
 
 
@@ -155,7 +157,8 @@ def loo(log_likelihood):
     Warns
     -----
     UserWarning
-        If Pareto's k of some row is above `good_k`.
+        If Pareto's k of some row is above `good_k` and one of its importance ratios above five
+        times their mean; k of ratios that are nearly equal says nothing.
 
     References
     ----------
@@ -175,12 +178,14 @@ def loo(log_likelihood):
     )
     elpd_i, pareto_k = (np.asarray(x, dtype=np.float64) for x in figures[:2])
     good_k = min(0.7, 1 - 1 / math.log10(total))
-    n_bad = int(np.sum(pareto_k > good_k))
-    if n_bad:
+    lowest = log_likelihood.min(axis=(0, 1))
+    uneven = np.exp(lowest - log_likelihood).mean(axis=(0, 1)) < 1 / _EVEN_WEIGHTS
+    bad = uneven & (pareto_k > good_k)
+    if bad.any():
         warnings.warn(
-            f"Pareto's k is above {good_k:.2f} for {n_bad} of {n} rows, at most "
-            f"{np.max(pareto_k):.2f}: their leave-one-out densities are too optimistic; take more "
-            "draws or cross-validate",
+            f"Pareto's k is above {good_k:.2f} for {bad.sum()} of {n} rows, at most "
+            f"{np.max(pareto_k[bad]):.2f}: their leave-one-out densities are too optimistic; take "
+            "more draws or cross-validate",
             UserWarning,
             stacklevel=3,
         )

@@ -439,7 +439,7 @@ def _pack_column(name, values):
         of_kind = [value for value, t in zip(values, kind, strict=True) if t == k]
         parts.append(
             {
-                "shape": np.array([value.shape for value in of_kind]).reshape(-1, ndim),
+                "shape": np.array([x.shape for x in of_kind], int).reshape(len(of_kind), ndim),
                 "flat": np.concatenate([value.reshape(-1) for value in of_kind]),
             }
         )

@@ -195,10 +195,7 @@ class Posterior:
         """
         if max_draws < 1:
             raise ValueError(f"max_draws must be >= 1, got {max_draws}")
-        n_taken = min(max_draws, self.n_stored)
-        # The middle of each of n_taken equal stretches, in integers: no rounding, no repeats.
-        places = [(2 * i + 1) * self.n_stored // (2 * n_taken) for i in range(n_taken)]
-        return [self.in_order(place) for place in places]
+        return [self.in_order(place) for place in _evenly(self.n_stored, max_draws)]
 
     def thin(self, k):
         """Every k-th draw of each chain, traces included.
@@ -315,11 +312,9 @@ class Posterior:
         """
         self._check_knows_rows()
         per_chain = self._n_stored_per_chain
-        step = 1 if max_draws is None else max(1, -(-self.n_stored // max(1, max_draws)))
-        chosen = range(min(step, per_chain) - 1, per_chain, step)
-        return np.array(
-            [[self._pointwise(chain[t]) for t in chosen] for chain in self._draws],
-        )
+        n_taken = per_chain if max_draws is None else max(1, max_draws // self.n_chains)
+        chosen = _evenly(per_chain, n_taken)
+        return np.array([[self._pointwise(chain[t]) for t in chosen] for chain in self._draws])
 
     @property
     def knows_rows(self):
@@ -514,6 +509,13 @@ class Posterior:
                     f"a chain of {len(x)} draws must have {len(x) // self.store_every} stored "
                     f"with store_every={self.store_every}, got {len(chain)}"
                 )
+
+
+def _evenly(n, n_taken):
+    """At most n_taken of n places, the middle of each of as many equal stretches."""
+    n_taken = min(n, n_taken)
+    # In integers: no rounding, no repeats.
+    return [(2 * i + 1) * n // (2 * n_taken) for i in range(n_taken)]
 
 
 def _with_rate(counts):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from checks.toy_samplers import ToySampler
-from skbnp.mcmc import Posterior, diagnostics, run_chains
+from skbnp import DirichletProcessMixture
+from skbnp.mcmc import Posterior, diagnostics, io, run_chains
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +168,159 @@ def test_to_arviz_speaks_to_both_versions(posterior, monkeypatch, version):
     fake = types.SimpleNamespace(__version__=version, from_dict=from_dict)
     monkeypatch.setitem(sys.modules, "arviz", fake)
     assert set(posterior.to_arviz()) == {"posterior", "sample_stats"}
+    knowing = posterior.thin(4)
+    rows = types.SimpleNamespace(observed_data=lambda: np.ones((6, 2)))
+    knowing.attach_rows(rows)
+    data = knowing.to_arviz()
+    assert set(data) == {"posterior", "sample_stats", "observed_data"}
+    assert data["observed_data"]["X"].shape == (6, 2)
+
+
+def test_to_arviz_with_log_likelihood():
+    """A fitted mixture under the real library: its own leave-one-out figure is ours."""
+    arviz = pytest.importorskip("arviz", reason="ArviZ is an optional dependency")
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    mixture = DirichletProcessMixture(n_warmup=50, n_draws=100, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mixture.fit(X)
+        data = mixture.posterior_.to_arviz(log_likelihood=True)
+        assert data["log_likelihood"]["X"].shape == (4, 100, 20)
+        np.testing.assert_allclose(data["observed_data"]["X"], X, rtol=1e-12)
+        theirs = arviz.loo(data, pointwise=True)
+        ours = mixture.posterior_.loo()
+    assert theirs.elpd_loo == pytest.approx(ours.elpd, abs=0.05)
 
 
 def test_to_arviz_without_arviz(posterior, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     with pytest.raises(ImportError, match=r"pip install 'skbnp\[arviz\]'"):
         posterior.to_arviz()
+
+
+# -- draws that are not all stored, or not equally many in each chain
+
+
+def ragged(lengths=(11, 8), store_every=1, **options):
+    """Chains of several lengths whose draws and traces hold their own place."""
+    draws = [
+        [{"place": np.array([c, t])} for t in range(store_every - 1, n, store_every)]
+        for c, n in enumerate(lengths)
+    ]
+    traces = [np.arange(n) + 100.0 * c for c, n in enumerate(lengths)]
+    return Posterior(draws, {"log_joint": traces}, store_every=store_every, **options)
+
+
+def test_the_shortest_chain_ends_the_posterior():
+    posterior = ragged()
+    assert (posterior.n_draws, posterior.n_stored, len(list(posterior))) == (8, 16, 16)
+    np.testing.assert_array_equal(posterior.traces["log_joint"][0], np.arange(8))
+    assert posterior[0, -1]["place"].tolist() == [0, 7]
+    assert posterior.in_order(8)["place"].tolist() == [1, 0]
+    assert [len(chain) for chain in posterior.all_draws()] == [11, 8]
+    assert ragged(n_draws=5).n_draws == 5
+    assert ragged(n_draws=50).n_draws == 8
+
+
+def test_stored_draws_belong_to_their_traces():
+    posterior = ragged((16, 12), store_every=4)
+    assert posterior.stored.tolist() == [3, 7, 11]
+    assert (posterior.n_stored, posterior.n_draws) == (6, 12)
+    for c in range(2):
+        for t, place in enumerate(posterior.stored):
+            assert posterior[c, t]["place"].tolist() == [c, place]
+            assert posterior.traces["log_joint"][c, place] == 100 * c + place
+    assert posterior.highest()["place"].tolist() == [1, 11]
+    with pytest.raises(IndexError, match="draw 3 is out of range for 3 stored draws per chain"):
+        posterior[0, 3]
+    assert "12 draws, every 4th stored after" in repr(posterior)
+
+
+@pytest.mark.parametrize("store_every", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
+def test_thin(store_every, k):
+    posterior = ragged((24, 25), store_every, n_warmup=3, sweeps_per_draw=2, seed=9)
+    thinned = posterior.thin(k)
+    assert (thinned.n_draws, thinned.sweeps_per_draw, thinned.seed) == (24 // k, 2 * k, 9)
+    np.testing.assert_array_equal(
+        thinned.traces["log_joint"], posterior.traces["log_joint"][:, k - 1 :: k]
+    )
+    for c in range(2):
+        for t, place in enumerate(thinned.stored):
+            chain, draw = thinned[c, t]["place"]
+            assert thinned.traces["log_joint"][c, place] == 100 * chain + draw
+    assert thinned.n_stored == 2 * (24 // np.lcm(k, store_every))
+    assert thinned.final_states == []
+
+
+@pytest.mark.parametrize("k", [0, 6, 2.0, True])
+def test_thin_needs_a_number_of_draws(numbered, k):
+    with pytest.raises(ValueError, match="k must be an integer from 1 to n_draws = 5, got"):
+        numbered.thin(k)
+
+
+# -- files
+
+
+def assert_same_posterior(one, other):
+    assert repr(one) == repr(other)
+    for name, trace in one.traces.items():
+        np.testing.assert_array_equal(trace, other.traces[name])
+    for draw, other_draw in zip(one, other, strict=True):
+        assert list(draw) == list(other_draw)
+        for name, value in draw.items():
+            np.testing.assert_array_equal(value, other_draw[name])
+            if isinstance(value, np.ndarray):
+                assert value.dtype == other_draw[name].dtype
+                assert not other_draw[name].flags.writeable
+            else:
+                assert type(value) is type(other_draw[name])
+    np.testing.assert_equal(one.acceptance, other.acceptance)
+    np.testing.assert_equal(one.final_states, other.final_states)
+
+
+def test_save_and_load(posterior, tmp_path):
+    path = tmp_path / "posterior.skbnp"
+    posterior.save(path)
+    loaded = Posterior.load(path)
+    assert_same_posterior(posterior, loaded)
+    assert (loaded.seed, loaded.n_warmup, loaded.sweeps_per_draw) == (1, 20, 2)
+    assert loaded.rhat() == posterior.rhat()
+
+
+def test_save_and_load_what_is_left_of_an_early_stop(tmp_path):
+    path = tmp_path / "posterior.skbnp"
+    ragged((16, 12), store_every=4).save(path)
+    loaded = Posterior.load(path)
+    assert_same_posterior(ragged((16, 12), store_every=4), loaded)
+    assert [len(chain) for chain in loaded.all_draws()] == [4, 3]
+
+
+def test_draws_of_any_type_come_back(tmp_path):
+    """Dtypes and shapes may change from draw to draw, as labels and blocks do."""
+    draws = [
+        {"label": np.arange(3, dtype=np.uint8), "scale": 0.1, "n": 3, "table": np.zeros((0, 2))},
+        {"label": np.arange(3, dtype=np.int32), "scale": np.inf, "n": 2**70, "table": np.eye(2)},
+        {"label": np.array(5.0), "scale": 5e-324, "n": -1, "table": np.full((1, 2), np.nan)},
+    ]
+    path = tmp_path / "posterior.skbnp"
+    Posterior([draws], {"log_joint": np.zeros((1, 3))}).save(path)
+    assert_same_posterior(Posterior([draws], {"log_joint": np.zeros((1, 3))}), Posterior.load(path))
+
+
+def test_a_draw_that_is_no_data_is_refused(tmp_path):
+    path = tmp_path / "posterior.skbnp"
+    posterior = Posterior([[{"f": print}]], {"log_joint": np.zeros((1, 1))})
+    with pytest.raises(TypeError, match="'f' of a draw must be an array or a number"):
+        posterior.save(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_kind_of_file(posterior, tmp_path):
+    path = tmp_path / "file"
+    io.write(path, "checkpoint", {})
+    with pytest.raises(io.FileFormatError, match="holds a checkpoint, not a posterior"):
+        Posterior.load(path)
+    io.write(path, "posterior", {**posterior.to_data(), "store_every": 0})
+    with pytest.raises(io.FileFormatError, match="is damaged: store_every is 0"):
+        Posterior.load(path)
