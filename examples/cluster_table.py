@@ -8,6 +8,9 @@ negative are counts, True and False are binary, everything else is categorical; 
 otherwise. Empty cells are missing. Beside FILE.csv come FILE_clusters.csv, one line per row with
 its cluster, the probability of each cluster and of being unlike all others, and
 FILE_clusters.png.
+
+With --checkpoint DIR a run that was stopped goes on when the same command is given again; with
+--save FILE the fitted mixture is kept for `DirichletProcessMixture.load`.
 """
 
 import argparse
@@ -41,6 +44,8 @@ def read_arguments():
     parser.add_argument("--draws", type=int, help="draws per chain")
     parser.add_argument("--jobs", type=int, default=-1, help="cores, -1: all")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="continue what is there")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the fitted mixture")
     return parser.parse_args()
 
 
@@ -66,6 +71,7 @@ def fit(table, arguments):
         n_draws=arguments.draws or "auto",
         n_jobs=arguments.jobs,
         random_state=arguments.seed,
+        checkpoint=arguments.checkpoint,
     )
     try:
         from sklearn.callback import ProgressBar
@@ -151,6 +157,9 @@ def main():
     stem = arguments.file.with_name(arguments.file.stem + "_clusters")
     write(table, mixture, stem.with_suffix(".csv"))
     draw(table, mixture, stem.with_suffix(".png"))
+    if arguments.save:
+        mixture.save(arguments.save)
+        print(f"wrote {arguments.save}")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "summaries": {"numerics"},
     "mcmc": set(),
     "base": {"mcmc", "summaries"},
+    "show_versions": set(),
     "plot": {"mcmc", "summaries"},
     "datasets": {"processes", "likelihoods"},
 }
