@@ -59,3 +59,11 @@ def test_populations_are_calibrated(monkeypatch):
     for setting, target in zip(quality.SETTINGS.values(), (-8.671, -1.7506), strict=True):
         new, _ = setting.population.draw(quality.HELD_OUT_ROWS, quality.HELD_OUT_SEED)
         assert setting.population.score_samples(new).mean() == pytest.approx(target, abs=1e-4)
+
+
+def test_long_runs(monkeypatch):
+    module = load("long_runs", monkeypatch)
+    (row,) = module.files([(20, 5)], 1)
+    assert row["stored draws"] == 20
+    rows = module.checkpoints(30, {"n_warmup": 2, "n_draws": 5}, 2)
+    assert [row["seconds between writes"] for row in rows] == [60.0, 1.0, 0.0]
