@@ -170,7 +170,7 @@ def _report_early_end(posterior, plan, interrupted, checkpoint):
             f"Interrupted after {posterior.n_draws} of {plan.n_draws} draws per chain, which are "
             f"kept; fit again with {how} to go on from here",
             UserWarning,
-            stacklevel=2,
+            stacklevel=5,
         )
 
 
