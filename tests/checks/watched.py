@@ -1,0 +1,202 @@
+"""Estimators whose sweeps are counted in a file and take their time, to be killed in the middle."""
+
+import os
+import resource
+import signal
+import time
+import warnings
+from functools import partial
+
+import joblib
+import numpy as np
+
+from checks.toy_samplers import ToySampler
+from skbnp import DirichletProcessMixture
+from skbnp.base import BaseMCMCEstimator
+from skbnp.mcmc import runner
+
+
+class Watched:
+    """Another sampler; at each sweep it leaves a byte in a file and sleeps."""
+
+    def __init__(self, sampler, log, seconds, n_bytes):
+        self._sampler = sampler
+        self._log = log
+        self._seconds = seconds
+        self._n_bytes = n_bytes
+
+    def __getattr__(self, name):
+        return getattr(self._sampler, name)
+
+    def sweep(self):
+        if self._log:
+            with open(self._log, "ab", buffering=0) as file:
+                file.write(b".")
+        time.sleep(self._seconds)
+        self._sampler.sweep()
+
+    def draw(self):
+        draw = self._sampler.draw()
+        if self._n_bytes:
+            draw["ballast"] = np.zeros(self._n_bytes, np.uint8)
+            draw["ballast"][:] = 1
+        return draw
+
+
+def _make_watched(bit_generator, chain, *, make_sampler, watch):
+    return Watched(make_sampler(bit_generator, chain), *watch)
+
+
+class _WatchedMixin:
+    # (file of the counter, seconds per sweep, bytes per draw)
+    _watch = (None, 0.0, 0)
+
+    def watch(self, log=None, seconds=0.0, n_bytes=0):
+        self._watch = (log and str(log), seconds, n_bytes)
+        return self
+
+    def _prepare(self, X):
+        return partial(_make_watched, make_sampler=super()._prepare(X), watch=self._watch)
+
+
+class _ToyModel(BaseMCMCEstimator):
+    def __init__(
+        self,
+        *,
+        start=0.0,
+        n_chains=4,
+        n_warmup=5,
+        n_draws=20,
+        thin=1,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=60.0,
+        store="auto",
+        predict_draws=100,
+        verbose=0,
+    ):
+        self.start = start
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.store = store
+        self.predict_draws = predict_draws
+        self.verbose = verbose
+
+    _parameter_constraints: dict = {**BaseMCMCEstimator._parameter_constraints, "start": [float]}
+
+    def _prepare(self, X):
+        return partial(ToySampler, start=self.start + float(np.nansum(X)))
+
+    def _summarise(self, X):
+        self.mean_ = float(self.posterior_.traces["x"].mean())
+
+    def _auto_lengths(self, X):
+        return 5, 20
+
+    def _check_draw(self, draw):
+        if draw["value"].shape != (2,):
+            raise ValueError("value of a draw must have the shape (2,)")
+
+    def _check_loaded(self):
+        pass
+
+    def _warn_if_not_converged(self):
+        pass
+
+    def score_samples(self, X):
+        X = self._check_new(X)
+        return np.array([-np.nansum((x - self.mean_) ** 2) for x in X])
+
+
+class ToyModel(_WatchedMixin, _ToyModel):
+    """Chains of `ToySampler` as a whole estimator; X only moves the start."""
+
+
+class WatchedMixture(_WatchedMixin, DirichletProcessMixture):
+    """The mixture, watched."""
+
+
+def table_with_holes(n_samples=60, seed=3):
+    """Two clusters in three columns, a tenth of the cells missing."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 3))
+    X[: n_samples // 2] += 3
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[np.isnan(X).all(axis=1)] = 0.0
+    return X
+
+
+def answers(estimator, X):
+    """Everything that two equal fits must have in common, as plain arrays."""
+    posterior = estimator.posterior_
+    found = dict(posterior.traces)
+    for move, counts in posterior.acceptance.items():
+        found |= {f"{move} {name}": counts[name] for name in ("accepted", "proposed")}
+    for place, draw in enumerate(posterior):
+        found |= {f"draw {place} {name}": value for name, value in draw.items()}
+    found["stored"] = posterior.stored
+    found["score_samples"] = estimator.score_samples(X)
+    if isinstance(estimator, DirichletProcessMixture):
+        found |= {
+            "labels": estimator.labels_,
+            "X_imputed": estimator.X_imputed_,
+            "proba": estimator.predict_proba(X),
+            "impute": estimator.impute(X),
+        }
+    return found
+
+
+def assert_same_answers(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def fit(model, X, backend="threading", block=None, watch=None, max_file=None, **parameters):
+    """Fit a model; return its answers and the number of sweeps it made.
+
+    All blocks but the first have the length `block`. No file may grow beyond `max_file` bytes.
+    """
+    if block is not None:
+        runner._block_length = lambda *_: block
+    if max_file is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (max_file, max_file))
+    estimator = {"toy": ToyModel, "mixture": WatchedMixture}[model](random_state=5)
+    estimator.set_params(**parameters).watch(**(watch or {}))
+    with joblib.parallel_config(backend=backend), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator.fit(X)
+    return answers(estimator, X), estimator.posterior_.n_sweeps_run
+
+
+def fit_until_interrupt(model, X, backend="threading", watch=None, **parameters):
+    """Fit with Ctrl-C expected; return what came of it, for the parent to look at."""
+    estimator = {"toy": ToyModel, "mixture": WatchedMixture}[model](random_state=5)
+    estimator.set_params(**parameters).watch(**(watch or {}))
+    before = signal.getsignal(signal.SIGINT)
+    raised, found = None, None
+    with joblib.parallel_config(backend=backend), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            estimator.fit(X)
+        except KeyboardInterrupt:
+            raised = "KeyboardInterrupt"
+        else:
+            found = answers(estimator, X)
+    return {
+        "raised": raised,
+        "answers": found,
+        "warnings": [str(w.message) for w in caught if w.category is UserWarning],
+        "handler_restored": signal.getsignal(signal.SIGINT) is before,
+        "pid": os.getpid(),
+    }
