@@ -159,9 +159,8 @@ def read(path, kind, types=()):
     except (FileFormatError, OSError):
         raise
     except Exception as error:  # whatever is wrong inside, the file is at fault
-        raise FileFormatError(
-            f"{path} is damaged or was not written by skbnp: {error or type(error).__name__}"
-        ) from error
+        reason = str(error) or type(error).__name__
+        raise FileFormatError(f"{path} is damaged or was not written by skbnp: {reason}") from error
 
 
 def _by_name(types):
@@ -191,6 +190,8 @@ def _read_document(archive, path, kind):
     infos = archive.infolist()
     if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
         raise ValueError("it is compressed")
+    if sum(info.file_size for info in infos) > path.stat().st_size:
+        raise ValueError("it claims to hold more than there is")
     document = json.loads(archive.read(_DOCUMENT))
     if document["format"] != "skbnp":
         raise ValueError(f"its format is {document['format']!r}")
@@ -218,6 +219,9 @@ def _fill(archive, name, arrays):
         n = sum(array.size_asked for array in arrays)
         if shape != (n,) or n * dtype.itemsize > archive.getinfo(f"{name}.npy").file_size:
             raise ValueError(f"{name}.npy holds {shape} values instead of {n}")
+        # No values take no room, but a list of as many rows does.
+        if any(max(array.shape, default=0) > archive.start_dir for array in arrays):
+            raise ValueError(f"an array of {name}.npy has more rows than the file has bytes")
         for array in arrays:
             array.value = np.empty(array.shape, dtype)
             room = memoryview(array.value.reshape(-1).view(np.uint8))
@@ -226,6 +230,8 @@ def _fill(archive, name, arrays):
                 if not n_read:
                     raise ValueError(f"{name}.npy ends too early")
                 room = room[n_read:]
+            if dtype.kind == "b" and np.any(array.value.view(np.uint8) > 1):
+                raise ValueError(f"{name}.npy holds bytes that are neither 0 nor 1")
         if member.read(1):  # reads to the end, where the checksum is compared
             raise ValueError(f"{name}.npy is too long")
 
@@ -293,7 +299,9 @@ def _encode(value, arrays, types):
     if isinstance(value, Path):
         return {"$path": str(value)}
     if isinstance(value, np.random.RandomState):
-        return {"$random_state": encode(value.get_state(legacy=False))}
+        state = value.get_state(legacy=False)
+        if state["bit_generator"] == "MT19937":  # not one made of another bit generator
+            return {"$random_state": encode(state)}
     name = type(value).__name__
     if types.get(name) is type(value):
         return {"$object": [name, encode(_to_data(value))]}
@@ -392,6 +400,9 @@ def _object_array(shape, items):
 
 def _random_state(state):
     random_state = np.random.RandomState(0)
+    position = state["state"]["pos"]
+    if not 0 <= position <= 624:  # NumPy takes any, and reads there
+        raise ValueError(f"a random state has the position {position}")
     random_state.set_state(state)
     return random_state
 
@@ -464,11 +475,12 @@ def unpack(packed):
         raise ValueError(f"the number of draws is {n_draws!r}")
     if n_draws and not packed["columns"]:
         raise ValueError("draws hold nothing")
-    draws = [{} for _ in range(n_draws)]
-    for name, column in packed["columns"].items():
-        for draw, value in zip(draws, _unpack_column(column), strict=True):
-            draw[name] = value
-    return draws
+    columns = {name: _unpack_column(column) for name, column in packed["columns"].items()}
+    if any(len(column) != n_draws for column in columns.values()):
+        raise ValueError(f"a column is not of {n_draws} draws")
+    return [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def _unpack_column(column):
