@@ -239,16 +239,17 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             If the file is damaged, holds another estimator or comes from a newer version.
         """
         content = io.read(path, "fitted estimator", cls._types_in_files())
-        if content.get("class") != cls.__name__:
-            raise io.FileFormatError(
-                f"{path} holds a {content.get('class')}, not a {cls.__name__}: load it with the "
-                "class it was saved from"
-            )
         try:
+            if content["class"] != cls.__name__:
+                raise io.FileFormatError(
+                    f"{path} holds a {content['class']}, not a {cls.__name__}: load it with the "
+                    "class it was saved from"
+                )
             estimator = cls(**content["parameters"])
             estimator._validate_params()
             for name, value in content["fitted"].items():
-                if not name.isidentifier() or hasattr(estimator, name):
+                # Names with two underscores mean something to Python and to NumPy.
+                if not name.isidentifier() or name.startswith("__") or hasattr(estimator, name):
                     raise ValueError(f"it sets {name!r}")
                 setattr(estimator, name, value)
             if not isinstance(estimator.posterior_, Posterior):
@@ -258,6 +259,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 for draw in chain:
                     estimator._check_draw(draw)
             estimator._attach_rows()
+        except io.FileFormatError:
+            raise
         except Exception as error:  # the file is at fault, whatever it is
             raise io.FileFormatError(f"{path} is damaged: {error}") from error
         return estimator

@@ -501,6 +501,14 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         return (filled, std) if return_std else filled
 
     @property
+    def X_imputed_(self):
+        """The training table with its holes filled, in the form it was given in."""
+        # Kept as numbers: a file holds no DataFrame.
+        if "_X_imputed" not in vars(self):
+            raise AttributeError("X_imputed_ is there once fit has seen an X with missing cells")
+        return self._as_given(self._X_imputed)
+
+    @property
     def coclustering_(self):
         """Posterior probability that two training rows share a cluster.
 
@@ -919,9 +927,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             )
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
-        self.__dict__.pop("X_imputed_", None)
+        self.__dict__.pop("_X_imputed", None)
         if np.isnan(X).any():
-            self.X_imputed_ = self._as_given(self._impute_training(X))
+            self._X_imputed = self._impute_training(X)
 
     def _impute_training(self, X):
         """X with the running means of the chains in its holes."""

@@ -27,7 +27,8 @@ def check_draw(draw, prior, X):
     n_blocks = len(n_members)
     _check("n_members", n_members, (n_blocks,), np.intp)
     counts = np.bincount(label, minlength=n_blocks)
-    if n_blocks < 2 or not np.array_equal(counts, n_members) or np.any(n_members[:-1] < 1):
+    empty = np.flatnonzero(n_members == 0)
+    if n_blocks < 2 or not np.array_equal(counts, n_members) or empty.tolist() != [n_blocks - 1]:
         raise ValueError("n_members of a draw must count its labels, the last block empty")
     for name in ("concentration", "discount", "prior_scale"):
         if type(draw[name]) is not float:
@@ -99,6 +100,8 @@ def check_fitted(estimator):
         _check_families(prior, estimator)
     for name in ("_center", "_scale"):
         _check(name, getattr(estimator, name), (d,))
+    if "_X_imputed" in vars(estimator):
+        _check("X_imputed_", estimator._X_imputed, (n, d))
     labels, n_clusters = estimator.labels_, estimator.n_clusters_
     if labels.shape != (n,) or labels.dtype.kind != "i" or type(n_clusters) is not int:
         raise ValueError("labels_ must have one entry per row")
