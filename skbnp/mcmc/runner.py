@@ -471,6 +471,9 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
                 # Chains that an earlier stop has left behind catch up first.
                 n_before = run.n_swept
                 goal = min(n_before + n_sweeps, plan.n_sweeps)
+                if n_before < plan.n_warmup + plan.thin:
+                    # Before the first draw nobody knows how much room draws take.
+                    goal = min(goal, plan.n_warmup + plan.thin)
                 calls = [
                     delayed(_advance)(
                         chain, plan, max(0, goal - chain.n_swept), run.kept.store_every, task
@@ -495,7 +498,7 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
                 if checkpoint is not None and not run.is_done() and checkpoint.is_due():
                     checkpoint.save(run.posterior())
                 most = run.kept.most_draws() * plan.thin * run.kept.store_every
-                n_sweeps = min(_block_length(n_sweeps, seconds, across), most)
+                n_sweeps = min(_block_length(goal - n_before, seconds, across), most)
         if checkpoint is not None and run.n_sweeps_run:
             checkpoint.save(run.posterior())
     return interrupt.requested

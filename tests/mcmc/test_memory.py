@@ -1,0 +1,95 @@
+"""Draws that do not fit into the room for them."""
+
+import resource
+
+import joblib
+import numpy as np
+import pytest
+
+from checks.processes import Child
+from checks.watched import ToyModel, answers, assert_same_answers, table_with_holes
+from skbnp.mcmc import runner
+
+X = table_with_holes()
+
+
+def peak_of_fit(backend, n_bytes, n_warmup, n_draws, store, checkpoint=None):
+    """Megabytes that a fit adds to this process at its peak, and what it stored."""
+    estimator = ToyModel(n_chains=2, n_warmup=n_warmup, n_draws=n_draws, random_state=5, n_jobs=2)
+    estimator.set_params(store=store, checkpoint=checkpoint).watch(n_bytes=n_bytes)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with joblib.parallel_config(backend=backend):
+        posterior = estimator.fit(X).posterior_
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    of_workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    summary = {
+        "stored": posterior.stored,
+        "n_draws": posterior.traces["x"].shape[1],
+        "nbytes": posterior.nbytes,
+        "values": [draw["value"][0] for draw in posterior],
+        "x": posterior.traces["x"][:, posterior.stored].ravel(),
+    }
+    return (after - before) / 1024, of_workers / 1024, summary
+
+
+@pytest.mark.parametrize("backend, n_warmup", [("threading", 3), ("threading", 20_000)])
+def test_ten_gigabytes_of_draws(backend, n_warmup):
+    """The long warm-up leads to long blocks, in which no draw has shown its size yet."""
+    peak, _, found = Child(peak_of_fit, backend, 10**7, n_warmup, 500, store=200).result(200)
+    assert_bounded(peak, found, 500)
+
+
+@pytest.mark.slow
+def test_ten_gigabytes_of_draws_from_workers():
+    peak, _, found = Child(peak_of_fit, "loky", 10**7, 3, 500, store=200).result(300)
+    assert_bounded(peak, found, 500)
+
+
+def test_checkpoints_of_large_draws(tmp_path):
+    run = {"n_bytes": 10**7, "n_warmup": 3, "n_draws": 100, "store": 200, "checkpoint": tmp_path}
+    peak, _, found = Child(peak_of_fit, "threading", **run).result(200)
+    # A file takes its draws packed: once more what is stored.
+    assert peak < 3 * 200
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 201e6
+    assert found["nbytes"] <= 201e6
+
+
+def assert_bounded(peak, found, n_draws):
+    # What is stored, and at most the blocks on their way.
+    assert peak < 2 * 200
+    assert 100e6 < found["nbytes"] <= 201e6
+    assert found["n_draws"] == n_draws
+    step = found["stored"][0] + 1
+    assert step & (step - 1) == 0
+    np.testing.assert_array_equal(found["stored"], np.arange(step - 1, n_draws, step))
+    np.testing.assert_array_equal(found["values"], found["x"])
+
+
+@pytest.mark.parametrize("store", [0.004, 0.02, 0.05])
+def test_what_is_stored_does_not_depend_on_blocks(tmp_path, monkeypatch, store):
+    options = {"n_chains": 2, "n_warmup": 4, "n_draws": 100, "thin": 2, "random_state": 5}
+    options |= {"store": store}
+    expected = answers(ToyModel(**options).fit(X), X)
+    assert 1 <= len(expected["stored"]) < 100
+    for block in (1, 3, 17, 1000):
+        monkeypatch.setattr(runner, "_block_length", lambda *_, block=block: block)
+        assert_same_answers(answers(ToyModel(**options).fit(X), X), expected)
+        for n_draws in (7, 50, 99):  # and then the rest
+            directory = tmp_path / f"{block} {n_draws}"
+            begun = ToyModel(**options | {"n_draws": n_draws, "checkpoint": directory}).fit(X)
+            rest = ToyModel(**options, checkpoint=directory).fit(X)
+            assert rest.posterior_.n_sweeps_run == 2 * 2 * (100 - n_draws)
+            assert_same_answers(answers(rest, X), expected)
+            begun.set_params(checkpoint=None, warm_start=True, n_draws=100).fit(X)
+            assert_same_answers(answers(begun, X), expected)
+    # More room afterwards brings no draw back, and less lets go of more.
+    begun = ToyModel(**options, warm_start=True).fit(X)
+    n_stored = begun.posterior_.n_stored
+    assert begun.set_params(store="all").fit(X).posterior_.n_stored == n_stored
+    assert begun.set_params(store=0.001).fit(X).posterior_.n_stored == 2
+
+
+def test_one_draw_at_least():
+    posterior = ToyModel(n_chains=2, n_draws=9, store=1e-6, random_state=5).fit(X).posterior_
+    assert posterior.stored.tolist() == [7]
+    assert posterior.traces["x"].shape == (2, 9)
