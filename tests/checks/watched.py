@@ -17,13 +17,17 @@ from skbnp.mcmc import runner
 
 
 class Watched:
-    """Another sampler; at each sweep it leaves a byte in a file and sleeps."""
+    """Another sampler; at each sweep it leaves a byte in a file and sleeps.
 
-    def __init__(self, sampler, log, seconds, n_bytes):
+    With ``dies=(n_sweeps, times)`` it kills its process after so many sweeps of all chains.
+    """
+
+    def __init__(self, sampler, log, seconds, n_bytes, dies):
         self._sampler = sampler
         self._log = log
         self._seconds = seconds
         self._n_bytes = n_bytes
+        self._dies = dies
 
     def __getattr__(self, name):
         return getattr(self._sampler, name)
@@ -32,6 +36,10 @@ class Watched:
         if self._log:
             with open(self._log, "ab", buffering=0) as file:
                 file.write(b".")
+        if self._dies and os.stat(self._log).st_size > self._dies[0]:
+            with open(f"{self._log}.dead", "ab", buffering=0) as file:
+                if file.write(b".") and file.tell() <= self._dies[1]:
+                    os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(self._seconds)
         self._sampler.sweep()
 
@@ -48,11 +56,11 @@ def _make_watched(bit_generator, chain, *, make_sampler, watch):
 
 
 class _WatchedMixin:
-    # (file of the counter, seconds per sweep, bytes per draw)
-    _watch = (None, 0.0, 0)
+    # The arguments of `Watched`.
+    _watch = (None, 0.0, 0, None)
 
-    def watch(self, log=None, seconds=0.0, n_bytes=0):
-        self._watch = (log and str(log), seconds, n_bytes)
+    def watch(self, log=None, seconds=0.0, n_bytes=0, dies=None):
+        self._watch = (log and str(log), seconds, n_bytes, dies)
         return self
 
     def _prepare(self, X):
