@@ -348,6 +348,7 @@ cdef class Sampler:
         n_members = np.bincount(label, minlength=n_clusters)
         if not np.array_equal(n_members, state["family"]["n_members"]):
             raise ValueError("n_members of a state must count its labels")
+        self.family.check_cells(state["family"], label, n_clusters)
         if not np.array_equal(np.sort(state["order"]), np.arange(self.n_samples)):
             raise ValueError("order of a state must be one of all rows")
 

@@ -35,6 +35,7 @@ cdef class ConjugateFamily:
     """
 
     _counts_of_rows = ("n_members",)    # slot arrays that hold numbers of rows
+    _counts_of_cells = None             # slot array of the observed cells, feature by feature
 
     def __init__(self, X):
         data = np.array(X, dtype=np.float64, order="C")
@@ -119,6 +120,20 @@ cdef class ConjugateFamily:
             counts = state[name]
             if not (np.all(counts >= 0) and np.all(counts <= self.n_samples)):
                 raise ValueError(f"{name} of a state must be from 0 to {self.n_samples}")
+
+    def check_cells(self, state, label, n_slots):
+        """Raise a ValueError unless a state counts the observed cells of the rows in each slot.
+
+        Kernels look things up by these counts.
+        """
+        if self._counts_of_cells is None:
+            return
+        n_cells = np.zeros((n_slots, self.n_features))
+        n_cells += np.bincount(label, minlength=n_slots)[:, np.newaxis]
+        rows = np.repeat(np.arange(self.n_samples), np.diff(self.missing_start))
+        np.subtract.at(n_cells, (label[rows], np.asarray(self.missing_feature)), 1.0)
+        if not np.array_equal(state[self._counts_of_cells], n_cells):
+            raise ValueError(f"{self._counts_of_cells} of a state must count the observed cells")
 
     def imputed(self):
         """The imputed cells, row by row, a copy; empty where none are part of the state."""

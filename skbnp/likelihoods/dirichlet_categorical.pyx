@@ -42,6 +42,7 @@ cdef class DirichletCategorical(ConjugateFamily):
     """
 
     _for_prediction = ("n_members", "level_count")
+    _counts_of_cells = "observed_count"
 
     def __init__(self, X, pseudo_counts):
         super().__init__(X)

@@ -90,6 +90,7 @@ cdef class GammaPoisson(ConjugateFamily):
     """
 
     _for_prediction = ("n_members", "total", "cells")
+    _counts_of_cells = "cells"
 
     def __init__(self, X, shape, rate):
         super().__init__(X)

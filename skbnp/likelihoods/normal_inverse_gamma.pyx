@@ -31,6 +31,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
 
     _for_prediction = ("n_members", "count", "mean", "rate")
     _counts_of_rows = ("n_members", "count")
+    _counts_of_cells = "count"
 
     def __init__(self, X, mean, double mean_precision, double shape, rate, double scale, shared):
         super().__init__(X)

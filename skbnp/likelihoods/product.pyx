@@ -75,6 +75,10 @@ cdef class ProductFamily(ConjugateFamily):
         for p, part in enumerate(self.parts):
             part.set_state(state[f"part{p}"], n_slots)
 
+    def check_cells(self, state, label, n_slots):
+        for p, part in enumerate(self.parts):
+            part.check_cells(state[f"part{p}"], label, n_slots)
+
     def imputed(self):
         return np.concatenate([part.imputed() for part in self.parts])
 

@@ -100,6 +100,12 @@ class Checkpoint:
         skbnp.mcmc.io.FileFormatError
         """
         try:
+            if len(posterior.ends) != posterior.n_chains:
+                raise ValueError("it does not say where its chains stand")
+            for end in posterior.ends:
+                counts = [*end["counts"].values(), *end["counts_after_warmup"].values()]
+                if type(end["n_swept"]) is not int or any(np.shape(n) != (2,) for n in counts):
+                    raise ValueError(f"a chain stands at {end['n_swept']!r} with counts {counts}")
             for chain in posterior.all_draws():
                 for draw in chain:
                     check_draw(draw)

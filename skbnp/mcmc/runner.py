@@ -230,7 +230,12 @@ class _Chain:
             bit_generator = np.random.default_rng(self.seed).bit_generator
             sampler = make_sampler(bit_generator, self.index)
             if self._state is not None:
-                sampler.set_state(self._state)
+                try:
+                    sampler.set_state(self._state)
+                except Exception as error:
+                    raise ValueError(
+                        f"chain {self.index} cannot go on from its last state: {error!r}"
+                    ) from error
             self._sampler, self._state = sampler, None
         return self._sampler
 

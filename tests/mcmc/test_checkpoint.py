@@ -315,6 +315,162 @@ def test_parameters_that_shape_no_draw_share_a_file(begun):
     assert list(path.parent.iterdir()) == [path]
 
 
+# -- states that somebody has tampered with
+
+
+def mixed_table():
+    X = table_with_holes()
+    X[:, 1] = np.round(np.abs(X[:, 1]))
+    X[:, 2] = X[:, 2] > 0
+    return X
+
+
+MIXTURES = {
+    "full": (X, {}),
+    "diag": (X, {"covariance_type": "diag"}),
+    "gibbs": (X, {"covariance_type": "diag", "algorithm": "gibbs", "n_components": 3}),
+    "parallel": (X, {"covariance_type": "spherical", "algorithm": "parallel"}),
+    "mixed": (mixed_table(), {"family": ["gaussian", "poisson", "bernoulli"]}),
+}
+
+
+def families_of(state):
+    """The family's state, or those of its parts."""
+    family = state["family"]
+    return [family[name] for name in family if name.startswith("part")] or [family]
+
+
+def every_array(change):
+    """Each array of the state, family and parts included, changed alone."""
+
+    def changes(state):
+        for holder in (state, *families_of(state)):
+            for name, value in list(holder.items()):
+                if isinstance(value, np.ndarray) and value.size:
+                    holder[name] = change(value)
+                    yield name
+                    holder[name] = value
+
+    return changes
+
+
+def set_to(name, value, holder=lambda state: state):
+    def changes(state):
+        old = holder(state)[name]
+        holder(state)[name] = value
+        yield name
+        holder(state)[name] = old
+
+    return changes
+
+
+def counts_of_cells(shift):
+    def changes(state):
+        for family in families_of(state):
+            for name in ("count", "cells", "observed_count"):
+                if name in family:
+                    old = family[name]
+                    family[name] = np.clip(old + shift, 0, len(X))
+                    yield name
+                    family[name] = old
+
+    return changes
+
+
+STATES = {
+    "arrays one longer": every_array(lambda x: np.concatenate([x, np.zeros_like(x[:1])] * 2)),
+    "arrays of one dimension more": every_array(lambda x: x[np.newaxis]),
+    "arrays of another type": every_array(lambda x: x.astype(np.float32)),
+    "no arrays": every_array(lambda x: None),
+    "label too large": set_to("label", np.full(len(X), 10**6)),
+    "label negative": set_to("label", np.full(len(X), -1)),
+    "all in one": set_to("label", np.zeros(len(X), dtype=np.intp)),
+    "no order": set_to("order", np.zeros(len(X), dtype=np.intp)),
+    "order beyond": set_to("order", np.arange(len(X)) + 1),
+    "no clusters": set_to("n_clusters", 0),
+    "many clusters": set_to("n_clusters", 10**9),
+    "clusters in text": set_to("n_clusters", "2"),
+    "sweeps below zero": set_to("n_sweeps", -1),
+    "concentration": set_to("concentration", np.inf),
+    "scale": set_to("scale", -1.0, lambda state: state["family"]),
+    "more cells": counts_of_cells(+1),
+    "fewer cells": counts_of_cells(-1),
+    "another bit generator": set_to("bit_generator", np.random.MT19937(0).state),
+    "no bit generator": set_to("bit_generator", None),
+    "no state": lambda state: iter([state.clear()]),
+}
+
+
+@pytest.fixture(scope="module", params=MIXTURES)
+def begun_mixture(request, tmp_path_factory):
+    table, options = MIXTURES[request.param]
+    directory = tmp_path_factory.mktemp("checkpoints")
+    run = {"n_chains": 2, "n_warmup": 3, "n_draws": 3, "checkpoint": directory, **options}
+    fit("mixture", table, **run)
+    (path,) = directory.iterdir()
+    return path, table, {**run, "n_draws": 5}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_every_state_is_taken_back(tmp_path, name):
+    table, options = MIXTURES[name]
+    run = {"n_chains": 3, "n_warmup": 30, "n_draws": 90, "thin": 2, **options}
+    expected, _ = fit("mixture", table, **run)
+    for n_draws in (1, 40, 90):
+        found, n_run = fit("mixture", table, **{**run, "n_draws": n_draws}, checkpoint=tmp_path)
+    assert n_run == 3 * 2 * 50
+    assert_same_answers(found, expected)
+
+
+@pytest.mark.parametrize("how", STATES)
+def test_tampered_states(begun_mixture, how):
+    path, table, run = begun_mixture
+    whole = path.read_bytes()
+    content = io.read(path, "checkpoint")
+    try:
+        for name in STATES[how](content["posterior"]["ends"][1]["state"]):
+            io.write(path, "checkpoint", content)
+            with pytest.raises(ValueError, match="chain 1 cannot go on from its last state"):
+                fit("mixture", table, **run)
+                pytest.fail(f"went on with another {name}")
+    finally:
+        path.write_bytes(whole)
+
+
+ENDS = {
+    "no ends": lambda posterior: posterior.update(ends=[]),
+    "ends are None": lambda posterior: posterior.update(ends=None),
+    "ends are text": lambda posterior: posterior.update(ends=["a", "b"]),
+    "no sweeps": lambda posterior: posterior["ends"][0].pop("n_swept"),
+    "sweeps in text": lambda posterior: posterior["ends"][0].update(n_swept="7"),
+    "counts of three": lambda posterior: posterior["ends"][0].update(counts={"walk": (1, 2, 3)}),
+    "counts are None": lambda posterior: posterior["ends"][0].update(counts_after_warmup=None),
+    "draws of another shape": lambda posterior: posterior["draws"][0]["columns"]["value"].update(
+        posterior["draws"][0]["columns"]["path"]
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_tampered_ends(begun, how):
+    path, _ = begun
+    content = io.read(path, "checkpoint")
+    ENDS[how](content["posterior"])
+    io.write(path, "checkpoint", content)
+    with pytest.raises(io.FileFormatError, match=path.name):
+        fit("toy", X, **SMALL, checkpoint=path.parent)
+
+
+@pytest.mark.parametrize("name, value", [("n_warmup", 3), ("sweeps_per_draw", 2), ("seed", "1")])
+def test_tampered_sizes(begun, name, value):
+    path, _ = begun
+    content = io.read(path, "checkpoint")
+    content["posterior"][name] = value
+    io.write(path, "checkpoint", content)
+    with pytest.raises((ValueError, TypeError), match=f"{name}|must have"):
+        fit("toy", X, **SMALL, checkpoint=path.parent)
+
+
 # -- several runs at a time
 
 
