@@ -100,6 +100,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             self.n_warmup_ = n_warmup if self.n_warmup == "auto" else self.n_warmup
             self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
             checkpoint, start = self._where_to_start(X)
+            n_asked = self.n_draws_
         except BaseException:
             # Nothing has been sampled: what there was before still holds.
             vars(self).clear()
@@ -125,10 +126,15 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             start=start,
             checkpoint=checkpoint,
         )
+        self.n_draws_ = self.posterior_.n_draws
         self._attach_rows()
         self._summarise(X)
         self._warn_if_not_converged()
+        self._warn_if_few_are_stored()
         context.call_on_fit_task_end(estimator=self, X=X)
+        if self.posterior_.interrupted and self.n_draws_ == n_asked:
+            # It came too late to cut anything short, and whoever pressed it wants to stop.
+            raise KeyboardInterrupt("after the last sweep; the estimator is fitted")
         return self
 
     # -- going on from an earlier run
@@ -143,10 +149,13 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         found = []
         if self.warm_start and hasattr(self, "posterior_"):
             others = [name for name, x in fingerprint.items() if self._fitted_on.get(name) != x]
+            if not isinstance(self.random_state, Integral):
+                # A generator has moved on since the last fit; the chains have their seeds.
+                others = [name for name in others if name != "random_state"]
             if others:
                 raise ValueError(
-                    "warm_start=True goes on with the chains of the last fit, which had another "
-                    f"{', another '.join(others)}; set warm_start=False to start anew"
+                    "warm_start=True goes on with the chains of the last fit, which differs in "
+                    f"{', '.join(others)}; set warm_start=False to start anew"
                 )
             if not self.posterior_.ends:
                 raise ValueError("warm_start=True must have a posterior_ as fit has left it")
@@ -352,6 +361,18 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 "The chains may not have converged: " + "; ".join(problems) + ". Raise n_warmup "
                 "and n_draws, or look at posterior_.summary() and skbnp.plot.TraceDisplay.",
                 ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _warn_if_few_are_stored(self):
+        posterior = self.posterior_
+        n_wanted = min(self.predict_draws, posterior.n_chains * posterior.n_draws)
+        if posterior.n_stored < n_wanted:
+            warnings.warn(
+                f"store={self.store!r} has room for {posterior.n_stored} of the "
+                f"{posterior.n_chains * posterior.n_draws} draws, fewer than "
+                f"predict_draws={self.predict_draws}: labels and predictions rest on these alone",
+                UserWarning,
                 stacklevel=4,
             )
 

@@ -29,7 +29,8 @@ def show_versions():
     rows += [("platform", platform.platform()), ("cores", cpu_count())]
     rows += [(name, _version(name)) for name in (*REQUIRED, *OPTIONAL)]
     for library in threadpool_info():
-        what = f"{library['internal_api']} {library['version']}, {library['num_threads']} threads"
+        what = f"{library['internal_api']} {library['version'] or ''}".strip()
+        what += f", {library['num_threads']} threads"
         rows.append((library["user_api"], what))
     for name, value in rows:
         print(f"{name + ':':<15} {value}")

@@ -217,7 +217,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     n_warmup_ : int
         Sweeps of warm-up, what "auto" came to.
     n_draws_ : int
-        Draws per chain, what "auto" came to.
+        Draws per chain: what "auto" came to, fewer after Ctrl-C.
     seed_ : int
         Entropy from which every chain got its own seed.
     n_features_in_ : int

@@ -1,5 +1,6 @@
 """Files from which an interrupted run goes on with exactly the draws it would have made."""
 
+import errno
 import hashlib
 import json
 import time
@@ -39,7 +40,7 @@ class Checkpoint:
         self.fingerprint = dict(fingerprint)
         self.every = every
         name = f"{self.fingerprint['model']}-{digest(self.fingerprint)[:32]}.skbnp"
-        self.path = Path(directory) / name
+        self.path = _checked(directory) / name
         self._last = time.monotonic()
         self._failed = False
 
@@ -74,7 +75,7 @@ class Checkpoint:
             raise io.FileFormatError(f"{self.path} is damaged: {error}") from error
         if others:
             raise io.FileFormatError(
-                f"{self.path} belongs to a run with another {', another '.join(others)}. Remove "
+                f"{self.path} belongs to another run, which differs in {', '.join(others)}. Remove "
                 "the file or name another checkpoint directory to start anew"
             )
         if library != __version__:
@@ -120,7 +121,11 @@ class Checkpoint:
         OSError
             If it cannot.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = f"cannot make the checkpoint directory: {error.strerror}"
+            raise type(error)(error.errno, what, str(self.path.parent)) from error
         io.remove_unfinished(self.path)
         io.check_writable(self.path)
         self._last = time.monotonic()
@@ -171,6 +176,18 @@ class Checkpoint:
                 stacklevel=2,
             )
         self._failed = True
+
+
+def _checked(directory):
+    """The directory as a path, home directories written out."""
+    if str(directory) == "":
+        raise ValueError("checkpoint must name a directory, got ''")
+    path = Path(directory).expanduser()
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(
+            errno.ENOTDIR, "checkpoint must be a directory, got a file", str(path)
+        )
+    return path
 
 
 def digest(value):

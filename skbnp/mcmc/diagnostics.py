@@ -12,6 +12,8 @@ import numpy as np
 from arviz_stats.base import array_stats
 
 MIN_DRAWS = 4
+# A tail of five draws, the fifth part of all, is the shortest that can be smoothed.
+_MIN_DRAWS_OF_LOO = 25
 # Importance weights none of which is above so many times their mean have no tail to speak of.
 _EVEN_WEIGHTS = 5.0
 _AXES = {"chain_axis": 0, "draw_axis": 1}
@@ -152,7 +154,7 @@ def loo(log_likelihood):
     Raises
     ------
     ValueError
-        If there are fewer than four draws, or a density is NaN.
+        If there are fewer than 25 draws or four per chain, or a density is NaN.
 
     Warns
     -----
@@ -167,11 +169,14 @@ def loo(log_likelihood):
     """
     log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
     n_chains, n_draws, n = log_likelihood.shape
-    if n_draws < MIN_DRAWS:
-        raise ValueError(f"loo needs at least {MIN_DRAWS} draws per chain, got {n_draws}")
+    total = n_chains * n_draws
+    if n_draws < MIN_DRAWS or total < _MIN_DRAWS_OF_LOO:
+        raise ValueError(
+            f"loo needs at least {_MIN_DRAWS_OF_LOO} stored draws and {MIN_DRAWS} per chain, got "
+            f"{n_chains} chains of {n_draws}"
+        )
     if np.isnan(log_likelihood).any():
         raise ValueError("loo needs log densities that are not NaN")
-    total = n_chains * n_draws
     efficiency = min(1.0, ess(log_likelihood.sum(axis=2), method="mean") / total)
     figures = array_stats.loo(
         np.moveaxis(log_likelihood, 2, 0), chain_axis=1, draw_axis=2, r_eff=efficiency

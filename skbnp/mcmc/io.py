@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import socket
+import time
 import zipfile
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
@@ -23,6 +24,7 @@ from skbnp._version import __version__
 FORMAT_VERSION = 1
 
 _DOCUMENT = "document.json"
+_A_DAY = 86_400.0  # seconds
 # Bool, integers, floats up to 64 bits, text, times; never objects.
 _KINDS = "biufUSMm"
 
@@ -110,18 +112,22 @@ def _replacing(path):
 
 
 def remove_unfinished(path):
-    """Remove what writers of this file left behind when they were killed on this machine.
+    """Remove what writers of this file left behind when they were killed.
+
+    Those of other machines, or with a process of the same number, are taken for dead after a day.
 
     Parameters
     ----------
     path : str or Path
     """
     path = Path(path)
-    host = socket.gethostname()
-    for unfinished in path.parent.glob(f".{path.name}.{host}-*"):
-        process = unfinished.name.rsplit("-", 2)[-2]
-        if process.isdigit() and not _is_alive(int(process)):
-            with suppress(OSError):
+    here = f".{path.name}.{socket.gethostname()}-"
+    for unfinished in path.parent.glob(f".{path.name}.*"):
+        process = unfinished.name.rsplit("-", 2)[-2:][0]
+        was_here = unfinished.name.startswith(here) and process.isdigit()
+        with suppress(OSError):
+            is_old = time.time() - unfinished.stat().st_mtime > _A_DAY
+            if is_old or (was_here and not _is_alive(int(process))):
                 unfinished.unlink()
 
 

@@ -56,6 +56,8 @@ class Posterior:
     n_chains, n_draws, n_warmup, sweeps_per_draw, store_every, n_stored, nbytes : int
     n_sweeps_run : int
     seed : int or None
+    interrupted : bool
+        Whether Ctrl-C was pressed during the run; not kept in files.
     final_states : list
         The samplers' states after their last sweeps; after an early stop some chains may have
         gone a few sweeps beyond their last draw here.
@@ -93,6 +95,7 @@ class Posterior:
             name: np.array([x[: self.n_draws] for x in chains])
             for name, chains in self._traces.items()
         }
+        self.interrupted = False
         self._pointwise = None
         self._make_read_only()
 
@@ -269,13 +272,13 @@ class Posterior:
         )
         return table
 
-    def loo(self, max_draws=1000):
+    def loo(self, max_draws=None):
         """Leave-one-out cross-validation without refitting: PSIS-LOO.
 
         Parameters
         ----------
-        max_draws : int, default=1000
-            Evenly spaced stored draws to use, at most.
+        max_draws : int, default=None
+            Evenly spaced stored draws to use, at most. Default: all that are stored.
 
         Returns
         -------
@@ -286,8 +289,8 @@ class Posterior:
         Raises
         ------
         ValueError
-            If the posterior knows no rows: it was made by hand, thinned from such a one, or read
-            by `load` instead of with its estimator.
+            If the posterior knows no rows, because it was made by hand or read by `load` instead
+            of with its estimator, or holds fewer than 25 draws.
 
         Warns
         -----
@@ -450,7 +453,7 @@ class Posterior:
         return cls(draws, data.pop("traces"), **data)
 
     def __repr__(self):
-        thinned = "" if self.store_every == 1 else f", every {self.store_every}th stored"
+        thinned = "" if self.store_every == 1 else f" (1 in {self.store_every} stored)"
         return (
             f"Posterior({self.n_chains} chains of {self.n_draws} draws{thinned} after "
             f"{self.n_warmup} sweeps of warm-up, {self.nbytes / 1e6:.3g} MB, "
@@ -483,8 +486,8 @@ class Posterior:
     def _check_knows_rows(self):
         if not self.knows_rows:
             raise ValueError(
-                "the posterior must know the training rows for this: take posterior_ of a fitted "
-                "or loaded estimator, of a model whose rows are exchangeable"
+                "the posterior must know the training rows for this: take posterior_ of an "
+                "estimator, fitted or loaded; a file of the posterior alone does not hold them"
             )
 
     def _check_shapes(self):

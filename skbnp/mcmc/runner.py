@@ -145,21 +145,34 @@ def run_chains(
         task.begin()
     if checkpoint is not None and not run.is_done():
         checkpoint.begin()
+    if verbose >= 1 and checkpoint is not None:
+        print(f"checkpoint {checkpoint.path}: {_where(run)}", flush=True)
     interrupted = _run_blocks(run, n_jobs, verbose, tasks, checkpoint)
     for task in filter(None, tasks):
         task.end()
     posterior = run.posterior()
+    posterior.interrupted = interrupted
     if posterior.n_draws < n_draws:
         _report_early_end(posterior, plan, interrupted, checkpoint)
     return posterior
 
 
+def _where(run):
+    """Where a run starts, in words."""
+    if run.n_swept == 0:
+        return "starts anew"
+    if run.is_done():
+        return "all draws are there"
+    return f"goes on after {run.n_swept} of {run.plan.n_sweeps} sweeps"
+
+
 def _report_early_end(posterior, plan, interrupted, checkpoint):
     """Say that there are fewer draws than asked for, or raise if there are none."""
     if posterior.n_draws == 0:
-        if interrupted:
-            raise KeyboardInterrupt
         n_swept = min(end["n_swept"] for end in posterior.ends)
+        if interrupted:
+            kept = "nothing is kept" if checkpoint is None else f"{checkpoint.path} goes on there"
+            raise KeyboardInterrupt(f"after {n_swept} sweeps, before the first draw; {kept}")
         raise RuntimeError(
             f"a callback stopped the run after {n_swept} sweeps, before every chain had kept a "
             f"draw: the first comes after {plan.n_warmup + plan.thin} sweeps"
@@ -396,6 +409,7 @@ class _Kept:
             self.store_every = start.store_every
             self.draws = start.all_draws()
             self._sizes = [[_size(draw) for draw in chain] for chain in self.draws]
+            self._warn_of_lost_draws()
             self._columns = {
                 name: [x.tolist() for x in chains] for name, chains in start.all_traces.items()
             }
@@ -421,6 +435,18 @@ class _Kept:
             return math.inf
         mean_size = sum(map(sum, self._sizes)) / n_stored
         return max(1, int(self.room / 4 / (mean_size * len(self.draws))))
+
+    def _warn_of_lost_draws(self):
+        """Say so when there is room again for what an earlier run has let go."""
+        if self.store_every > 1 and (
+            self.room is None or 2 * sum(map(sum, self._sizes)) <= self.room
+        ):
+            warnings.warn(
+                f"The earlier run had room for 1 of {self.store_every} draws. What it let go does "
+                "not come back, and later draws are stored as sparsely",
+                UserWarning,
+                stacklevel=6,
+            )
 
     def _make_room(self):
         n_common = min((len(x) for x in self._columns.get("log_joint", [()])), default=0)
@@ -576,7 +602,8 @@ class _Clock:
         if self.verbose >= 1 and not self._has_told and self.n_swept - self._n_at_start >= 10:
             total = _duration(elapsed + remaining)
             print(
-                f"{self.n_chains} chains of {self.n_sweeps} sweeps: about {total} in all",
+                f"{self.n_chains} chains of {self.n_sweeps - self._n_at_start} sweeps: about "
+                f"{total} in all",
                 flush=True,
             )
             self._has_told = True

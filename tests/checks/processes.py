@@ -38,7 +38,12 @@ class Child:
 
     def kill(self, signum=signal.SIGKILL, group=False):
         """Send a signal, to all processes that this one has started too if they are wanted."""
-        (os.killpg if group else os.kill)(self.pid, signum)
+        try:
+            (os.killpg if group else os.kill)(self.pid, signum)
+        except ProcessLookupError:
+            if not self.is_alive():
+                raise
+            os.kill(self.pid, signum)  # so young that it has neither a group nor children
 
     def wait(self, timeout=60):
         """Wait for the end; return the exit code."""

@@ -161,7 +161,9 @@ def test_heavy_tails_warn():
 
 
 def test_loo_needs_draws_and_numbers():
-    with pytest.raises(ValueError, match="at least 4 draws per chain, got 3"):
-        diagnostics.loo(np.zeros((2, 3, 5)))
+    with pytest.raises(ValueError, match="25 stored draws and 4 per chain, got 9 chains of 3"):
+        diagnostics.loo(np.zeros((9, 3, 5)))
+    with pytest.raises(ValueError, match="got 2 chains of 12"):
+        diagnostics.loo(np.zeros((2, 12, 5)))
     with pytest.raises(ValueError, match="not NaN"):
-        diagnostics.loo(np.full((2, 10, 5), np.nan))
+        diagnostics.loo(np.full((2, 20, 5), np.nan))

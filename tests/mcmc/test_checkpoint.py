@@ -286,7 +286,9 @@ def test_files_of_other_runs(begun, tmp_path):
         fit(model, rows, **{**SMALL, **changed}, checkpoint=other / str(number))
         (foreign,) = (other / str(number)).iterdir()
         assert foreign.name != path.name
-        message = f"belongs to a run with another .*{name}.* Remove the file or name another"
+        message = (
+            f"belongs to another run, which differs in .*{name}.* Remove the file or name another"
+        )
         assert_refused(path, foreign.read_bytes(), message)
     path.write_bytes(whole)
     shutil.rmtree(other)
@@ -514,6 +516,48 @@ def test_cross_validation_and_grid_search(tmp_path, n_jobs):
 # -- the parts
 
 
+def test_names_of_directories(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Checkpoint("~/runs", {"model": "Toy"}).path.parent == tmp_path / "runs"
+    with pytest.raises(ValueError, match="checkpoint must name a directory, got ''"):
+        Checkpoint("", {"model": "Toy"})
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="checkpoint must be a directory, got a file"):
+        Checkpoint(tmp_path / "file", {"model": "Toy"})
+    with pytest.raises(NotADirectoryError, match="cannot make the checkpoint directory"):
+        Checkpoint(tmp_path / "file" / "below", {"model": "Toy"}).begin()
+
+
+def test_verbose_says_where_a_run_starts(tmp_path, capsys):
+    options = dict(n_chains=2, n_warmup=4, random_state=5, checkpoint=tmp_path, verbose=1)
+    for n_draws, words in [
+        (20, "starts anew"),
+        (20, "all draws are there"),
+        (30, "goes on after 24 of 34 sweeps"),
+    ]:
+        ToyModel(**options, n_draws=n_draws).fit(X)
+        line = capsys.readouterr().out.splitlines()[0]
+        assert line.startswith(f"checkpoint {tmp_path}")
+        assert line.endswith(words)
+
+
+def test_warm_start_with_a_generator_goes_on():
+    """It has moved on since the first fit, but the chains keep the seed they have."""
+    options = dict(n_chains=2, n_warmup=4, warm_start=True)
+    random_state = np.random.RandomState(3)
+    estimator = ToyModel(**options, n_draws=10, random_state=random_state).fit(X)
+    seed = estimator.seed_
+    estimator.set_params(n_draws=20).fit(X)
+    assert estimator.seed_ == seed
+    assert estimator.posterior_.n_draws == 20
+    with pytest.raises(ValueError, match="which differs in data; set warm_start=False"):
+        estimator.fit(X + 1)
+    assert estimator.posterior_.n_draws == 20
+    estimator.random_state = 3
+    with pytest.raises(ValueError, match="which differs in random_state;"):
+        estimator.fit(X)
+
+
 def test_interval(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
@@ -535,9 +579,11 @@ def test_unfinished_files_of_the_dead_are_removed(tmp_path):
         f".Toy-1.skbnp.{host}-{os.getpid()}-aa": True,  # at work
         f".Toy-1.skbnp.elsewhere-{dead}-aa": True,  # nobody knows
         f".Toy-2.skbnp.{host}-{dead}-aa": True,  # of another run
+        f".Toy-1.skbnp.elsewhere-{dead}-bb": False,  # two days old
     }
     for name in names:
         (tmp_path / name).touch()
+    os.utime(tmp_path / f".Toy-1.skbnp.elsewhere-{dead}-bb", (time.time() - 2 * 86400,) * 2)
     io.remove_unfinished(path)
     assert {name: (tmp_path / name).exists() for name in names} == names
 

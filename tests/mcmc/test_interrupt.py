@@ -136,6 +136,7 @@ def test_interrupted_and_warm_started(press_after):
         estimator.fit(X)
     n_swept = 10 + estimator.posterior_.n_draws
     assert 30 <= n_swept <= 30 + 7
+    assert estimator.n_draws_ == n_swept - 10
     estimator.fit(X)
     assert_same_answers(answers(estimator, X), whole)
     assert estimator.posterior_.n_sweeps_run == 2 * (70 - n_swept)
@@ -144,9 +145,19 @@ def test_interrupted_and_warm_started(press_after):
 def test_interrupted_before_the_first_draw(press_after):
     estimator = ToyModel(n_chains=2, n_warmup=50, n_draws=5, random_state=5)
     press_after(40)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="before the first draw; nothing is kept"):
         estimator.fit(X)
     assert not hasattr(estimator, "posterior_")
+
+
+def test_too_late_to_cut_anything_short(press_after):
+    """A program of many short fits must stop all the same; this one is whole."""
+    estimator = ToyModel(n_chains=2, n_warmup=10, n_draws=60, random_state=5)
+    whole = answers(clone(estimator).fit(X), X)
+    press_after(139)
+    with pytest.raises(KeyboardInterrupt, match="after the last sweep; the estimator is fitted"):
+        estimator.fit(X)
+    assert_same_answers(answers(estimator, X), whole)
 
 
 def test_other_threads_take_no_signals():

@@ -85,11 +85,14 @@ def test_what_is_stored_does_not_depend_on_blocks(tmp_path, monkeypatch, store):
     # More room afterwards brings no draw back, and less lets go of more.
     begun = ToyModel(**options, warm_start=True).fit(X)
     n_stored = begun.posterior_.n_stored
-    assert begun.set_params(store="all").fit(X).posterior_.n_stored == n_stored
+    with pytest.warns(UserWarning, match="What it let go does not come back"):
+        assert begun.set_params(store="all").fit(X).posterior_.n_stored == n_stored
     assert begun.set_params(store=0.001).fit(X).posterior_.n_stored == 2
 
 
 def test_one_draw_at_least():
-    posterior = ToyModel(n_chains=2, n_draws=9, store=1e-6, random_state=5).fit(X).posterior_
+    model = ToyModel(n_chains=2, n_draws=9, store=1e-6, random_state=5)
+    with pytest.warns(UserWarning, match="store=1e-06 has room for 2 of the 18 draws, fewer than"):
+        posterior = model.fit(X).posterior_
     assert posterior.stored.tolist() == [7]
     assert posterior.traces["x"].shape == (2, 9)

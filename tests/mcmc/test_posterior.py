@@ -233,7 +233,7 @@ def test_stored_draws_belong_to_their_traces():
     assert posterior.highest()["place"].tolist() == [1, 11]
     with pytest.raises(IndexError, match="draw 3 is out of range for 3 stored draws per chain"):
         posterior[0, 3]
-    assert "12 draws, every 4th stored after" in repr(posterior)
+    assert "12 draws (1 in 4 stored) after" in repr(posterior)
 
 
 @pytest.mark.parametrize("store_every", [1, 2, 4])
