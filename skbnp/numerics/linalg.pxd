@@ -11,6 +11,9 @@ cdef double log_det(const double* factor, Py_ssize_t n) noexcept nogil
 cdef double solve_transposed(const double* factor, Py_ssize_t n, double* x) noexcept nogil
 cdef void solve(const double* factor, Py_ssize_t n, double* x) noexcept nogil
 cdef void solve_rows(const double* factor, Py_ssize_t n, double* rows, Py_ssize_t m) noexcept nogil
+cdef void solve_rows_back(
+    const double* factor, Py_ssize_t n, double* rows, Py_ssize_t m
+) noexcept nogil
 cdef void rank_one_update(double* factor, Py_ssize_t n, double* v) noexcept nogil
 cdef int rank_one_downdate(double* factor, Py_ssize_t n, double* v) noexcept nogil
 cdef int symmetric_eigenvalues(

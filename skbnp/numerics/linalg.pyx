@@ -126,6 +126,15 @@ cdef void solve_rows(const double* factor, Py_ssize_t n, double* rows, Py_ssize_
     dtrsm(b"L", b"L", b"N", b"N", &size, &count, &one, <double*> factor, &size, rows, &size)
 
 
+cdef void solve_rows_back(
+    const double* factor, Py_ssize_t n, double* rows, Py_ssize_t m
+) noexcept nogil:
+    """Replace each of m rows x by U^-1 x."""
+    cdef blas_int size = <blas_int> n, count = <blas_int> m
+    cdef double one = 1.0
+    dtrsm(b"L", b"L", b"T", b"N", &size, &count, &one, <double*> factor, &size, rows, &size)
+
+
 cdef void rank_one_update(double* factor, Py_ssize_t n, double* v) noexcept nogil:
     """U^T U <- U^T U + v v^T by Givens rotations; v is destroyed. Cost n^2.
 
@@ -229,6 +238,13 @@ def solved_rows(const double[:, ::1] factor, const double[:, ::1] rows):
     """Each row x replaced by U^-T x, shape of rows."""
     cdef double[:, ::1] out = np.array(rows)
     solve_rows(&factor[0, 0], factor.shape[0], &out[0, 0], out.shape[0])
+    return np.asarray(out)
+
+
+def solved_rows_back(const double[:, ::1] factor, const double[:, ::1] rows):
+    """Each row x replaced by U^-1 x, shape of rows."""
+    cdef double[:, ::1] out = np.array(rows)
+    solve_rows_back(&factor[0, 0], factor.shape[0], &out[0, 0], out.shape[0])
     return np.asarray(out)
 
 

@@ -71,6 +71,11 @@ cdef double log_gamma(bitgen_t* rng, double shape) noexcept nogil:
     return log(random_standard_gamma(rng, shape))
 
 
+cdef double draw_gamma(bitgen_t* rng, double shape, double rate) noexcept nogil:
+    """Draw from Gamma(shape, rate), kept above 1e-300 so that its logarithm stays finite."""
+    return max(exp(log_gamma(rng, shape)) / rate, 1e-300)
+
+
 cdef double log_beta(bitgen_t* rng, double a, double b) noexcept nogil:
     """Log of a Beta(a, b) draw, for any a, b > 0."""
     cdef double x = log_gamma(rng, a)

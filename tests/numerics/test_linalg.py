@@ -150,6 +150,10 @@ def test_triangular_solves(rng, n):
     rows = rng.normal(size=(7, n))
     expected = scipy.linalg.solve_triangular(factor, rows.T, trans="T").T
     np.testing.assert_allclose(linalg.solved_rows(factor, rows), expected, rtol=1e-9, atol=1e-12)
+    expected = scipy.linalg.solve_triangular(factor, rows.T).T
+    np.testing.assert_allclose(
+        linalg.solved_rows_back(factor, rows), expected, rtol=1e-9, atol=1e-12
+    )
 
 
 def test_solves_never_read_below_the_diagonal(rng):
@@ -162,6 +166,9 @@ def test_solves_never_read_below_the_diagonal(rng):
     )
     np.testing.assert_array_equal(
         linalg.solved_rows(garbage, rows), linalg.solved_rows(factor, rows)
+    )
+    np.testing.assert_array_equal(
+        linalg.solved_rows_back(garbage, rows), linalg.solved_rows_back(factor, rows)
     )
     np.testing.assert_array_equal(
         linalg.updated_factor(garbage, x), linalg.updated_factor(factor, x)
