@@ -14,6 +14,10 @@ cdef double log_new_weight(
 cdef double log_eppf(
     const Py_ssize_t* size, Py_ssize_t n_blocks, double concentration, double discount
 ) noexcept nogil
+cdef Py_ssize_t seat(
+    bitgen_t* rng, Py_ssize_t n, double concentration, double discount,
+    Py_ssize_t* label, Py_ssize_t* size,
+) noexcept nogil
 cdef double draw_concentration(
     bitgen_t* rng, double current, const Py_ssize_t* size, Py_ssize_t n_blocks,
     double discount, Py_ssize_t n_components, double shape, double rate, int fault,

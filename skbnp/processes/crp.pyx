@@ -24,19 +24,24 @@ from numpy.random cimport bitgen_t
 from skbnp.numerics.rng cimport (
     below,
     borrow,
+    draw_gamma,
     log_beta,
     log_dirichlet,
-    log_gamma,
     uniform,
 )
 from skbnp.numerics.special cimport log1p_exp, log_rising
-
-import operator
 
 import numpy as np
 from scipy.optimize import brentq
 
 from skbnp.numerics.rng import as_generator
+from skbnp.processes._checks import (
+    as_count,
+    as_number,
+    as_numbers,
+    as_prior,
+    as_whole_array,
+)
 
 __all__ = [
     "concentration_for_expected_blocks",
@@ -254,11 +259,6 @@ cdef double slice_step(
     return current
 
 
-cdef double draw_gamma(bitgen_t* rng, double shape, double rate) noexcept nogil:
-    """Draw from Gamma(shape, rate), kept above 1e-300 so that its logarithm stays finite."""
-    return max(exp(log_gamma(rng, shape)) / rate, 1e-300)
-
-
 cdef double draw_concentration(
     bitgen_t* rng, double current, const Py_ssize_t* size, Py_ssize_t n_blocks,
     double discount, Py_ssize_t n_components, double shape, double rate, int fault,
@@ -317,39 +317,12 @@ cdef double draw_discount(
 # -- checks of what the user gives ------------------------------------------------------------
 
 
-def _count(name, value, least=1):
-    try:
-        out = operator.index(value)
-    except TypeError:
-        out = None
-    if out is None or out < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return out
-
-
-def _numbers(name, value):
-    try:
-        out = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        out = np.asarray(np.nan)
-    if not np.isfinite(out).all():
-        raise ValueError(f"{name} must be finite and a number, got {value!r}")
-    return out
-
-
-def _number(name, value):
-    out = _numbers(name, value)
-    if out.ndim != 0:
-        raise ValueError(f"{name} must be a single number, got shape {out.shape}")
-    return float(out)
-
-
 def _families(concentration, discount, n_components):
     """(theta, d), two arrays of the shape of concentration, checked."""
-    theta = _numbers("concentration", concentration)
-    d = _number("discount", discount)
+    theta = as_numbers("concentration", concentration)
+    d = as_number("discount", discount)
     if n_components is not None:
-        n_components = _count("n_components", n_components)
+        n_components = as_count("n_components", n_components)
         if d != 0.0:
             raise ValueError(
                 "n_components fixes the discount to -concentration / n_components: "
@@ -365,36 +338,18 @@ def _families(concentration, discount, n_components):
 
 def _family(concentration, discount, n_components):
     """(theta, d) as two floats, checked."""
-    theta, d = _families(_number("concentration", concentration), discount, n_components)
+    theta, d = _families(as_number("concentration", concentration), discount, n_components)
     return float(theta), float(d)
-
-
-def _whole_array(name, value, least):
-    out = np.asarray(value)
-    if out.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {out.shape}")
-    if out.size and out.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold integers, got dtype {out.dtype}")
-    if out.size and out.min() < least:
-        raise ValueError(f"{name} must be >= {least}, got {out.min()}")
-    return np.ascontiguousarray(out, dtype=np.intp)
 
 
 def _blocks(sizes, n_components):
     """Sizes of at least one block and of no more than n_components."""
-    sizes = _whole_array("sizes", sizes, least=1)
+    sizes = as_whole_array("sizes", sizes, least=1)
     if n_components is not None and sizes.size > n_components:
         raise ValueError(
             f"sizes must have at most n_components = {n_components} blocks, got {sizes.size}"
         )
     return sizes
-
-
-def _prior(name, value):
-    first, second = (np.nan, np.nan) if np.shape(value) != (2,) else _numbers(name, value)
-    if not (first > 0.0 and second > 0.0):
-        raise ValueError(f"{name} must be two numbers > 0, got {value!r}")
-    return float(first), float(second)
 
 
 # -- public functions -------------------------------------------------------------------------
@@ -438,7 +393,7 @@ def sample(n, concentration, discount=0.0, n_components=None, random_state=None)
     >>> labels.shape, int(labels[0])
     ((8,), 0)
     """
-    n = _count("n", n)
+    n = as_count("n", n)
     theta, d = _family(concentration, discount, n_components)
     bit_generator = as_generator(random_state).bit_generator
     cdef bitgen_t* rng = borrow(bit_generator)
@@ -481,7 +436,7 @@ def log_prob(labels, concentration, discount=0.0, n_components=None):
     >>> round(crp.log_prob([0, 0, 1], concentration=1.0), 6)  # 1 / 6
     -1.791759
     """
-    labels = _whole_array("labels", labels, least=0)
+    labels = as_whole_array("labels", labels, least=0)
     if labels.size == 0:
         raise ValueError("labels must hold at least one item, got none")
     sizes = np.unique(labels, return_counts=True)[1]
@@ -509,7 +464,7 @@ def log_prob_sizes(sizes, concentration, discount=0.0, n_components=None):
         If the sizes are malformed or a parameter is out of its range.
     """
     theta, d = _family(concentration, discount, n_components)
-    cdef const Py_ssize_t[::1] size = _whole_array("sizes", sizes, least=1)
+    cdef const Py_ssize_t[::1] size = as_whole_array("sizes", sizes, least=1)
     if size.shape[0] == 0:
         raise ValueError("sizes must hold at least one block, got none")
     return log_eppf(&size[0], size.shape[0], theta, d)
@@ -546,7 +501,7 @@ def log_predictive(sizes, concentration, discount=0.0, n_components=None):
 
 def _moments(n, concentration, discount, n_components):
     """(mean, variance) of the number of blocks, of the shape of concentration; floats if ()."""
-    cdef Py_ssize_t n_items = _count("n", n), t
+    cdef Py_ssize_t n_items = as_count("n", n), t
     theta, d = _families(concentration, discount, n_components)
     cdef const double[::1] strength = np.ravel(theta), decrement = np.ravel(d)
     cdef double[:, ::1] out = np.empty((2, theta.size))
@@ -644,7 +599,7 @@ def pmf_blocks(n, concentration, discount=0.0, n_components=None):
     -----
     O(n) times the number of k with probability above 1e-30.
     """
-    cdef Py_ssize_t n_items = _count("n", n)
+    cdef Py_ssize_t n_items = as_count("n", n)
     theta, d = _family(concentration, discount, n_components)
     cdef double[::1] out = np.empty(n_items)
     cdef double strength = theta, decrement = d
@@ -678,7 +633,7 @@ def expected_block_sizes(n, concentration, discount=0.0, n_components=None):
     ValueError
         If a parameter is out of its range.
     """
-    n = _count("n", n)
+    n = as_count("n", n)
     theta, d = (x[..., np.newaxis] for x in _families(concentration, discount, n_components))
     j = np.arange(1, n)
     # Ratios of neighbours, scaled so that sum j E[C_j] = n: the gamma functions of the formula
@@ -717,7 +672,7 @@ def stick_breaking(n_sticks, concentration, discount=0.0, n_components=None, ran
     ValueError
         If a parameter is out of its range.
     """
-    cdef Py_ssize_t n_weights = _count("n_sticks", n_sticks), j
+    cdef Py_ssize_t n_weights = as_count("n_sticks", n_sticks), j
     theta, d = _family(concentration, discount, n_components)
     bit_generator = as_generator(random_state).bit_generator
     cdef bitgen_t* rng = borrow(bit_generator)
@@ -801,8 +756,8 @@ def concentration_for_expected_blocks(n, target, discount=0.0, n_components=None
     >>> round(crp.concentration_for_expected_blocks(100, target=5.0), 4)
     0.9476
     """
-    n = _count("n", n, least=2)
-    target = _number("target", target)
+    n = as_count("n", n, least=2)
+    target = as_number("target", target)
     _families(1.0, discount, n_components)  # only to check the other two
 
     def expected(log_excess):  # as a function of log(concentration + discount)
@@ -875,7 +830,7 @@ def _concentration_chain(
     cdef const Py_ssize_t[::1] size = _blocks(sizes, n_components)
     if size.shape[0] == 0:
         raise ValueError("sizes must hold at least one block, got none")
-    first, second = _prior("concentration_prior", prior)
+    first, second = as_prior("concentration_prior", prior)
     bit_generator = as_generator(random_state).bit_generator
     cdef bitgen_t* rng = borrow(bit_generator)
     cdef double[::1] out = np.empty(n_updates)
@@ -927,7 +882,7 @@ def sample_discount(
     cdef const Py_ssize_t[::1] size = _blocks(sizes, None)
     if size.shape[0] == 0:
         raise ValueError("sizes must hold at least one block, got none")
-    a, b = _prior("discount_prior", discount_prior)
+    a, b = as_prior("discount_prior", discount_prior)
     bit_generator = as_generator(random_state).bit_generator
     cdef bitgen_t* rng = borrow(bit_generator)
     with bit_generator.lock:

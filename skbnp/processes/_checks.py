@@ -1,0 +1,64 @@
+"""Checks of what the user gives to the functions of this folder."""
+
+import operator
+
+import numpy as np
+
+
+def as_count(name, value, least=1):
+    """An integer of at least ``least``."""
+    try:
+        out = operator.index(value)
+    except TypeError:
+        out = None
+    if out is None or out < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    return out
+
+
+def as_numbers(name, value):
+    """A finite array of any shape."""
+    try:
+        out = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        out = np.asarray(np.nan)
+    if not np.isfinite(out).all():
+        raise ValueError(f"{name} must be finite and a number, got {value!r}")
+    return out
+
+
+def as_number(name, value):
+    """A finite float."""
+    out = as_numbers(name, value)
+    if out.ndim != 0:
+        raise ValueError(f"{name} must be a single number, got shape {out.shape}")
+    return float(out)
+
+
+def as_positive(name, value):
+    """A finite float > 0."""
+    out = as_number(name, value)
+    if not out > 0.0:
+        raise ValueError(f"{name} must be > 0, got {value!r}")
+    return out
+
+
+def as_whole_array(name, value, least, n_dimensions=1):
+    """A contiguous array of integers, each at least ``least``."""
+    out = np.asarray(value)
+    if out.ndim != n_dimensions:
+        wanted = "one-dimensional" if n_dimensions == 1 else "two-dimensional"
+        raise ValueError(f"{name} must be {wanted}, got shape {out.shape}")
+    if out.size and out.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers, got dtype {out.dtype}")
+    if out.size and out.min() < least:
+        raise ValueError(f"{name} must be >= {least}, got {out.min()}")
+    return np.ascontiguousarray(out, dtype=np.intp)
+
+
+def as_prior(name, value):
+    """Two floats > 0."""
+    first, second = (np.nan, np.nan) if np.shape(value) != (2,) else as_numbers(name, value)
+    if not (first > 0.0 and second > 0.0):
+        raise ValueError(f"{name} must be two numbers > 0, got {value!r}")
+    return float(first), float(second)
