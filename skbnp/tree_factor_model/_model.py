@@ -1,0 +1,482 @@
+"""The tree factor model's prior, its joint density in plain NumPy, and where chains start.
+
+``log_joint`` is slow and readable on purpose: it is what the compiled sampler is tested against.
+
+A state is a dict of arrays. The tree has K nodes, parents before children, and B leaves below its
+last level L; the path of a leaf is the L nodes from level 1 down to ``leaf_node``.
+
+=================  ============  =======================================================
+parent             (K,)          parent of each node, -1 at level 1
+level              (K,)          1..L
+loadings           (K, P)        d
+local_precision    (K, P)        phi
+multiplier         (K,)          zeta; the precision tau is its product down the path
+leaf_node          (B,)          node at level L above each leaf
+leaf_mean          (B, P)        m
+score_precision    (B, L)        psi
+noise_scale        (B,)          kappa
+mean_precision     (P,)          xi
+noise_precision    (P,)          lambda
+noise_rate         ()            b0, the rate of lambda's prior
+concentration      (L + 1,)      alpha of levels 0..L, 0 where there is one child
+branch             (N,)          leaf of each row
+scores             (N, L)        x
+=================  ============  =======================================================
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from skbnp.processes import multiplicative_gamma, ncrp
+
+BRANCH_SCALES = ("none", "noise", "whole", "loadings")
+NOISES = ("diagonal", "isotropic")
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Hyperparameters of the tree factor model.
+
+    ``branch_levels`` are the levels below which the tree may branch: () is one path, (0,) a
+    mixture of unconnected chains. ``concentration`` fixes their strengths, None samples them:
+    that of the k-th branching level has prior mean shape / rate times decay^(k - 1).
+
+    ``branch_scale`` says which precisions are the branches' own: "none", the "noise"'s, those of
+    the "whole" covariance, or those of the scores and the noise ("loadings").
+    """
+
+    n_features: int
+    max_depth: int
+    branch_levels: tuple[int, ...] = ()
+    concentration: tuple[float, ...] | None = None
+    concentration_prior: tuple[float, float] = (2.0, 2.0)
+    concentration_decay: float = 0.5
+    shrinkage_root: float = 2.0
+    shrinkage: float = 3.0
+    local_shrinkage_df: float = 3.0
+    noise: str = "diagonal"
+    noise_prior: tuple[float, float] = (1.0, 0.3)
+    noise_rate_prior: tuple[float, float] | None = None
+    mean_precision_prior: tuple[float, float] = (1.0, 1.0)
+    branch_scale: str = "loadings"
+    score_precision_prior: float = 1.0
+    noise_scale_prior: float = 1.0
+
+    @property
+    def concentration_rates(self):
+        """Rate of the prior of the concentration at each branching level."""
+        return self.concentration_prior[1] / self.concentration_decay ** np.arange(
+            len(self.branch_levels)
+        )
+
+    @property
+    def has_noise_scale(self):
+        """Whether kappa is free."""
+        return self.branch_scale != "none"
+
+    @property
+    def has_score_precision(self):
+        """Whether psi is free: under "whole" it is kappa."""
+        return self.branch_scale == "loadings"
+
+
+def log_gamma_density(x, shape, rate):
+    """Log densities of Gamma(shape, rate)."""
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(x) - rate * x
+
+
+def paths_of(state):
+    """Nodes on the path of each leaf, shape (B, L)."""
+    depth = len(state["concentration"]) - 1
+    path = np.empty((len(state["leaf_node"]), depth), dtype=np.intp)
+    node = np.asarray(state["leaf_node"])
+    for level in range(depth - 1, -1, -1):
+        path[:, level] = node
+        node = state["parent"][node]
+    return path
+
+
+def log_precisions(state):
+    """log tau of each node."""
+    log_tau = np.log(state["multiplier"])
+    for node, above in enumerate(state["parent"]):
+        if above >= 0:
+            log_tau[node] += log_tau[above]
+    return log_tau
+
+
+def branch_law(state, leaf):
+    """Mean (P,) and covariance (P, P) of a row of a leaf, scores integrated: m and Omega."""
+    D = state["loadings"][paths_of(state)[leaf]]
+    noise = 1 / (state["noise_scale"][leaf] * state["noise_precision"])
+    return state["leaf_mean"][leaf], (D.T / state["score_precision"][leaf]) @ D + np.diag(noise)
+
+
+def log_normal(x, mean, covariance):
+    """Log density of one Gaussian vector; 0 for an empty one."""
+    if len(x) == 0:
+        return 0.0
+    half = np.linalg.cholesky(covariance)
+    z = np.linalg.solve(half, x - mean)
+    return -0.5 * len(x) * np.log(2 * np.pi) - np.log(np.diag(half)).sum() - 0.5 * z @ z
+
+
+def log_joint(state, X, prior, terms=False, scores="integrated"):
+    """log p(X, state), normalised.
+
+    Parameters
+    ----------
+    state : dict
+        As this module's docstring has it.
+    X : ndarray of shape (N, P)
+        Data in the prior's units, NaN where missing: those entries are integrated out.
+    prior : Prior
+    terms : bool, default=False
+        Return a dict of the terms instead of their sum.
+    scores : {"integrated", "explicit"}
+        Whether the scores are integrated out or a part of the state.
+    """
+    paths, branch = paths_of(state), np.asarray(state["branch"])
+    n_features, concentration = prior.n_features, np.asarray(state["concentration"])
+    log_tau = log_precisions(state)[:, np.newaxis]
+    nu, is_root = prior.local_shrinkage_df, np.asarray(state["parent"]) < 0
+    phi, d = state["local_precision"], state["loadings"]
+    a0, b0 = prior.noise_prior[0], state["noise_rate"]
+    noise, xi, m = state["noise_precision"], state["mean_precision"], state["leaf_mean"]
+    shapes = np.where(is_root, prior.shrinkage_root, prior.shrinkage)
+    parts = {
+        "paths": log_paths(state),
+        "multiplier": log_gamma_density(state["multiplier"], shapes, 1.0).sum(),
+        "local_precision": log_gamma_density(phi, nu / 2, nu / 2).sum(),
+        "loadings": 0.5
+        * np.sum(np.log(phi) + log_tau - np.log(2 * np.pi) - phi * np.exp(log_tau) * d**2),
+        "mean_precision": log_gamma_density(xi, *prior.mean_precision_prior).sum(),
+        "leaf_mean": 0.5 * np.sum(np.log(xi) - np.log(2 * np.pi) - xi * m**2),
+        "noise_precision": log_gamma_density(
+            noise if prior.noise == "diagonal" else noise[0], a0, b0
+        ).sum(),
+    }
+    if prior.noise_rate_prior is not None:
+        parts["noise_rate"] = log_gamma_density(b0, *prior.noise_rate_prior)
+    if prior.has_score_precision:
+        a = prior.score_precision_prior
+        parts["score_precision"] = log_gamma_density(state["score_precision"], a, a).sum()
+    if prior.has_noise_scale:
+        a = prior.noise_scale_prior
+        parts["noise_scale"] = log_gamma_density(state["noise_scale"], a, a).sum()
+    if prior.concentration is None:
+        parts["concentration"] = log_gamma_density(
+            concentration[list(prior.branch_levels)],
+            prior.concentration_prior[0],
+            prior.concentration_rates,
+        ).sum()
+    if scores == "integrated":
+        laws = [branch_law(state, leaf) for leaf in range(len(paths))]
+        parts["data"] = 0.0
+        for x, (mean, covariance) in zip(X, (laws[b] for b in branch), strict=True):
+            seen = ~np.isnan(x)
+            parts["data"] += log_normal(x[seen], mean[seen], covariance[np.ix_(seen, seen)])
+    else:
+        x, psi = state["scores"], state["score_precision"][branch]
+        parts["scores"] = 0.5 * np.sum(np.log(psi) - np.log(2 * np.pi) - psi * x**2)
+        residual = X - m[branch] - np.einsum("il,ilp->ip", x, d[paths[branch]])
+        w = state["noise_scale"][branch][:, np.newaxis] * noise
+        parts["data"] = 0.5 * np.nansum(
+            np.where(np.isnan(X), np.nan, np.log(w) - np.log(2 * np.pi) - w * residual**2)
+        )
+    assert d.shape[1] == n_features
+    return parts if terms else sum(parts.values())
+
+
+def log_paths(state):
+    """Log probability of the labelled partition down the tree."""
+    parent, level = np.asarray(state["parent"]), np.asarray(state["level"])
+    concentration = np.asarray(state["concentration"])
+    leaf_count = np.bincount(state["branch"], minlength=len(state["leaf_node"]))
+    count = np.zeros(len(parent))
+    np.add.at(count, state["leaf_node"], leaf_count)
+    for node in range(len(parent) - 1, -1, -1):
+        if parent[node] >= 0:
+            count[parent[node]] += count[node]
+    # The virtual root, the nodes, the leaves.
+    above = np.concatenate([[-1], parent + 1, np.asarray(state["leaf_node"]) + 1])
+    levels = np.concatenate([[0], level, np.full(len(leaf_count), len(concentration))])
+    counts = np.concatenate([[leaf_count.sum()], count, leaf_count])
+    total = 0.0
+    for v in np.flatnonzero(levels < len(concentration)):
+        alpha, children = concentration[levels[v]], counts[above == v]
+        if alpha > 0:
+            total += len(children) * np.log(alpha) + gammaln(children).sum()
+            total += gammaln(alpha) - gammaln(alpha + counts[v])
+        elif len(children) > 1:
+            return -np.inf
+    return total
+
+
+def draw_joint(prior, n_samples, rng):
+    """One draw of the state and complete rows from the prior: (state, X).
+
+    rng is a numpy.random.Generator; X is in the prior's units.
+    """
+    depth, n_features = prior.max_depth, prior.n_features
+    levels = list(prior.branch_levels)
+    concentration = np.zeros(depth + 1)
+    concentration[levels] = (
+        rng.gamma(prior.concentration_prior[0], 1 / prior.concentration_rates)
+        if prior.concentration is None
+        else prior.concentration
+    )
+    paths = ncrp.sample(n_samples, depth + 1, concentration, random_state=rng)
+    node, parent, level, _ = ncrp.node_table(paths)
+    inner = (level >= 1) & (level <= depth)
+    n_nodes, n_leaves = inner.sum(), np.sum(level > depth)
+    state = {
+        "parent": parent[inner] - 1,
+        "level": level[inner],
+        "leaf_node": parent[level > depth] - 1,
+        "branch": node[:, depth] - n_nodes - 1,
+        "concentration": concentration,
+    }
+    nu = prior.local_shrinkage_df
+    state["multiplier"], tau = multiplicative_gamma.sample(
+        n_nodes, prior.shrinkage_root, prior.shrinkage, parent=state["parent"], random_state=rng
+    )
+    phi = rng.gamma(nu / 2, 2 / nu, size=(n_nodes, n_features))
+    state["local_precision"] = phi
+    state["loadings"] = rng.standard_normal(phi.shape) / np.sqrt(phi * tau[:, np.newaxis])
+    state["noise_rate"] = prior.noise_prior[1]
+    if prior.noise_rate_prior is not None:
+        state["noise_rate"] = rng.gamma(prior.noise_rate_prior[0], 1 / prior.noise_rate_prior[1])
+    size = n_features if prior.noise == "diagonal" else 1
+    noise = rng.gamma(prior.noise_prior[0], 1 / state["noise_rate"], size=size)
+    state["noise_precision"] = np.array(np.broadcast_to(noise, n_features))
+    g0, h0 = prior.mean_precision_prior
+    state["mean_precision"] = rng.gamma(g0, 1 / h0, size=n_features)
+    state["leaf_mean"] = rng.standard_normal((n_leaves, n_features)) / np.sqrt(
+        state["mean_precision"]
+    )
+    state["noise_scale"] = np.ones(n_leaves)
+    if prior.has_noise_scale:
+        a = prior.noise_scale_prior
+        state["noise_scale"] = rng.gamma(a, 1 / a, size=n_leaves)
+    state["score_precision"] = np.ones((n_leaves, depth))
+    if prior.has_score_precision:
+        a = prior.score_precision_prior
+        state["score_precision"] = rng.gamma(a, 1 / a, size=(n_leaves, depth))
+    elif prior.branch_scale == "whole":
+        state["score_precision"] *= state["noise_scale"][:, np.newaxis]
+    branch = state["branch"]
+    x = rng.standard_normal((n_samples, depth)) / np.sqrt(state["score_precision"][branch])
+    state["scores"] = x
+    noise = 1 / np.sqrt(state["noise_scale"][branch][:, np.newaxis] * state["noise_precision"])
+    mean = state["leaf_mean"][branch]
+    mean = mean + np.einsum("il,ilp->ip", x, state["loadings"][paths_of(state)[branch]])
+    return state, mean + noise * rng.standard_normal(mean.shape)
+
+
+# -- where chains start -----------------------------------------------------------------------
+
+
+def start_state(X, prior, rng, n_children=3):
+    """First state of a chain, from k-lines down the tree (spec 8).
+
+    A segment of levels without branching takes the leading principal directions of its rows,
+    times the standard deviations along them; what is left of the rows is split by k-lines into at
+    most ``n_children`` groups below each branching level. One group: a single branch.
+
+    X has columns of about zero mean and unit variance, in the prior's units; a missing entry
+    stands at its column's mean.
+    """
+    n_samples, n_features = X.shape
+    depth, levels = prior.max_depth, set(prior.branch_levels)
+    shift = np.nanmean(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
+    residual = np.where(np.isnan(X), 0.0, X - shift)
+    parent, level, loadings = [], [], []
+    groups = [(-1, np.arange(n_samples))]
+    for h in range(depth + 1):
+        if h in levels:
+            groups = [
+                (node, part)
+                for node, rows in groups
+                for part in k_lines(residual, rows, n_children, rng)
+            ]
+        if h == depth:
+            break
+        below = []
+        for node, rows in groups:
+            if node < 0 or h in levels:  # a segment begins: its directions all at once
+                length = min((b for b in levels if b > h), default=depth) - h
+                axes = principal_axes(residual[rows], length)
+                residual[rows] -= (residual[rows] @ unit(axes).T) @ unit(axes)
+                segment = axes
+            else:
+                segment = loadings[node][1]
+            loadings.append((segment[0], segment[1:]))
+            parent.append(node)
+            level.append(h + 1)
+            below.append((len(parent) - 1, rows))
+        groups = below
+    branch = np.empty(n_samples, dtype=np.intp)
+    for leaf, (_, rows) in enumerate(groups):
+        branch[rows] = leaf
+    n_nodes, n_leaves = len(parent), len(groups)
+    rates = prior.concentration_rates
+    concentration = np.zeros(depth + 1)
+    concentration[list(prior.branch_levels)] = (
+        prior.concentration_prior[0] / rates if prior.concentration is None else prior.concentration
+    )
+    return {
+        "parent": np.array(parent, dtype=np.intp),
+        "level": np.array(level, dtype=np.intp),
+        "loadings": np.array([d for d, _ in loadings]),
+        "local_precision": np.ones((n_nodes, n_features)),
+        "multiplier": np.full(n_nodes, 1.2),
+        "leaf_node": np.array([node for node, _ in groups], dtype=np.intp),
+        "leaf_mean": np.tile(shift, (n_leaves, 1)),
+        "score_precision": np.ones((n_leaves, depth)),
+        "noise_scale": np.ones(n_leaves),
+        "mean_precision": np.full(
+            n_features, prior.mean_precision_prior[0] / prior.mean_precision_prior[1]
+        ),
+        "noise_precision": np.full(n_features, 5.0),
+        "noise_rate": prior.noise_prior[1],
+        "concentration": concentration,
+        "branch": branch,
+        "scores": np.zeros((n_samples, depth)),
+    }
+
+
+def unit(axes):
+    """The rows divided by their lengths; rows of zeros stay."""
+    length = np.linalg.norm(axes, axis=1, keepdims=True)
+    return axes / np.where(length > 0, length, 1.0)
+
+
+def principal_axes(rows, n_axes):
+    """Leading principal directions times standard deviations, zeros where there are no more."""
+    _, s, v = np.linalg.svd(rows, full_matrices=False)
+    out = np.zeros((n_axes, rows.shape[1]))
+    n = min(n_axes, len(s))
+    out[:n] = v[:n] * (s[:n, np.newaxis] / np.sqrt(len(rows)))
+    return out
+
+
+def k_lines(residual, rows, n_lines, rng, n_rounds=15):
+    """Split rows into at most n_lines groups, each around a line through the origin.
+
+    Zero-mean groups that differ by their covariance are what k-means cannot see. A row goes to the
+    line with its largest squared projection; a line is the leading direction of its rows.
+    """
+    chosen = residual[rows]
+    n_lines = min(n_lines, len(rows))
+    if n_lines < 2:
+        return [rows]
+    lines = unit(chosen[rng.choice(len(rows), n_lines, replace=False)])
+    for _ in range(n_rounds):
+        label = np.argmax((chosen @ lines.T) ** 2, axis=1)
+        for k in np.unique(label):
+            lines[k] = np.linalg.svd(chosen[label == k], full_matrices=False)[2][0]
+    return [rows[label == k] for k in np.unique(label)]
+
+
+# -- states from outside ----------------------------------------------------------------------
+
+
+def entry(state, name):
+    try:
+        return state[name]
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"state has no {name}") from error
+
+
+def checked_count(state, name):
+    value = entry(state, name)
+    if not isinstance(value, (int, np.integer)) or not 0 <= value < 2**62:
+        raise ValueError(f"{name} of the state must be an integer >= 0, got {value!r}")
+    return value
+
+
+def _array(state, name, shape, kinds, dtype):
+    """An array of the state, -1 in ``shape`` stands for any length."""
+    value = np.asarray(entry(state, name))
+    if value.dtype.kind not in kinds:
+        raise ValueError(f"{name} of the state must not have dtype {value.dtype}")
+    if value.ndim != len(shape) or any(
+        want not in (-1, got) for want, got in zip(shape, value.shape, strict=True)
+    ):
+        raise ValueError(f"{name} of the state must have shape {shape}, got {value.shape}")
+    return value.astype(dtype)
+
+
+def _floats(state, name, shape, positive=False):
+    value = _array(state, name, shape, "f", np.float64)
+    if not np.isfinite(value).all() or (positive and not (value > 0.0).all()):
+        raise ValueError(f"{name} of the state must be finite" + " and > 0" * positive)
+    return value
+
+
+def _indices(state, name, shape, least, below):
+    value = _array(state, name, shape, "iu", np.intp)
+    if not ((value >= least) & (value < below)).all():
+        raise ValueError(f"{name} of the state is out of range")
+    return value
+
+
+def checked_state(state, prior, n_samples):
+    """The state with its arrays converted; raises ValueError for one that does not fit."""
+    n_features, levels = prior.n_features, list(prior.branch_levels)
+    out = {"concentration": _floats(state, "concentration", (-1,))}
+    depth = out["concentration"].size - 1
+    if not max([1, *levels]) <= depth <= prior.max_depth:
+        raise ValueError(f"concentration of the state must not have {depth + 1} levels")
+    branches = np.isin(np.arange(depth + 1), levels)
+    if not ((out["concentration"] > 0.0) == branches).all() or (out["concentration"] < 0.0).any():
+        raise ValueError("concentration of the state must be > 0 at the branching levels alone")
+
+    parent = _array(state, "parent", (-1,), "iu", np.intp)
+    n_nodes = parent.size
+    out["parent"] = _indices(state, "parent", (n_nodes,), -1, np.arange(n_nodes))
+    out["level"] = _indices(state, "level", (n_nodes,), 1, depth + 1)
+    above = np.where(parent < 0, 0, out["level"][parent] if n_nodes else 0)
+    if not (out["level"] == above + 1).all():
+        raise ValueError("level of the state must be one more than its parent's")
+    out["leaf_node"] = _indices(state, "leaf_node", (-1,), 0, n_nodes)
+    n_leaves = out["leaf_node"].size
+    if not (out["level"][out["leaf_node"]] == depth).all():
+        raise ValueError("leaf_node of the state must be at the last level")
+    out["branch"] = _indices(state, "branch", (n_samples,), 0, n_leaves)
+    if not (np.bincount(out["branch"], minlength=n_leaves) > 0).all():
+        raise ValueError("branch of the state must name every leaf")
+    n_children = np.bincount(parent + 1, minlength=n_nodes + 1)
+    n_children += np.bincount(out["leaf_node"] + 1, minlength=n_nodes + 1)
+    level = np.append(0, out["level"])
+    if (n_children == 0).any() or (n_children[~branches[level]] > 1).any():
+        raise ValueError("parent of the state must make a tree that branches where it may")
+
+    for name, shape in (
+        ("loadings", (n_nodes, n_features)),
+        ("leaf_mean", (n_leaves, n_features)),
+        ("scores", (n_samples, depth)),
+    ):
+        out[name] = _floats(state, name, shape)
+    for name, shape in (
+        ("local_precision", (n_nodes, n_features)),
+        ("multiplier", (n_nodes,)),
+        ("score_precision", (n_leaves, depth)),
+        ("noise_scale", (n_leaves,)),
+        ("mean_precision", (n_features,)),
+        ("noise_precision", (n_features,)),
+    ):
+        out[name] = _floats(state, name, shape, positive=True)
+    out["noise_rate"] = float(_floats(state, "noise_rate", (), positive=True))
+    if prior.noise == "isotropic" and np.ptp(out["noise_precision"]) > 0.0:
+        raise ValueError("noise_precision of the state must be the same for all features")
+    kappa, psi = out["noise_scale"], out["score_precision"]
+    wanted = kappa[:, np.newaxis] if prior.branch_scale == "whole" else 1.0
+    if (not prior.has_noise_scale and (kappa != 1.0).any()) or (
+        not prior.has_score_precision and (psi != wanted).any()
+    ):
+        raise ValueError(f"the state has scales that branch_scale={prior.branch_scale!r} fixes")
+    return out
