@@ -1,0 +1,174 @@
+"""Joint-distribution tests of the sweep that ``fit`` runs, then of each move alone.
+
+Null: a sweep leaves p(state, X) alone. Twenty to forty statistics per configuration, |z| < 4 on
+each: false alarm 6e-5 each. Every named wrong formula must be seen.
+"""
+
+import numpy as np
+import pytest
+
+from checks.joint_distribution import (
+    assert_z_scores_small,
+    paired_one_step,
+    successive_conditional,
+)
+from checks.monte_carlo import z_score
+from checks.trees import (
+    STRUCTURES,
+    changing,
+    data_statistics,
+    joint_draw,
+    prior_of,
+    statistics,
+)
+
+CONFIGURATIONS = {
+    "single": ("single", {}, {}),
+    "mixture": ("mixture", {}, {}),
+    "tree": ("tree", {}, {}),
+    "mixture, collapsed": ("mixture", {}, {"path_update": "collapsed"}),
+    "tree, collapsed": ("tree", {}, {"path_update": "collapsed"}),
+    "tree, holes": ("tree", {}, {"holes": 0.3}),
+    "tree, collapsed, holes": ("tree", {}, {"holes": 0.3, "path_update": "collapsed"}),
+    "single, holes": ("single", {}, {"holes": 0.3}),
+    "tree, isotropic": ("tree", {"noise": "isotropic"}, {}),
+    "tree, isotropic, holes, rate": (
+        "tree",
+        {"noise": "isotropic", "noise_rate_prior": (4.0, 2.0)},
+        {"holes": 0.3},
+    ),
+    "tree, rate": ("tree", {"noise_rate_prior": (4.0, 2.0)}, {}),
+    "tree, loadings": ("tree", {"branch_scale": "loadings"}, {}),
+    "tree, noise": ("tree", {"branch_scale": "noise"}, {}),
+    "tree, whole": ("tree", {"branch_scale": "whole"}, {}),
+    "mixture, loadings, collapsed": (
+        "mixture",
+        {"branch_scale": "loadings"},
+        {"path_update": "collapsed"},
+    ),
+    "tree, loadings, holes": ("tree", {"branch_scale": "loadings"}, {"holes": 0.3}),
+    "tree, whole, holes, collapsed": (
+        "tree",
+        {"branch_scale": "whole"},
+        {"holes": 0.3, "path_update": "collapsed"},
+    ),
+    "early branching": ("tree", {"branch_levels": (1, 2)}, {}),
+    "three branching levels": (
+        "tree",
+        {"branch_levels": (0, 1, 3)},
+        {"path_update": "collapsed"},
+    ),
+    "more features than levels": ("tree", {"n_features": 5, "max_depth": 3}, {"n": 8}),
+}
+
+
+def configured(name, **more):
+    structure, prior, options = CONFIGURATIONS[name]
+    return joint_draw(prior_of(structure, **prior), **(options | more)), structure
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_sweep_paired(name):
+    make, structure = configured(name)
+    assert_z_scores_small(paired_one_step(make, changing(statistics, structure), 1500, seed=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_sweep_paired_long(name):
+    make, structure = configured(name)
+    assert_z_scores_small(paired_one_step(make, changing(statistics, structure), 40_000, seed=2))
+
+
+@pytest.mark.parametrize(
+    "name", ["single", "mixture", "tree", "tree, collapsed", "tree, loadings, holes"]
+)
+def test_sweep_successive(name):
+    make, structure = configured(name)
+    z = successive_conditional(make, changing(data_statistics, structure), 1500, thin=2, seed=3)
+    assert_z_scores_small(z)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_sweep_successive_long(name):
+    make, structure = configured(name)
+    z = successive_conditional(make, changing(data_statistics, structure), 30_000, thin=2, seed=4)
+    assert_z_scores_small(z)
+
+
+TOUCHED = {
+    "paths": ("leaves", "nodes", "1 and 2", "largest", "together", "tanh x", "log joint"),
+    "leaf_means": ("tanh M", "tanh x", "log joint"),
+    "scores": ("tanh x",),
+    "loadings": ("tanh D", "tanh M", "tanh x D y", "log psi", "log joint"),
+    "precisions": (
+        "log lambda",
+        "log xi",
+        "log phi",
+        "log zeta",
+        "cross",
+        "log kappa",
+        "log joint",
+    ),
+    "concentration": ("log alpha", "log joint"),
+}
+
+
+@pytest.mark.parametrize("path_update", ["slice", "collapsed"])
+@pytest.mark.parametrize("move", TOUCHED)
+def test_each_move_alone_paired(move, path_update):
+    if path_update == "collapsed" and move != "paths":
+        pytest.skip("the other moves do not know how paths are drawn")
+
+    def touched(sampler):
+        return {k: v for k, v in statistics(sampler).items() if k.startswith(TOUCHED[move])}
+
+    make = joint_draw(prior_of("tree", branch_scale="loadings"), move=move, path_update=path_update)
+    assert_z_scores_small(paired_one_step(make, touched, 1500, seed=5))
+
+
+# What shows each wrong formula, and in how many pairs.
+SHOWN = {
+    "children_only": (prior_of("single"), {}, 2500, ("cross",)),
+    "descendants_only": (prior_of("tree"), {}, 2500, ("cross",)),
+    "children_shape": (prior_of("tree"), {}, 500, ("cross",)),
+    "no_determinant": (
+        prior_of("mixture", branch_scale="noise", noise_scale_prior=1.0),
+        {"n": 8},
+        2000,
+        ("row kappa", "log kappa"),
+    ),
+    "no_new_paths": (prior_of("tree"), {}, 1000, ("leaves",)),
+    "flat_scores": (prior_of("tree"), {}, 1500, ("tanh x",)),
+    "unweighted_rows": (
+        prior_of("mixture", branch_scale="noise", noise_scale_prior=0.5),
+        {"n": 8},
+        3000,
+        ("tanh x D y", "log joint", "row kappa"),
+    ),
+    "mean_given_scores": (prior_of("single"), {"n": 8}, 1500, ("tanh M", "tanh x", "log joint")),
+    "fills_in": (prior_of("tree"), {"n": 8}, 1500, ("tanh D", "tanh M", "log joint")),
+}
+
+
+@pytest.mark.parametrize("fault", SHOWN)
+def test_a_wrong_formula_is_noticed(fault):
+    prior, options, n, names = SHOWN[fault]
+    make = joint_draw(prior, fault=fault, **options)
+
+    def shown(sampler):
+        return {k: v for k, v in statistics(sampler).items() if k.startswith(names)}
+
+    z = paired_one_step(make, shown, n, seed=6)
+    assert max(map(abs, z.values())) > 6, z
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_cross_moment_has_its_closed_form(structure):
+    """-psi'(c) at every level, here of exact joint draws (spec 6.7)."""
+    make, values = joint_draw(prior_of(structure)), []
+    for child in np.random.SeedSequence(8).spawn(4000):
+        values.append(statistics(make(np.random.default_rng(child))))
+    for level, expected in ((1, -0.394934), (2, -0.283823), (3, -0.283823)):
+        assert abs(z_score([v[f"cross-moment {level}"] for v in values], expected)) < 4

@@ -1,0 +1,246 @@
+"""The kernel's bookkeeping against the plain NumPy joint density, and its states."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from checks.trees import STRUCTURES, make_sampler, prior_of
+from skbnp.tree_factor_model import _model
+
+every_structure = pytest.mark.parametrize("structure", STRUCTURES)
+every_scale = pytest.mark.parametrize("branch_scale", _model.BRANCH_SCALES)
+every_update = pytest.mark.parametrize("path_update", ["slice", "collapsed"])
+
+
+def drawn(structure="tree", n=40, holes=0.0, seed=0, **prior):
+    rng = np.random.default_rng(seed)
+    p = prior_of(structure, **({"n_features": 4} | prior))
+    state, X = _model.draw_joint(p, n, rng)
+    X[rng.random(X.shape) < holes] = np.nan
+    return p, state, X
+
+
+@every_structure
+@every_scale
+@every_update
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+def test_after_random_sweeps(structure, branch_scale, path_update, holes):
+    p, state, X = drawn(
+        structure, holes=holes, branch_scale=branch_scale, noise_rate_prior=(3.0, 2.0)
+    )
+    sampler = make_sampler(X, p, state, path_update=path_update)
+    for _ in range(20):
+        state = sampler.get_state()
+        for scores in ("integrated", "explicit"):
+            expected = _model.log_joint(state, X, p, scores=scores)
+            assert_allclose(sampler.log_joint(scores), expected, rtol=1e-8)
+        sampler.sweep()
+
+
+@pytest.mark.parametrize("noise", _model.NOISES)
+def test_where_rows_fill_several_chunks(noise):
+    p, state, X = drawn(
+        "tree", n=1500, n_features=6, max_depth=5, branch_levels=(2, 5), branch_scale="loadings",
+        noise=noise,
+    )  # fmt: skip
+    X[:40][np.random.default_rng(1).random((40, 6)) < 0.3] = np.nan
+    sampler = make_sampler(X, p, state)
+    for _ in range(30):
+        sampler.sweep()
+    state = sampler.get_state()
+    for scores in ("integrated", "explicit"):
+        expected = _model.log_joint(state, X, p, scores=scores)
+        assert_allclose(sampler.log_joint(scores), expected, rtol=1e-8)
+
+
+@every_scale
+@pytest.mark.parametrize("shape", [(4, 3), (3, 6), (30, 8), (70, 40)])
+def test_densities_against_dense_covariances(branch_scale, shape):
+    """To 1e-10 with complete and incomplete rows, fewer and more features than levels."""
+    n_features, depth = shape
+    p, state, X = drawn(
+        n=30, n_features=n_features, max_depth=depth, branch_levels=(1, depth),
+        branch_scale=branch_scale,
+    )  # fmt: skip
+    rng = np.random.default_rng(2)
+    X[::2][rng.random(X[::2].shape) < 0.4] = np.nan
+    X[0] = np.nan
+    sampler = make_sampler(X, p, state)
+    for b in range(len(state["leaf_node"])):
+        mean, covariance = _model.branch_law(state, b)
+        expected = [
+            _model.log_normal(x[o], mean[o], covariance[np.ix_(o, o)])
+            for x, o in zip(X, ~np.isnan(X), strict=True)
+        ]
+        assert_allclose(sampler._densities(b), expected, rtol=1e-10, atol=1e-10)
+        assert abs(sampler._densities(b)[0]) < 1e-10
+
+
+# -- the system of the loadings ---------------------------------------------------------------
+
+
+def dense_system(rows, state):
+    """The symmetric matrix that rows of couplings to ancestors stand for."""
+    paths = _model.paths_of(state)
+    n_nodes = len(state["parent"])
+    above = []
+    for node in range(n_nodes):
+        line, at = [], node
+        while at >= 0:
+            line.insert(0, at)
+            at = state["parent"][at]
+        above.append(line)
+    above += [[*paths[b], n_nodes + b] for b in range(len(paths))]
+    A = np.zeros((len(rows), len(rows)))
+    for v, (row, line) in enumerate(zip(rows, above, strict=True)):
+        A[v, line] = A[line, v] = row
+    return A
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("structure", ["single", "mixture", "tree"])
+def test_elimination_has_no_fill_in(structure, seed):
+    """A factor with exactly sum_n level(n) + B (L + 1) entries, equal to the dense one."""
+    p, state, X = drawn(structure, n=25, holes=0.2, seed=seed, branch_scale="loadings")
+    sampler = make_sampler(X, p, state)
+    for feature in range(p.n_features):
+        before, after = sampler._eliminated(feature)
+        n_entries = state["level"].sum() + len(state["leaf_node"]) * (p.max_depth + 1)
+        assert sum(map(len, before)) == sum(map(len, after)) == n_entries
+        A = dense_system(before, state)
+        # What a dense elimination of leaves, then nodes from the deepest up, would leave.
+        n_nodes = len(state["parent"])
+        order = [*range(n_nodes, len(A)), *range(n_nodes - 1, -1, -1)]
+        factor = np.linalg.cholesky(A[np.ix_(order, order)])
+        factor *= np.diag(factor)
+        got = np.tril(dense_system(after, state)[np.ix_(order, order)])
+        assert_allclose(factor, got, rtol=1e-9, atol=1e-9 * np.abs(A).max())
+        assert np.count_nonzero(factor) <= n_entries
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+def test_system_against_its_definition(holes):
+    """A_p = diag(prior) + lambda_p Z'WZ over the rows where feature p is observed."""
+    p, state, X = drawn("tree", n=30, holes=holes, branch_scale="loadings")
+    sampler = make_sampler(X, p, state)
+    n_nodes, b = len(state["parent"]), state["branch"]
+    Z = np.zeros((30, n_nodes + len(state["leaf_node"])))
+    Z[np.arange(30)[:, None], _model.paths_of(state)[b]] = state["scores"]
+    Z[np.arange(30), n_nodes + b] = 1.0
+    tau = np.exp(_model.log_precisions(state))
+    for feature in range(p.n_features):
+        seen = ~np.isnan(X[:, feature])
+        prior = np.append(
+            state["local_precision"][:, feature] * tau,
+            np.full(len(state["leaf_node"]), state["mean_precision"][feature]),
+        )
+        w = state["noise_precision"][feature] * state["noise_scale"][b]
+        expected = np.diag(prior) + (Z[seen].T * w[seen]) @ Z[seen]
+        got = dense_system(sampler._eliminated(feature)[0], state)
+        assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
+
+
+# -- states -----------------------------------------------------------------------------------
+
+
+@every_structure
+@every_update
+def test_state_restores_bit_for_bit(structure, path_update):
+    p, state, X = drawn(structure, holes=0.1, branch_scale="loadings")
+    one = make_sampler(X, p, state, seed=1, path_update=path_update)
+    for _ in range(7):
+        one.sweep()
+    other = make_sampler(X, p, state, seed=2, path_update=path_update)
+    other.set_state(one.get_state())
+    for _ in range(20):
+        one.sweep()
+        other.sweep()
+    assert one.log_joint() == other.log_joint()
+    assert one.acceptance() == other.acceptance()
+    for name, value in one.draw().items():
+        assert_array_equal(value, other.draw()[name])
+
+
+def is_plain(value):
+    if isinstance(value, dict):
+        return all(isinstance(k, str) and is_plain(v) for k, v in value.items())
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iuf" and value.flags.owndata
+    return value is None or type(value) in (int, float, str)
+
+
+def test_states_and_draws_are_plain_data():
+    p, state, X = drawn("tree", branch_scale="loadings")
+    sampler = make_sampler(X, p, state)
+    sampler.sweep()
+    for value in (sampler.get_state(), sampler.draw(), sampler.scalars()):
+        assert is_plain(value), value
+    json.dumps(sampler.scalars())
+
+
+@pytest.mark.parametrize("branch_scale", ["noise", "whole", "loadings"])
+def test_scales_held_at_one_are_the_basic_model(branch_scale):
+    p, state, X = drawn("tree", branch_scale="none")
+    samplers = []
+    for scale in ("none", branch_scale):
+        changed = prior_of("tree", n_features=4, branch_scale=scale)
+        samplers.append(make_sampler(X, changed, state, seed=3))
+        samplers[-1].sweep_only("scores")
+    assert_array_equal(samplers[0].get_state()["scores"], samplers[1].get_state()["scores"])
+    for b in range(len(state["leaf_node"])):
+        assert_array_equal(samplers[0]._densities(b), samplers[1]._densities(b))
+
+
+def test_single_is_a_tree_that_never_branches():
+    """structure 'single' and a tree whose concentrations are all but zero, draw for draw."""
+    p, state, X = drawn("single", branch_scale="loadings")
+    draws = []
+    for levels in ((), (1, 3)):
+        changed = prior_of(
+            "single", n_features=4, branch_scale="loadings", branch_levels=levels,
+            concentration=(1e-300,) * len(levels),
+        )  # fmt: skip
+        concentration = np.zeros(4)
+        concentration[list(levels)] = 1e-300
+        sampler = make_sampler(X, changed, state | {"concentration": concentration}, seed=4)
+        for _ in range(5):
+            for move in ("scores", "leaf_means", "loadings", "precisions"):
+                sampler.sweep_only(move)
+        draws.append(sampler.get_state())
+    for name in ("loadings", "leaf_mean", "scores", "noise_precision"):
+        assert_array_equal(draws[0][name], draws[1][name])
+
+
+# -- depth ------------------------------------------------------------------------------------
+
+
+def test_depth_follows_the_data_in_warm_up():
+    """Two factors in ten columns: of ten levels few stay, and the joint stays right."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 10)) * 2
+    X += 0.3 * rng.standard_normal(X.shape)
+    p = prior_of("single", n_features=10, max_depth=10)
+    state = _model.start_state(X, p, rng)
+    sampler = make_sampler(X, p, state, adapt_depth=True)
+    depths = []
+    for step in range(200):
+        sampler.sweep()
+        sampler.adapt(step)
+        depths.append(sampler.depth)
+        assert_allclose(sampler.log_joint(), _model.log_joint(sampler.get_state(), X, p), rtol=1e-8)
+    assert 2 <= np.median(depths[100:]) <= 5
+    other = make_sampler(X, p, state)
+    other.set_state(sampler.get_state())
+    sampler.sweep(), other.sweep()
+    assert sampler.log_joint() == other.log_joint()
+
+
+def test_depth_is_fixed_where_leaves_branch():
+    p, state, X = drawn("tree", max_depth=3, branch_levels=(1, 3))
+    sampler = make_sampler(X, p, state, adapt_depth=True)
+    for step in range(50):
+        sampler.sweep()
+        sampler.adapt(step)
+    assert sampler.depth == 3
