@@ -1,0 +1,259 @@
+"""What one draw of the tree factor model says of rows: densities, missing entries, scores.
+
+Given a draw a row is a mixture over branches b with weights w_b, the nested Chinese restaurant's
+predictive, of N(m_b, Omega_b), Omega_b = D_b' diag(1 / psi_b) D_b + (kappa_b Lambda)^-1. Weights
+are those of the present branches, renormalised: what a new branch would take is left out.
+"""
+
+from skbnp.numerics cimport linalg
+from skbnp.tree_factor_model._rows cimport CHUNK, Rows
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+# Branches with less than this share of a row add nothing to its moments that a double could hold.
+cdef double NEGLIGIBLE = 1e-18
+
+
+def branch_paths(draw):
+    """Nodes on the path of each branch, shape (n_branches, depth)."""
+    depth = draw["score_precision"].shape[1]
+    path = np.empty((len(draw["leaf_node"]), depth), dtype=np.intp)
+    node = draw["leaf_node"]
+    for level in range(depth - 1, -1, -1):
+        path[:, level] = node
+        node = draw["parent"][node]
+    return path
+
+
+def log_branch_weights(draw):
+    """log w_b: the predictive product of N_c / (N_parent + alpha) down the path, renormalised."""
+    alpha, count = draw["concentration"], draw["leaf_count"]
+    path, depth = branch_paths(draw), draw["score_precision"].shape[1]
+    node_count = np.zeros(len(draw["parent"]))
+    for level in range(depth):
+        np.add.at(node_count, path[:, level], count)
+    along = np.column_stack([np.full(len(count), count.sum()), node_count[path], count])
+    log_weight = np.zeros(len(count))
+    for level in np.flatnonzero(alpha):
+        log_weight += np.log(along[:, level + 1]) - np.log(along[:, level] + alpha[level])
+    return log_weight - np.logaddexp.reduce(log_weight)
+
+
+def branch_covariances(draw):
+    """Omega_b of every branch, shape (n_branches, n_features, n_features)."""
+    D, psi = draw["loadings"][branch_paths(draw)], draw["score_precision"]
+    covariance = np.einsum("blp,bl,blq->bpq", D, 1 / psi, D, optimize=True)
+    noise = 1 / (draw["noise_scale"][:, np.newaxis] * draw["noise_precision"])
+    diagonal = np.arange(D.shape[2])
+    covariance[:, diagonal, diagonal] += noise
+    return covariance
+
+
+cdef class Draw:
+    """The arrays of a draw as the loops below want them."""
+
+    cdef:
+        readonly Py_ssize_t n_branches, n_nodes, depth
+        const double[:, ::1] loading, mean, psi
+        const double[::1] kappa, noise
+        Py_ssize_t[:, ::1] path
+
+    def __init__(self, draw):
+        self.loading = np.ascontiguousarray(draw["loadings"])
+        self.mean = np.ascontiguousarray(draw["leaf_mean"])
+        self.psi = np.ascontiguousarray(draw["score_precision"])
+        self.kappa = np.ascontiguousarray(draw["noise_scale"])
+        self.noise = np.ascontiguousarray(draw["noise_precision"])
+        self.path = branch_paths(draw)
+        self.n_branches, self.depth = draw["score_precision"].shape
+        self.n_nodes = len(draw["parent"])
+
+    cdef int prepare(self, Rows rows, Py_ssize_t b, Py_ssize_t g) except -1 nogil:
+        if rows.prepare(
+            g, self.depth, &self.loading[0, 0], &self.path[b, 0], &self.mean[b, 0],
+            &self.psi[b, 0], self.kappa[b], &self.noise[0],
+        ) != 0:
+            with gil:
+                raise ArithmeticError(f"the covariance of branch {b} is not positive definite")
+        return 0
+
+
+def log_densities(Rows rows, draw):
+    """log N(y_i; m_b, Omega_b) over the observed entries, shape (n_rows, n_branches).
+
+    0 for a row without any. O(N B L (P + L)), and O(B L^2 (P + L)) for every pattern of holes.
+    """
+    cdef Draw d = Draw(draw)
+    cdef double[:, ::1] out = np.empty((rows.n_samples, d.n_branches))
+    cdef Py_ssize_t b, g, t, n, k
+    with nogil:
+        for b in range(d.n_branches):
+            for g in range(rows.n_patterns):
+                d.prepare(rows, b, g)
+                t = rows.pattern_start[g]
+                while t < rows.pattern_start[g + 1]:
+                    n = min(<Py_ssize_t> CHUNK, rows.pattern_start[g + 1] - t)
+                    for k in range(n):
+                        rows.chosen[k] = rows.by_pattern[t + k]
+                    rows.whiten(g, n)
+                    for k in range(n):
+                        out[rows.chosen[k], b] = rows.log_density(g, rows.square[k])
+                    t += n
+    return np.asarray(out)
+
+
+def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] first,
+                double[:, ::1] second):
+    """Add weight[i, b] times E[y | y_obs, b], and E[y^2 | y_obs, b], at the missing entries.
+
+    E[y_mis | b] = m_mis + D_mis' x with x = G^-1 kappa D Lambda (y_obs - m), and its variance is
+    D_mis' G^-1 D_mis + 1 / (kappa lambda). Shapes (n_rows, n_branches), (n_rows, n_features) twice.
+    """
+    cdef Draw d = Draw(draw)
+    cdef Py_ssize_t depth = d.depth, n_features = rows.n_features
+    cdef double[:, ::1] column = np.empty((n_features, depth))
+    cdef double[::1] variance = np.empty(n_features)
+    cdef Py_ssize_t b, g, t, n, k, p, h, i, n_missing
+    cdef bint prepared
+    cdef double w, mean
+    with nogil:
+        for b in range(d.n_branches):
+            for g in range(rows.n_patterns):
+                n_missing = n_features - rows.n_observed[g]
+                prepared = False
+                n = 0
+                for t in range(rows.pattern_start[g], rows.pattern_start[g + 1]):
+                    i = rows.by_pattern[t]
+                    if n_missing > 0 and weight[i, b] > NEGLIGIBLE:
+                        rows.chosen[n] = i
+                        n += 1
+                    if n == 0 or (n < CHUNK and t + 1 < rows.pattern_start[g + 1]):
+                        continue
+                    if not prepared:
+                        d.prepare(rows, b, g)
+                        for k in range(n_missing):
+                            p = rows.observed[g, rows.n_observed[g] + k]
+                            for h in range(depth):
+                                column[k, h] = d.loading[d.path[b, h], p]
+                        linalg.solve_rows(&rows.factor[0], depth, &column[0, 0], n_missing)
+                        for k in range(n_missing):
+                            p = rows.observed[g, rows.n_observed[g] + k]
+                            variance[k] = 1.0 / (d.kappa[b] * d.noise[p]) + linalg.dot(
+                                depth, &column[k, 0], &column[k, 0]
+                            )
+                        prepared = True
+                    rows.whiten(g, n)
+                    while n > 0:
+                        n -= 1
+                        i = rows.chosen[n]
+                        w = weight[i, b]
+                        for k in range(n_missing):
+                            p = rows.observed[g, rows.n_observed[g] + k]
+                            # D_mis' G^-1 (..) = (U^-T D_mis)' omega
+                            mean = d.mean[b, p] + linalg.dot(
+                                depth, &column[k, 0], &rows.omega[n * depth]
+                            )
+                            first[i, p] += w * mean
+                            second[i, p] += w * (variance[k] + mean * mean)
+
+
+def expected_scores(Rows rows, draw, const double[:, ::1] weight):
+    """E[x_n 1(n on the row's path) | y_obs] for every node n, shape (n_rows, n_nodes).
+
+    ``weight`` holds the probabilities of the branches, (n_rows, n_branches).
+    """
+    cdef Draw d = Draw(draw)
+    cdef double[:, ::1] out = np.zeros((rows.n_samples, d.n_nodes))
+    cdef Py_ssize_t b, g, t, n, k, h, i, depth = d.depth
+    with nogil:
+        for b in range(d.n_branches):
+            for g in range(rows.n_patterns):
+                d.prepare(rows, b, g)
+                t = rows.pattern_start[g]
+                while t < rows.pattern_start[g + 1]:
+                    n = min(<Py_ssize_t> CHUNK, rows.pattern_start[g + 1] - t)
+                    for k in range(n):
+                        rows.chosen[k] = rows.by_pattern[t + k]
+                    rows.whiten(g, n)
+                    linalg.solve_rows_back(&rows.factor[0], depth, &rows.omega[0], n)
+                    for k in range(n):
+                        i = rows.chosen[k]
+                        for h in range(depth):
+                            out[i, d.path[b, h]] += weight[i, b] * rows.omega[k * depth + h]
+                    t += n
+    return np.asarray(out)
+
+
+def log_score(rows, draws):
+    """Log posterior predictive density of each row, averaged over draws inside the logarithm."""
+    total = np.full(rows.n_samples, -np.inf)
+    for draw in draws:
+        log_density = log_densities(rows, draw) + log_branch_weights(draw)
+        total = np.logaddexp(total, np.logaddexp.reduce(log_density, axis=1))
+    # A row without entries has density 1, whatever the weights' sum rounds to.
+    seen = rows.n_entries > 0
+    return np.where(seen, total - np.log(len(draws)), 0.0)
+
+
+def branch_probabilities(rows, draw):
+    """P(b | y_obs) under one draw, shape (n_rows, n_branches)."""
+    log_density = log_densities(rows, draw) + log_branch_weights(draw)
+    return np.exp(log_density - np.logaddexp.reduce(log_density, axis=1, keepdims=True))
+
+
+def imputed(rows, draws, draw_weights="predictive"):
+    """Mean and variance of the missing entries given the observed ones, two (n_rows, n_features).
+
+    Of the mixture over draws and branches: under "predictive" weights a draw counts for a row by
+    its density of what is observed, as Bayes' rule has it; under "equal" all draws count alike.
+    Entries that are observed stand at 0.
+    """
+    log_density = [log_densities(rows, draw) + log_branch_weights(draw) for draw in draws]
+    evidence = np.array([np.logaddexp.reduce(one, axis=1) for one in log_density])
+    if draw_weights == "predictive":
+        total = np.logaddexp.reduce(evidence, axis=0)
+    elif draw_weights == "equal":
+        total = None
+    else:
+        raise ValueError(
+            f"draw_weights must be 'predictive' or 'equal', got {draw_weights!r}"
+        )
+    first = np.zeros((rows.n_samples, rows.n_features))
+    second = np.zeros((rows.n_samples, rows.n_features))
+    for t, draw in enumerate(draws):
+        norm = evidence[t] + np.log(len(draws)) if total is None else total
+        add_moments(rows, draw, np.exp(log_density[t] - norm[:, np.newaxis]), first, second)
+    return first, np.maximum(second - first**2, 0.0)
+
+
+def inverted(Phi, v, double noise_var, draws):
+    """Posterior predictive mean of y given v = Phi y + e, e ~ N(0, noise_var), row by row.
+
+    The mixture over draws and branches with weights proportional to w_b N(v; Phi m_b, C_b),
+    C_b = Phi Omega_b Phi' + noise_var I, of m_b + Omega_b Phi' C_b^-1 (v - Phi m_b).
+
+    Phi is (n_measurements, n_features), v (n_rows, n_measurements); returns (n_rows, n_features).
+    """
+    n_measurements, n_rows = Phi.shape[0], len(v)
+    total, mean = np.full(n_rows, -np.inf), np.zeros((n_rows, Phi.shape[1]))
+    for draw in draws:
+        log_weights, paths = log_branch_weights(draw), branch_paths(draw)
+        for b in range(len(paths)):
+            # Omega Phi' without the P x P matrix.
+            D = draw["loadings"][paths[b]]
+            crossed = (D.T / draw["score_precision"][b]) @ (D @ Phi.T)
+            crossed += Phi.T / (draw["noise_scale"][b] * draw["noise_precision"])[:, np.newaxis]
+            C = Phi @ crossed
+            C[np.arange(n_measurements), np.arange(n_measurements)] += noise_var
+            factor = cho_factor(C, lower=True)
+            off = v - Phi @ draw["leaf_mean"][b]
+            solved = cho_solve(factor, off.T).T
+            log_det = 2 * np.sum(np.log(np.diag(factor[0])))
+            log_weight = log_weights[b] - 0.5 * (log_det + np.sum(off * solved, axis=1))
+            before, total = total, np.logaddexp(total, log_weight)
+            mean *= np.exp(before - total)[:, np.newaxis]
+            mean += np.exp(log_weight - total)[:, np.newaxis] * (
+                draw["leaf_mean"][b] + solved @ crossed.T
+            )
+    return mean

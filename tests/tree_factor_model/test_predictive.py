@@ -1,0 +1,209 @@
+"""Prediction from draws against dense Gaussian mixtures."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+from checks.enumeration import nested_partitions
+from checks.trees import STRUCTURES, make_sampler, prior_of
+from skbnp.processes import ncrp
+from skbnp.tree_factor_model import _model, _predictive
+from skbnp.tree_factor_model._rows import Rows
+
+every_structure = pytest.mark.parametrize("structure", STRUCTURES)
+every_scale = pytest.mark.parametrize("branch_scale", _model.BRANCH_SCALES)
+
+
+def fitted(structure="tree", branch_scale="loadings", n_draws=3, n_features=6, seed=0):
+    """Prior, draws of a short chain and new rows with holes; row 0 empty, row 1 complete."""
+    rng = np.random.default_rng(seed)
+    p = prior_of(structure, n_features=n_features, branch_scale=branch_scale)
+    state, X = _model.draw_joint(p, 30, rng)
+    sampler = make_sampler(X, p, state)
+    draws = []
+    for _ in range(n_draws):
+        sampler.sweep()
+        draws.append(sampler.draw())
+    new = _model.draw_joint(p, 300, rng)[1]
+    new[rng.random(new.shape) < 0.4] = np.nan
+    new[0], new[1] = np.nan, 0.3
+    return p, draws, new
+
+
+def components(draws):
+    """(log weight, mean, covariance) of every component of the mixture over draws."""
+    out = []
+    for draw in draws:
+        log_weight = _predictive.log_branch_weights(draw)
+        for b in range(len(log_weight)):
+            out.append((log_weight[b] - np.log(len(draws)), *_model.branch_law(draw, b)))
+    return out
+
+
+def dense(x, mixture):
+    """Log density of the observed entries, mean and variance of the missing ones."""
+    o, m = ~np.isnan(x), np.isnan(x)
+    logs, means, seconds = [], [], []
+    for log_weight, mean, C in mixture:
+        logs.append(log_weight + _model.log_normal(x[o], mean[o], C[np.ix_(o, o)]))
+        gain = np.linalg.solve(C[np.ix_(o, o)], C[np.ix_(o, m)]).T
+        at = mean[m] + gain @ (x[o] - mean[o])
+        means.append(at)
+        seconds.append(np.diag(C[np.ix_(m, m)] - gain @ C[np.ix_(o, m)]) + at**2)
+    total = logsumexp(logs)
+    weight = np.exp(np.array(logs) - total)
+    mean = weight @ np.array(means)
+    return total, mean, weight @ np.array(seconds) - mean**2
+
+
+@every_structure
+@every_scale
+def test_scores_and_moments_against_dense_algebra(structure, branch_scale):
+    p, draws, X = fitted(structure, branch_scale)
+    rows = Rows(X, p.max_depth)
+    score = _predictive.log_score(rows, draws)
+    first, second = _predictive.imputed(rows, draws)
+    mixture = components(draws)
+    for i, x in enumerate(X):
+        log_density, mean, variance = dense(x, mixture)
+        assert_allclose(score[i], log_density, rtol=1e-10, atol=1e-10)
+        missing = np.isnan(x)
+        assert_allclose(first[i, missing], mean, rtol=1e-9, atol=1e-10)
+        assert_allclose(second[i, missing], variance, rtol=1e-8, atol=1e-9)
+        assert (first[i, ~missing] == 0.0).all()
+    assert score[0] == 0.0
+
+
+def test_an_empty_row_gets_the_predictive_moments():
+    p, draws, X = fitted()
+    first, second = _predictive.imputed(Rows(X, p.max_depth), draws)
+    mixture = components(draws)
+    weight = np.exp([one[0] for one in mixture])
+    mean = weight @ np.array([one[1] for one in mixture])
+    square = weight @ np.array([np.diag(one[2]) + one[1] ** 2 for one in mixture])
+    assert_allclose(first[0], mean, atol=1e-12)
+    assert_allclose(second[0], square - mean**2, atol=1e-12)
+
+
+def test_equal_weights_average_the_draws():
+    p, draws, X = fitted()
+    rows = Rows(X, p.max_depth)
+    one_by_one = [_predictive.imputed(rows, [draw])[0] for draw in draws]
+    equal = _predictive.imputed(rows, draws, "equal")[0]
+    assert_allclose(equal, np.mean(one_by_one, axis=0), atol=1e-12)
+    with pytest.raises(ValueError, match="draw_weights must be"):
+        _predictive.imputed(rows, draws, "none")
+
+
+def test_score_integrates_to_one():
+    """In one dimension, on a grid."""
+    p, draws, _ = fitted(n_features=1)
+    x = np.linspace(-60, 60, 60_001)
+    score = _predictive.log_score(Rows(x[:, np.newaxis], p.max_depth), draws)
+    assert np.exp(score).sum() * (x[1] - x[0]) == pytest.approx(1.0, abs=1e-4)
+
+
+@every_structure
+def test_branch_weights_are_the_predictive(structure):
+    """Against the predictive of the nested Chinese restaurant, renormalised."""
+    _, draws, _ = fitted(structure)
+    for draw in draws:
+        paths = np.column_stack([_predictive.branch_paths(draw), np.arange(len(draw["leaf_node"]))])
+        rows = paths[draw["branch"]]
+        log_p = [ncrp.log_path_predictive(rows, path, draw["concentration"]) for path in paths]
+        assert_allclose(_predictive.log_branch_weights(draw), log_p - logsumexp(log_p), atol=1e-12)
+
+
+def test_branch_weights_of_small_trees():
+    for tree in nested_partitions(4, 2):
+        node, parent, level, count = ncrp.node_table(tree)
+        inner = level == 1
+        draw = {
+            "parent": parent[inner] - 1,
+            "leaf_node": parent[level == 2] - 1,
+            "leaf_count": count[level == 2],
+            "concentration": np.array([1.3, 0.6]),
+            "score_precision": np.ones((np.sum(level == 2), 1)),
+        }
+        weight = np.exp(_predictive.log_branch_weights(draw))
+        expected = [
+            math.exp(ncrp.log_path_predictive(tree, tree[i], (1.3, 0.6)))
+            for i in np.unique(node[:, 1], return_index=True)[1]
+        ]
+        assert_allclose(weight, expected / np.sum(expected), rtol=1e-12)
+
+
+@every_scale
+def test_probabilities_and_expected_scores(branch_scale):
+    p, draws, X = fitted("tree", branch_scale)
+    draw, rows = draws[0], Rows(X, p.max_depth)
+    probability = _predictive.branch_probabilities(rows, draw)
+    expected = np.zeros((len(X), len(draw["parent"])))
+    paths = _predictive.branch_paths(draw)
+    for i, x in enumerate(X):
+        o = ~np.isnan(x)
+        logs = [
+            lw + _model.log_normal(x[o], mean[o], C[np.ix_(o, o)])
+            for lw, mean, C in components([draw])
+        ]
+        assert_allclose(probability[i], np.exp(logs - logsumexp(logs)), atol=1e-11)
+        for b, path in enumerate(paths):
+            D = draw["loadings"][path][:, o]
+            w = draw["noise_scale"][b] * draw["noise_precision"][o]
+            G = np.diag(draw["score_precision"][b]) + (D * w) @ D.T
+            x_hat = np.linalg.solve(G, (D * w) @ (x - draw["leaf_mean"][b])[o])
+            expected[i, path] += probability[i, b] * x_hat
+    got = _predictive.expected_scores(rows, draw, probability)
+    assert_allclose(got, expected, rtol=1e-9, atol=1e-10)
+
+
+@every_scale
+def test_covariances(branch_scale):
+    _, draws, _ = fitted("tree", branch_scale)
+    for b, covariance in enumerate(_predictive.branch_covariances(draws[0])):
+        assert_allclose(covariance, _model.branch_law(draws[0], b)[1], rtol=1e-12)
+
+
+@every_scale
+@pytest.mark.parametrize("noise_var", [0.0, 0.3])
+def test_inversion_against_dense_algebra(branch_scale, noise_var):
+    _, draws, _ = fitted("tree", branch_scale)
+    rng = np.random.default_rng(1)
+    Phi, v = rng.standard_normal((4, 6)), rng.standard_normal((5, 4))
+    got = _predictive.inverted(Phi, v, noise_var, draws)
+    for i in range(5):
+        logs, means = [], []
+        for log_weight, mean, Omega in components(draws):
+            C = Phi @ Omega @ Phi.T + noise_var * np.eye(4)
+            logs.append(log_weight + _model.log_normal(v[i], Phi @ mean, C))
+            means.append(mean + Omega @ Phi.T @ np.linalg.solve(C, v[i] - Phi @ mean))
+        weight = np.exp(logs - logsumexp(logs))
+        assert_allclose(got[i], weight @ np.array(means), rtol=1e-8, atol=1e-9)
+
+
+def test_missing_entries_are_an_inversion():
+    """A selection of entries as Phi, without measurement noise, is imputation."""
+    p, draws, X = fitted()
+    first = _predictive.imputed(Rows(X, p.max_depth), draws)[0]
+    for i in (2, 3, 4, 5):
+        o = ~np.isnan(X[i])
+        y = _predictive.inverted(np.eye(6)[o], X[i : i + 1, o], 0.0, draws)[0]
+        assert_allclose(y[~o], first[i, ~o], rtol=1e-8, atol=1e-9)
+        assert_allclose(y[o], X[i, o], rtol=1e-8, atol=1e-8)
+
+
+def test_rows_in_any_order_and_many():
+    """More rows than fit into a chunk, permuted: the same answers."""
+    p, draws, X = fitted()
+    X[40:] = np.where(np.isnan(X[40:]), 0.5, X[40:])
+    order = np.random.default_rng(2).permutation(len(X))
+    one, other = Rows(X, p.max_depth), Rows(X[order], p.max_depth)
+    assert_allclose(
+        _predictive.log_score(one, draws)[order], _predictive.log_score(other, draws), rtol=1e-12
+    )
+    assert_allclose(
+        _predictive.imputed(one, draws)[0][order], _predictive.imputed(other, draws)[0], atol=1e-12
+    )
