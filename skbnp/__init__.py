@@ -2,5 +2,6 @@
 
 from skbnp._version import __version__
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
+from skbnp.tree_factor_model import TreeFactorModel
 
-__all__ = ["DirichletProcessMixture", "__version__"]
+__all__ = ["DirichletProcessMixture", "TreeFactorModel", "__version__"]

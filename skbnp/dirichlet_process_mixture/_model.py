@@ -10,6 +10,7 @@ from scipy.special import betaln, gammaln, multigammaln
 from sklearn.cluster import kmeans_plusplus
 
 from skbnp.numerics.rng import sample_log_dirichlet, sample_wishart
+from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import crp
 
 # s in {1, 1/2, ..., 2^-12}, uniform (spec 8.1)
@@ -282,25 +283,6 @@ def shrunk_correlation(X):
         correlation = correlation / np.outer(root, root)
     weight = 0.5 if n < 5 * d else 0.01
     return (1 - weight) * correlation + weight * np.eye(d)
-
-
-def column_scaling(X, common=False):
-    """Center and scale of each column, NaN left out: mean and standard deviation.
-
-    A constant column has scale 1; ``common`` gives all columns the root of their mean variance.
-    """
-    highest = np.nanmax(X, axis=0)
-    constant = highest == np.nanmin(X, axis=0)
-    # The mean of a large constant is off by its rounding, which scale 1 would not take away.
-    center = np.where(constant, highest, np.nanmean(X, axis=0))
-    # Squares are taken near one, so that no magnitude of X over- or underflows.
-    exponent = np.frexp(np.nanmax(np.abs(X - center), axis=0))[1]
-    if common:
-        exponent = np.full_like(exponent, exponent.max())
-    variance = np.nanmean(np.ldexp(X - center, -exponent) ** 2, axis=0)
-    if common and not constant.all():
-        return center, np.ldexp(np.full(X.shape[1], np.sqrt(variance[~constant].mean())), exponent)
-    return center, np.where(constant, 1.0, np.ldexp(np.sqrt(variance), exponent))
 
 
 def default_covariance(X, covariance_type, degrees_of_freedom):

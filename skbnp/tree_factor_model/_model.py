@@ -29,10 +29,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import multiplicative_gamma, ncrp
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
 NOISES = ("diagonal", "isotropic")
+# At or below it loadings grow down the path.
+LEAST_SHRINKAGE = multiplicative_gamma.SHRINKAGE_THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -279,6 +282,11 @@ def draw_joint(prior, n_samples, rng):
 # -- where chains start -----------------------------------------------------------------------
 
 
+def units(X, scale):
+    """Center and scale of each column: one standard deviation for all if ``scale`` is "global"."""
+    return column_scaling(X, common=scale == "global")
+
+
 def start_state(X, prior, rng, n_children=3):
     """First state of a chain, from k-lines down the tree (spec 8).
 
@@ -356,10 +364,15 @@ def unit(axes):
 
 def principal_axes(rows, n_axes):
     """Leading principal directions times standard deviations, zeros where there are no more."""
-    _, s, v = np.linalg.svd(rows, full_matrices=False)
+    if len(rows) > rows.shape[1]:
+        variance, v = np.linalg.eigh(rows.T @ rows / len(rows))
+        sd, v = np.sqrt(np.maximum(variance[::-1], 0.0)), v.T[::-1]
+    else:
+        _, s, v = np.linalg.svd(rows, full_matrices=False)
+        sd = s / np.sqrt(len(rows))
     out = np.zeros((n_axes, rows.shape[1]))
-    n = min(n_axes, len(s))
-    out[:n] = v[:n] * (s[:n, np.newaxis] / np.sqrt(len(rows)))
+    n = min(n_axes, len(sd))
+    out[:n] = v[:n] * sd[:n, np.newaxis]
     return out
 
 
@@ -377,7 +390,7 @@ def k_lines(residual, rows, n_lines, rng, n_rounds=15):
     for _ in range(n_rounds):
         label = np.argmax((chosen @ lines.T) ** 2, axis=1)
         for k in np.unique(label):
-            lines[k] = np.linalg.svd(chosen[label == k], full_matrices=False)[2][0]
+            lines[k] = unit(principal_axes(chosen[label == k], 1))[0]
     return [rows[label == k] for k in np.unique(label)]
 
 
@@ -424,8 +437,25 @@ def _indices(state, name, shape, least, below):
     return value
 
 
-def checked_state(state, prior, n_samples):
-    """The state with its arrays converted; raises ValueError for one that does not fit."""
+def check_prior(prior, n_features):
+    """Raise a ValueError unless the sizes in a prior from outside fit the data."""
+    sizes = [prior.n_features, prior.max_depth, *prior.branch_levels]
+    if not isinstance(prior.branch_levels, tuple) or any(type(n) is not int for n in sizes):
+        raise ValueError("n_features, max_depth and branch_levels of the prior must be integers")
+    levels = list(prior.branch_levels)
+    if prior.n_features != n_features or not 1 <= prior.max_depth <= 10_000:
+        raise ValueError(f"the prior must be one of {n_features} features")
+    if levels != sorted(set(levels)) or any(not 0 <= h <= prior.max_depth for h in levels):
+        raise ValueError("branch_levels of the prior must be ascending, up to max_depth")
+    if prior.noise not in NOISES or prior.branch_scale not in BRANCH_SCALES:
+        raise ValueError("the prior has an unknown noise or branch_scale")
+
+
+def checked_state(state, prior, n_samples, draw=False):
+    """The state with its arrays converted; raises ValueError for one that does not fit.
+
+    A ``draw`` has only what prediction needs, and the number of rows of every leaf.
+    """
     n_features, levels = prior.n_features, list(prior.branch_levels)
     out = {"concentration": _floats(state, "concentration", (-1,))}
     depth = out["concentration"].size - 1
@@ -455,22 +485,23 @@ def checked_state(state, prior, n_samples):
     if (n_children == 0).any() or (n_children[~branches[level]] > 1).any():
         raise ValueError("parent of the state must make a tree that branches where it may")
 
-    for name, shape in (
-        ("loadings", (n_nodes, n_features)),
-        ("leaf_mean", (n_leaves, n_features)),
-        ("scores", (n_samples, depth)),
-    ):
-        out[name] = _floats(state, name, shape)
-    for name, shape in (
-        ("local_precision", (n_nodes, n_features)),
-        ("multiplier", (n_nodes,)),
-        ("score_precision", (n_leaves, depth)),
-        ("noise_scale", (n_leaves,)),
-        ("mean_precision", (n_features,)),
-        ("noise_precision", (n_features,)),
-    ):
-        out[name] = _floats(state, name, shape, positive=True)
-    out["noise_rate"] = float(_floats(state, "noise_rate", (), positive=True))
+    real = {"loadings": (n_nodes, n_features), "leaf_mean": (n_leaves, n_features)}
+    positive = {
+        "multiplier": (n_nodes,),
+        "score_precision": (n_leaves, depth),
+        "noise_scale": (n_leaves,),
+        "noise_precision": (n_features,),
+    }
+    if draw:
+        leaf_count = _array(state, "leaf_count", (n_leaves,), "iu", np.intp)
+        if not np.array_equal(leaf_count, np.bincount(out["branch"])):
+            raise ValueError("leaf_count of the state must count the rows of every leaf")
+    else:
+        real["scores"] = (n_samples, depth)
+        positive |= {"local_precision": (n_nodes, n_features), "mean_precision": (n_features,)}
+        out["noise_rate"] = float(_floats(state, "noise_rate", (), positive=True))
+    out |= {name: _floats(state, name, shape) for name, shape in real.items()}
+    out |= {name: _floats(state, name, shape, positive=True) for name, shape in positive.items()}
     if prior.noise == "isotropic" and np.ptp(out["noise_precision"]) > 0.0:
         raise ValueError("noise_precision of the state must be the same for all features")
     kappa, psi = out["noise_scale"], out["score_precision"]

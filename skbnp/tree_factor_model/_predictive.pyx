@@ -257,3 +257,18 @@ def inverted(Phi, v, double noise_var, draws):
                 draw["leaf_mean"][b] + solved @ crossed.T
             )
     return mean
+
+
+def sample_rows(draw, n_rows, rng):
+    """Rows from the predictive distribution of one draw, (n_rows, n_features).
+
+    rng is a numpy.random.RandomState.
+    """
+    weight = np.exp(log_branch_weights(draw))
+    branch = rng.choice(len(weight), size=n_rows, p=weight / weight.sum())
+    psi = draw["score_precision"][branch]
+    x = rng.standard_normal(psi.shape) / np.sqrt(psi)
+    D = draw["loadings"][branch_paths(draw)[branch]]
+    w = draw["noise_scale"][branch][:, np.newaxis] * draw["noise_precision"]
+    noise = rng.standard_normal(w.shape) / np.sqrt(w)
+    return draw["leaf_mean"][branch] + np.einsum("il,ilp->ip", x, D) + noise

@@ -339,6 +339,9 @@ cdef class Sampler:
         for name in ("local_precision", "scores", "mean_precision", "noise_rate"):
             del state[name]
         state["leaf_count"] = np.bincount(state["branch"])
+        state["branch"] = state["branch"].astype(
+            np.uint8 if self.n_leaves <= 256 else np.uint16 if self.n_leaves <= 65536 else np.int32
+        )
         return state
 
     def get_state(self):

@@ -1,0 +1,722 @@
+"""The public estimator."""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skbnp.base import BaseMCMCEstimator
+from skbnp.tree_factor_model._model import (
+    LEAST_SHRINKAGE,
+    Prior,
+    check_prior,
+    checked_state,
+    start_state,
+    units,
+)
+from skbnp.tree_factor_model._predictive import (
+    branch_probabilities,
+    expected_scores,
+    imputed,
+    inverted,
+    log_score,
+    sample_rows,
+)
+from skbnp.tree_factor_model._rows import Rows
+from skbnp.tree_factor_model._sampler import Sampler
+
+# Levels that "auto" takes at most, and branches that a chain starts with at most.
+_AUTO_DEPTH, _AUTO_BRANCHES = 64, 16
+# Beyond this, in standardised units, squared distances leave the range of floats.
+_FARTHEST = 1e50
+
+
+class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
+    r"""Tree-structured infinite factor model: low-rank Gaussians whose covariances share terms.
+
+    .. math::
+
+        b_i \sim \mathrm{nCRP}(\alpha), \qquad
+        y_i \mid b_i = b \sim \mathcal{N}\Big(m_b + \sum_l x_{il}\, d_{b_l},\;
+        (\kappa_b \Lambda)^{-1}\Big), \qquad x_{il} \sim \mathcal{N}(0, 1/\psi_{b l})
+
+    A branch b is a path of `max_depth` nodes down a tree, each with a loading :math:`d`, and a leaf
+    with a mean :math:`m_b`. Branches that share nodes share loadings. Paths follow a nested Chinese
+    restaurant process that may branch below `branch_levels`, with concentration
+    :math:`\alpha_l \sim \mathrm{Gamma}(\text{shape}, \text{rate} / \rho^{k - 1})` at the k-th of
+    them. Loadings shrink down the path:
+
+    .. math::
+
+        d_{np} \sim \mathcal{N}\big(0, (\phi_{np} \tau_n)^{-1}\big), \quad
+        \phi_{np} \sim \mathrm{Gamma}(\nu/2, \nu/2), \quad
+        \tau_n = \prod_{a \text{ above and at } n} \zeta_a
+
+    with :math:`\zeta \sim \mathrm{Gamma}(c_1, 1)` at level 1 and :math:`\mathrm{Gamma}(c_2, 1)`
+    deeper; :math:`m_{bp} \sim \mathcal{N}(0, 1/\xi_p)`, :math:`\xi_p \sim \mathrm{Gamma}(g_0,
+    h_0)`, :math:`\lambda_p \sim \mathrm{Gamma}(a_0, b_0)`, :math:`\psi_{bl} \sim
+    \mathrm{Gamma}(a_\psi, a_\psi)` and :math:`\kappa_b \sim \mathrm{Gamma}(a_\kappa, a_\kappa)`;
+    all gammas by shape and rate, all for X centred and divided by its `scale`. Density,
+    imputation and inversion average over branches and draws. NaN is a missing entry, missing at
+    random.
+
+    Parameters
+    ----------
+    structure : {"tree", "single", "mixture"}, default="tree"
+        "single": one path, the infinite factor model of the multiplicative gamma process.
+        "mixture": a Dirichlet process mixture of factor analysers that share nothing.
+    max_depth : int or "auto", default="auto"
+        Loadings on a path. Deeper does not overfit, shrinkage sees to that; "auto" is the number
+        of features, at most 64.
+    branch_levels : sequence of int or "auto", default="auto"
+        Levels l, 0 to `max_depth`, below which a tree may branch: 0 is above the first loading,
+        `max_depth` lets leaves differ by their means and scales alone. "auto" is half the depth and
+        the depth, for many rows; clusters of few rows in many features want early branching.
+    branch_depth : int or None, default=None
+        Short for ``branch_levels=(1, ..., branch_depth - 1)``: one shared loading, then branching.
+    branch_scale : {"loadings", "whole", "noise", "none"}, default="loadings"
+        Precisions that belong to a branch: those of its scores and its noise, one for its whole
+        covariance, that of its noise, or none (the published model).
+    noise : {"diagonal", "isotropic"}, default="diagonal"
+        A noise precision for each feature, or one.
+    path_update : {"slice", "collapsed"}, default="slice"
+        Paths of all rows at once given weights of the branches, or row by row given all others.
+    concentration : float, sequence of float or "sample", default="sample"
+        Strength of branching, > 0, at all branching levels or at each. More gives more branches.
+    concentration_prior : tuple of (shape, rate), default=(2.0, 2.0)
+        Gamma prior of a sampled concentration at the first branching level.
+    concentration_decay : float, default=0.5
+        Factor by which its prior mean falls from each branching level to the next.
+    shrinkage_root : float, default=2.0
+        c1, should be above 1: larger makes all loadings smaller.
+    shrinkage : float, default=3.0
+        c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
+        larger makes them fall faster.
+    local_shrinkage_df : float, default=3.0
+        Degrees of freedom nu of the loadings: fewer, heavier tails.
+    noise_prior : tuple of (shape, rate), default=(1.0, 0.3)
+        Gamma prior of the noise precision.
+    noise_rate_prior : tuple of (shape, rate) or None, default=None
+        Gamma prior of the rate of `noise_prior`; None fixes it.
+    mean_precision_prior : tuple of (shape, rate), default=(1.0, 1.0)
+        Gamma prior of the precision of the leaf means.
+    score_precision_prior : float, default=1.0
+        Shape and rate of the prior of the branches' score precisions: larger draws them to 1.
+    noise_scale_prior : float, default=1.0
+        The same for the factor of their noise precision.
+    scale : {"global", "column"}, default="global"
+        Divide centred X by one standard deviation, or each column by its own.
+    init : {"klines", "single"}, default="klines"
+        Chains start from rows grouped by the lines they scatter along, or from one branch.
+    init_children : int or "auto", default="auto"
+        Groups below each branching level at the start, at most. Start with too many rather than
+        too few: branches merge easily and split hardly. "auto" makes about 16 branches.
+    n_chains : int, default=4
+        Independent chains. They find different trees; averages over several predict better.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 500.
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 200.
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, threads over rows when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
+        with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same X with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Branch of each training row in the reference draw: the stored one with the highest log
+        joint density, scores integrated out. Trees are never averaged over draws.
+    n_branches_ : int
+        Branches of the reference draw.
+    tree_ : dict of ndarray
+        The tree of the reference draw: ``parent`` (-1 at level 1), ``level``, ``count`` of rows and
+        ``loadings`` of its nodes; ``leaf_node``, ``leaf_count`` and ``leaf_mean`` of its branches;
+        loadings and means in the units of X.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces, R-hat and effective sample sizes. A draw is a tree with its
+        parameters for standardised X, and the ``branch`` of each row.
+    max_depth_ : int
+        What "auto" came to.
+    branch_levels_ : tuple of int
+        What "auto" or `branch_depth` came to.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    sklearn.decomposition.FactorAnalysis : One branch with a fixed number of factors.
+    skbnp.processes.ncrp : The prior on paths on its own.
+    skbnp.processes.multiplicative_gamma : The shrinkage prior on its own.
+
+    Notes
+    -----
+    A sweep draws paths and leaf means with the scores integrated out [1]_, then scores, all
+    loadings and leaf means of a feature jointly, precisions and concentrations. For N rows, P
+    features, B branches, K nodes and depth L it costs O(N B L (P + L) + P K L^2); a row with a
+    pattern of holes of its own O(B L^2 (P + L)). Where the last levels do not branch the depth
+    follows the data during warm-up, then it is frozen.
+
+    Loadings are known up to signs and rotations only: look at covariances, branches and
+    densities. float32 input is computed in float64 (a copy of twice its size). Sparse X is refused.
+    `sample_weight` and `partial_fit` are not available.
+
+    References
+    ----------
+    .. [1] X. Zhang, D. B. Dunson and L. Carin (2011). Tree-structured infinite sparse factor
+       model. Proceedings of the 28th International Conference on Machine Learning, 785-792.
+    .. [2] A. Bhattacharya and D. B. Dunson (2011). Sparse Bayesian infinite factor models.
+       Biometrika 98, 291-306.
+    .. [3] M. Chen et al. (2010). Compressive sensing on manifolds using a nonparametric mixture of
+       factor analyzers. IEEE Transactions on Signal Processing 58, 6140-6155.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbnp import TreeFactorModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 1)) * [1.0, 2.0, -1.0] + 0.1 * rng.normal(size=(60, 3))
+    >>> model = TreeFactorModel(structure="single", n_warmup=100, n_draws=50, random_state=0)
+    >>> bool(abs(model.fit(X).impute([[1.0, np.nan, -1.0]])[0, 1] - 2.0) < 0.2)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseMCMCEstimator._parameter_constraints,
+        "structure": [StrOptions({"tree", "single", "mixture"})],
+        "max_depth": [Interval(Integral, 1, 10_000, closed="both"), StrOptions({"auto"})],
+        "branch_levels": [list, tuple, StrOptions({"auto"})],
+        "branch_depth": [Interval(Integral, 2, None, closed="left"), None],
+        "branch_scale": [StrOptions({"loadings", "whole", "noise", "none"})],
+        "noise": [StrOptions({"diagonal", "isotropic"})],
+        "path_update": [StrOptions({"slice", "collapsed"})],
+        "concentration": [
+            Interval(Real, 0, None, closed="neither"),
+            list,
+            tuple,
+            StrOptions({"sample"}),
+        ],
+        "concentration_prior": [tuple, list],
+        "concentration_decay": [Interval(Real, 0, 1, closed="right")],
+        "shrinkage_root": [Interval(Real, 0, 1e6, closed="right")],
+        "shrinkage": [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
+        "local_shrinkage_df": [Interval(Real, 0, 1e10, closed="right")],
+        "noise_prior": [tuple, list],
+        "noise_rate_prior": [tuple, list, None],
+        "mean_precision_prior": [tuple, list],
+        "score_precision_prior": [Interval(Real, 0, 1e10, closed="right")],
+        "noise_scale_prior": [Interval(Real, 0, 1e10, closed="right")],
+        "scale": [StrOptions({"global", "column"})],
+        "init": [StrOptions({"klines", "single"})],
+        "init_children": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    }
+
+    _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
+    _saved_types = (Prior,)
+
+    def __init__(
+        self,
+        *,
+        structure="tree",
+        max_depth="auto",
+        branch_levels="auto",
+        branch_depth=None,
+        branch_scale="loadings",
+        noise="diagonal",
+        path_update="slice",
+        concentration="sample",
+        concentration_prior=(2.0, 2.0),
+        concentration_decay=0.5,
+        shrinkage_root=2.0,
+        shrinkage=3.0,
+        local_shrinkage_df=3.0,
+        noise_prior=(1.0, 0.3),
+        noise_rate_prior=None,
+        mean_precision_prior=(1.0, 1.0),
+        score_precision_prior=1.0,
+        noise_scale_prior=1.0,
+        scale="global",
+        init="klines",
+        init_children="auto",
+        n_chains=4,
+        n_warmup="auto",
+        n_draws="auto",
+        thin=1,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=60.0,
+        store="auto",
+        predict_draws=100,
+        verbose=0,
+    ):
+        self.structure = structure
+        self.max_depth = max_depth
+        self.branch_levels = branch_levels
+        self.branch_depth = branch_depth
+        self.branch_scale = branch_scale
+        self.noise = noise
+        self.path_update = path_update
+        self.concentration = concentration
+        self.concentration_prior = concentration_prior
+        self.concentration_decay = concentration_decay
+        self.shrinkage_root = shrinkage_root
+        self.shrinkage = shrinkage
+        self.local_shrinkage_df = local_shrinkage_df
+        self.noise_prior = noise_prior
+        self.noise_rate_prior = noise_rate_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.score_precision_prior = score_precision_prior
+        self.noise_scale_prior = noise_scale_prior
+        self.scale = scale
+        self.init = init
+        self.init_children = init_children
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.store = store
+        self.predict_draws = predict_draws
+        self.verbose = verbose
+
+    # -- prediction
+
+    def score_samples(self, X):
+        """Log posterior predictive density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; where entries are missing, the density of the observed ones (0 for none).
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Averaged over draws inside the logarithm; a density in the units of X.
+        """
+        X = self._check_new(X)
+        draws = self._prediction_draws()
+        jacobian = np.where(np.isnan(X), 0.0, np.log(self._scale)).sum(axis=1)
+
+        def score(start, stop):
+            return log_score(self._rows(X[start:stop]), draws)
+
+        return self._by_row_blocks(score, len(X)) - jacobian
+
+    def impute(self, X, return_std=False, draw_weights="predictive"):
+        """Fill missing entries with their posterior predictive mean given the row's observed ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing. A row without entries gets the predictive mean.
+        return_std : bool, default=False
+            Also return the posterior predictive standard deviation.
+        draw_weights : {"predictive", "equal"}, default="predictive"
+            "predictive": a draw counts for a row by its density of what is observed, which is the
+            mean under the posterior predictive distribution. "equal": all draws count alike, which
+            helps where few draws make those weights noisy.
+
+        Returns
+        -------
+        X_filled : ndarray of shape (n_samples, n_features)
+            Observed entries are those of X, bit for bit.
+        std : ndarray of shape (n_samples, n_features)
+            Only if `return_std`: by the law of total variance over draws and branches, 0 for
+            observed entries.
+        """
+        X = self._check_new(X)
+        if draw_weights not in ("predictive", "equal"):
+            raise ValueError(f"draw_weights must be 'predictive' or 'equal', got {draw_weights!r}")
+        holes = np.isnan(X)
+        incomplete = np.flatnonzero(holes.any(axis=1))
+        filled, std = X.copy(), np.zeros_like(X)
+        if incomplete.size:
+            draws = self._prediction_draws()
+
+            def moments(start, stop):
+                rows = self._rows(X[incomplete[start:stop]])
+                return np.stack(imputed(rows, draws, draw_weights), axis=1)
+
+            mean, variance = self._by_row_blocks(moments, len(incomplete)).transpose(1, 0, 2)
+            where = holes[incomplete]
+            filled[holes] = (mean * self._scale + self._center)[where]
+            std[holes] = (np.sqrt(variance) * self._scale)[where]
+        return (filled, std) if return_std else filled
+
+    def predict(self, X):
+        """Most probable branch of each row under the reference draw, as in `labels_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return np.argmax(self.predict_proba(X), axis=1)
+
+    def predict_proba(self, X):
+        """Probability of each branch of the reference draw.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing. A row without entries gets the branches' weights.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, `n_branches_`)
+            Rows sum to one.
+        """
+        X = self._check_new(X)
+
+        def probabilities(start, stop):
+            return branch_probabilities(self._rows(X[start:stop]), self._reference)
+
+        return self._by_row_blocks(probabilities, len(X))
+
+    def transform(self, X):
+        """Expected scores of the nodes of the reference draw.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_nodes)
+            Expectation given the row of the score of each node of `tree_`, 0 where the row's path
+            does not hold the node.
+        """
+        X = self._check_new(X)
+
+        def scores(start, stop):
+            rows = self._rows(X[start:stop])
+            weight = branch_probabilities(rows, self._reference)
+            return expected_scores(rows, self._reference, weight)
+
+        return self._by_row_blocks(scores, len(X))
+
+    def invert(self, Phi, v, noise_var=0.0):
+        """Posterior predictive mean of rows y of which linear measurements are known.
+
+        v = Phi y + e with e ~ N(0, `noise_var`): compressive sensing [3]_.
+
+        Parameters
+        ----------
+        Phi : array-like of shape (n_measurements, n_features)
+            Rows must be linearly independent unless `noise_var` is positive.
+        v : array-like of shape (n_samples, n_measurements) or (n_measurements,)
+            Measurements of each row, in the units that Phi and X give.
+        noise_var : float, default=0.0
+            Variance of the measurements' own noise. That of the features is in the model.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features) or (n_features,)
+        """
+        check_is_fitted(self, "posterior_")
+        Phi = check_array(Phi, dtype=np.float64, input_name="Phi")
+        single = np.ndim(v) == 1
+        v = check_array(v, dtype=np.float64, ensure_2d=False, input_name="v").reshape(
+            (1, -1) if single else np.shape(v)
+        )
+        if Phi.shape[1] != self.n_features_in_ or v.ndim != 2 or v.shape[1] != len(Phi):
+            raise ValueError(
+                f"Phi must have {self.n_features_in_} columns and v one for each row of Phi, got "
+                f"shapes {Phi.shape} and {v.shape}"
+            )
+        if not isinstance(noise_var, Real) or not 0.0 <= noise_var < np.inf:
+            raise ValueError(f"noise_var must be a number >= 0, got {noise_var!r}")
+        draws = self._prediction_draws()
+        standard = v - Phi @ self._center
+
+        def mean(start, stop):
+            try:
+                return inverted(Phi * self._scale, standard[start:stop], noise_var, draws)
+            except np.linalg.LinAlgError as error:
+                raise ValueError(
+                    "Phi must have linearly independent rows where noise_var is 0"
+                ) from error
+
+        y = self._by_row_blocks(mean, len(v)) * self._scale + self._center
+        return y[0] if single else y
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows from the posterior predictive distribution, each from a draw of its own.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            In the units of the training data.
+        """
+        check_is_fitted(self, "posterior_")
+        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
+            raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+        rng = check_random_state(random_state)
+        X = np.empty((n_samples, self.n_features_in_))
+        chosen = rng.randint(self.posterior_.n_stored, size=n_samples)
+        for t in np.unique(chosen):
+            rows = np.flatnonzero(chosen == t)
+            X[rows] = sample_rows(self.posterior_.in_order(t), len(rows), rng)
+        return X * self._scale + self._center
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: "factor0", "factor1", ...
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self, "posterior_")
+        return np.array([f"factor{k}" for k in range(len(self.tree_["parent"]))], dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        return tags
+
+    # -- before sampling
+
+    def _auto_lengths(self, X):
+        return 500, 200
+
+    def _prepare(self, X):
+        """Check the parameters against X, standardise it and say how to build a sampler."""
+        n, d = X.shape
+        if n < 2:
+            raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
+        self._advise()
+        self.max_depth_ = min(_AUTO_DEPTH, d) if self.max_depth == "auto" else int(self.max_depth)
+        self.branch_levels_ = self._checked_levels()
+        self._center, self._scale = units(X, self.scale)
+        if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
+            raise ValueError("X must have a finite mean and spread in every column, got overflow")
+        constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
+        if constant.size:
+            warnings.warn(
+                f"X is constant in {self._named(constant)}, where only the prior bounds the noise "
+                "precision; remove what says nothing",
+                UserWarning,
+                stacklevel=5,
+            )
+        self._prior = self._make_prior(d)
+        self._n_rows = n
+        return partial(
+            _make_sampler,
+            X=self._standard(X),
+            prior=self._prior,
+            n_children=self._start_children(),
+            path_update=self.path_update,
+            log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
+        )
+
+    def _advise(self):
+        """Warn of hyperparameters for which the prior has no finite variances."""
+        for name, least in (("shrinkage_root", 1), ("shrinkage", 2), ("local_shrinkage_df", 2)):
+            if getattr(self, name) <= least:
+                warnings.warn(
+                    f"{name} should be > {least}, got {getattr(self, name)}: the prior variance "
+                    "of the loadings is infinite",
+                    UserWarning,
+                    stacklevel=6,
+                )
+
+    def _checked_levels(self):
+        """The branching levels, ascending."""
+        depth = self.max_depth_
+        if self.branch_levels != "auto" and self.branch_depth is not None:
+            raise ValueError("branch_levels must be 'auto' where branch_depth is given")
+        if self.structure != "tree":
+            if self.branch_levels != "auto" or self.branch_depth is not None:
+                raise ValueError(
+                    "branch_levels and branch_depth must not be given for "
+                    f"structure={self.structure!r}"
+                )
+            return () if self.structure == "single" else (0,)
+        if self.branch_depth is not None:
+            levels = tuple(range(1, self.branch_depth))
+        elif self.branch_levels == "auto":
+            levels = tuple(sorted({max(1, depth // 2), depth}))
+        else:
+            levels = tuple(self.branch_levels)
+        whole = [isinstance(h, Integral) and not isinstance(h, bool) for h in levels]
+        if not levels or not all(whole) or sorted(set(levels)) != list(levels):
+            raise ValueError(
+                f"branch_levels must be ascending integers, at least one, got {levels!r}"
+            )
+        if levels[0] < 0 or levels[-1] > depth:
+            raise ValueError(f"branch_levels must be from 0 to max_depth = {depth}, got {levels!r}")
+        return tuple(int(h) for h in levels)
+
+    def _make_prior(self, n_features):
+        """The hyperparameters, checked."""
+        levels = self.branch_levels_
+        concentration = self.concentration
+        if isinstance(concentration, str):
+            concentration = None
+        elif isinstance(concentration, Real):
+            concentration = (float(concentration),) * len(levels)
+        else:
+            real = [isinstance(a, Real) and not isinstance(a, bool) for a in concentration]
+            if len(concentration) != len(levels) or not all(real):
+                raise ValueError(
+                    f"concentration must have one number for each of the {len(levels)} branching "
+                    f"levels, got {concentration!r}"
+                )
+            concentration = tuple(float(a) for a in concentration)
+        if concentration is not None and not all(1e-10 <= a <= 1e4 for a in concentration):
+            raise ValueError(f"concentration must be from 1e-10 to 1e4, got {concentration!r}")
+        noise_rate = self.noise_rate_prior
+        return Prior(
+            n_features=n_features,
+            max_depth=self.max_depth_,
+            branch_levels=levels,
+            concentration=concentration,
+            concentration_prior=_pair("concentration_prior", self.concentration_prior),
+            concentration_decay=float(self.concentration_decay),
+            shrinkage_root=float(self.shrinkage_root),
+            shrinkage=float(self.shrinkage),
+            local_shrinkage_df=float(self.local_shrinkage_df),
+            noise=self.noise,
+            noise_prior=_pair("noise_prior", self.noise_prior),
+            noise_rate_prior=(
+                None if noise_rate is None else _pair("noise_rate_prior", noise_rate)
+            ),
+            mean_precision_prior=_pair("mean_precision_prior", self.mean_precision_prior),
+            branch_scale=self.branch_scale,
+            score_precision_prior=float(self.score_precision_prior),
+            noise_scale_prior=float(self.noise_scale_prior),
+        )
+
+    def _start_children(self):
+        """Groups below each branching level at the start."""
+        if self.init == "single":
+            return 1
+        if self.init_children != "auto":
+            return int(self.init_children)
+        return max(2, round(_AUTO_BRANCHES ** (1 / max(1, len(self.branch_levels_)))))
+
+    # -- after sampling
+
+    def _summarise(self, X):
+        draw = self._reference = self.posterior_.highest()
+        self.labels_ = draw["branch"].astype(np.intp)
+        self.n_branches_ = len(draw["leaf_node"])
+        count = np.zeros(len(draw["parent"]), dtype=np.intp)
+        np.add.at(count, draw["leaf_node"], draw["leaf_count"])
+        for node in range(len(count) - 1, -1, -1):
+            if draw["parent"][node] >= 0:
+                count[draw["parent"][node]] += count[node]
+        self.tree_ = {
+            "parent": draw["parent"].copy(),
+            "level": draw["level"].copy(),
+            "count": count,
+            "loadings": draw["loadings"] * self._scale,
+            "leaf_node": draw["leaf_node"].copy(),
+            "leaf_count": draw["leaf_count"].copy(),
+            "leaf_mean": draw["leaf_mean"] * self._scale + self._center,
+        }
+        self._n_features_out = len(count)
+
+    # -- files
+
+    def _check_draw(self, draw):
+        checked_state(draw, self._prior, self._n_rows, draw=True)
+
+    def _check_loaded(self):
+        check_prior(self._prior, self.n_features_in_)
+        if type(self._n_rows) is not int:
+            raise ValueError(f"the number of rows must be an integer, got {self._n_rows!r}")
+        for name in ("_center", "_scale"):
+            value = getattr(self, name)
+            if value.shape != (self.n_features_in_,) or value.dtype != np.float64:
+                raise ValueError(f"{name} must have one number for each feature")
+        self._check_draw(self._reference)
+        if len(self.tree_["parent"]) != len(self._reference["parent"]):
+            raise ValueError("tree_ must be that of the reference draw")
+
+    # -- one draw
+
+    def _check_new(self, X):
+        X = super()._check_new(X)
+        far = np.max(np.abs(self._standard(X)), where=~np.isnan(X), initial=0.0)
+        if far > _FARTHEST:
+            raise ValueError(
+                f"X must be within {_FARTHEST:g} standard deviations of the training data in "
+                f"every column, got a value at {far:.3g}"
+            )
+        return X
+
+    def _standard(self, X):
+        with np.errstate(over="ignore"):
+            return (X - self._center) / self._scale
+
+    def _rows(self, X):
+        return Rows(self._standard(X), self._prior.max_depth)
+
+
+def _pair(name, value):
+    """Two numbers that leave start values and log densities in the range of floats."""
+    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
+    if len(value) != 2 or len(numbers) != 2 or not all(1e-10 <= x <= 1e10 for x in numbers):
+        raise ValueError(f"{name} must be two positive numbers, 1e-10 to 1e10, got {value!r}")
+    return float(value[0]), float(value[1])
+
+
+def _make_sampler(bit_generator, chain, *, X, prior, n_children, **options):
+    """The sampler of one chain on standardised X; runs where the chain runs."""
+    state = start_state(X, prior, np.random.Generator(bit_generator), n_children)
+    return Sampler(X, prior, state, bit_generator, **options)

@@ -1,0 +1,280 @@
+"""The estimator's promises: scikit-learn, units, files, resumed runs, bad input."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skbnp import TreeFactorModel
+from skbnp.mcmc.io import FileFormatError
+from skbnp.tree_factor_model import _model
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:X is constant:UserWarning"
+)
+
+
+def short(**changes):
+    options = dict(n_chains=2, n_warmup=15, n_draws=10, predict_draws=8, random_state=0)
+    return TreeFactorModel(**(options | changes))
+
+
+@parametrize_with_checks(
+    [short(), short(structure="single"), short(structure="mixture", path_update="collapsed")]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    D = rng.normal(size=(2, 2, 4))
+    X = np.concatenate([rng.normal(size=(40, 2)) @ D[k] + 3 * k for k in range(2)])
+    X += 0.3 * rng.normal(size=X.shape)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+def answers(model, X):
+    return {
+        "branches of draws": np.array([draw["branch"] for draw in model.posterior_]),
+        **model.posterior_.traces,
+        "labels_": model.labels_,
+        **model.tree_,
+        "predict_proba": model.predict_proba(X),
+        "transform": model.transform(X),
+        "score_samples": model.score_samples(X),
+        "impute": np.stack(model.impute(X, return_std=True)),
+        "invert": model.invert(np.eye(4)[:2], np.nan_to_num(X[:5, :2])),
+        "sample": model.sample(5, random_state=0),
+    }
+
+
+def assert_same_answers(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        assert_array_equal(one[name], other[name], err_msg=name)
+
+
+OPTIONS = [
+    {},
+    {"structure": "single"},
+    {"structure": "mixture", "path_update": "collapsed"},
+    {"branch_depth": 3, "branch_scale": "none", "noise": "isotropic"},
+    {"branch_levels": (0, 2), "concentration": [1.0, 0.5], "scale": "column"},
+    {"branch_scale": "whole", "noise_rate_prior": (2.0, 1.0), "init": "single"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_option_gives_finite_answers(X, options):
+    model = short(**options).fit(X)
+    for name, value in answers(model, X).items():
+        assert np.isfinite(value).all(), name
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.transform(X).shape == (80, len(model.tree_["parent"]))
+    filled, std = model.impute(X, return_std=True)
+    seen = ~np.isnan(X)
+    assert_array_equal(filled[seen], X[seen])
+    assert (std[seen] == 0).all() and (std[~seen] > 0).all()
+    assert model.tree_["leaf_count"].sum() == 80
+    assert_array_equal(np.bincount(model.labels_), model.tree_["leaf_count"])
+
+
+def test_the_same_whatever_the_jobs(X):
+    one = short().fit(X)
+    assert_same_answers(answers(one, X), answers(short(n_jobs=2).fit(X), X))
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert_same_answers(answers(one, X), answers(short(n_jobs=2).fit(X), X))
+
+
+def test_clones_pickles_and_files(X, tmp_path):
+    model = short().fit(X)
+    expected = answers(model, X)
+    assert_same_answers(answers(clone(model).fit(X), X), expected)
+    assert_same_answers(answers(pickle.loads(pickle.dumps(model)), X), expected)
+    model.save(tmp_path / "model.skbnp")
+    assert_same_answers(answers(TreeFactorModel.load(tmp_path / "model.skbnp"), X), expected)
+
+
+@pytest.mark.parametrize("path_update", ["slice", "collapsed"])
+def test_runs_go_on_with_the_same_draws(X, tmp_path, path_update):
+    options = dict(path_update=path_update, structure="tree")
+    whole = short(n_draws=20, **options).fit(X)
+    short(n_draws=10, checkpoint=tmp_path, **options).fit(X)
+    resumed = short(n_draws=20, checkpoint=tmp_path, **options).fit(X)
+    assert_same_answers(answers(whole, X), answers(resumed, X))
+    warm = short(n_draws=10, warm_start=True, **options).fit(X)
+    assert_same_answers(answers(whole, X), answers(warm.set_params(n_draws=20).fit(X), X))
+
+
+def test_a_damaged_draw_is_refused(X, tmp_path):
+    model = short().fit(X)
+    draw = model.posterior_[0, 0]
+    damaged = {**draw, "leaf_node": draw["leaf_node"] + 1000}
+    with pytest.raises(ValueError, match="leaf_node of the state is out of range"):
+        model._check_draw(damaged)
+    with pytest.raises(ValueError, match="leaf_count of the state must count"):
+        model._check_draw({**draw, "leaf_count": draw["leaf_count"] + 1})
+    model._reference = damaged
+    model.save(tmp_path / "damaged.skbnp")
+    with pytest.raises(FileFormatError, match="leaf_node"):
+        TreeFactorModel.load(tmp_path / "damaged.skbnp")
+
+
+@pytest.mark.parametrize("scale", ["global", "column"])
+def test_units_of_x(X, scale):
+    """Powers of two give identical draws; densities and moments follow the units."""
+    factors = np.full(4, 2.0**10) if scale == "global" else 2.0 ** np.array([-20, 3, 0, 30])
+    one, other = short(scale=scale).fit(X), short(scale=scale).fit(X * factors)
+    for a, b in zip(one.posterior_, other.posterior_, strict=True):
+        assert_array_equal(a["loadings"], b["loadings"])
+    shift = np.where(np.isnan(X), 0.0, np.log(factors)).sum(axis=1)
+    assert_allclose(other.score_samples(X * factors) + shift, one.score_samples(X), atol=1e-9)
+    for got, expected in zip(
+        other.impute(X * factors, return_std=True), one.impute(X, return_std=True), strict=True
+    ):
+        assert_allclose(got, expected * factors, rtol=1e-9)
+    assert_allclose(other.tree_["leaf_mean"], one.tree_["leaf_mean"] * factors, rtol=1e-9)
+
+
+def test_log_joint_is_in_the_units_of_x(X):
+    """The trace equals the reference density of the data in its own units, to 1e-10."""
+    model = short(n_chains=1).fit(X)
+    end = model.posterior_.final_states[0]
+    standard = (X - model._center) / model._scale
+    jacobian = np.sum(~np.isnan(X), axis=0) @ np.log(model._scale)
+    expected = _model.log_joint(end, standard, model._prior) - jacobian
+    assert_allclose(model.posterior_.traces["log_joint"][0, -1], expected, rtol=1e-10)
+
+
+def test_score_of_complete_rows_is_a_density():
+    """Against the empirical cross-entropy of a Gaussian in two dimensions."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 2)) @ np.array([[2.0, 1.0], [0.0, 0.5]]) + [5.0, -3.0]
+    model = short(structure="single", n_warmup=100, n_draws=50, predict_draws=50).fit(X[:2000])
+    S = np.array([[2.0, 1.0], [0.0, 0.5]])
+    entropy = 1 + np.log(2 * np.pi) + np.log(np.abs(np.linalg.det(S)))
+    assert model.score(X[2000:]) == pytest.approx(-entropy, abs=0.08)
+
+
+def test_pandas_and_names(X):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = short().set_output(transform="pandas").fit(frame)
+    out = model.transform(frame)
+    assert list(out.columns) == list(model.get_feature_names_out())
+    assert out.columns[0] == "factor0"
+
+
+def test_grid_search(X):
+    search = GridSearchCV(short(), {"max_depth": [1, 4]}, cv=KFold(2, shuffle=True)).fit(X)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_rows_without_entries(X):
+    model = short().fit(X)
+    empty = np.full((1, 4), np.nan)
+    assert model.score_samples(empty)[0] == 0.0
+    assert np.isfinite(model.impute(empty)).all()
+    assert_allclose(model.predict_proba(empty)[0].sum(), 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:X has:UserWarning")
+@pytest.mark.parametrize("structure", ["tree", "single", "mixture"])
+@pytest.mark.parametrize(
+    "name",
+    ["two rows", "one feature", "wide", "identical", "constant", "tiny", "huge", "tight", "empty"],
+)
+def test_torture(name, structure):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(30, 3))
+    X = {
+        "two rows": X[:2],
+        "one feature": X[:, :1],
+        "wide": rng.normal(size=(8, 40)),
+        "identical": np.repeat(X[:1], 2000, axis=0),
+        "constant": X * [1.0, 0.0, 1.0],
+        "tiny": X * 1e-8,
+        "huge": X * 1e8,
+        "tight": np.concatenate([X * 1e-3, X * 1e-3 + 1.0]),
+        "empty": np.where(np.arange(30)[:, None] % 3 == 0, np.nan, X),
+    }[name]
+    model = short(structure=structure).fit(X)
+    holes = np.where(rng.random(X.shape) < 0.5, np.nan, X)
+    for value in (model.score_samples(holes), model.impute(holes), model.transform(holes)):
+        assert np.isfinite(value).all()
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"shrinkage": 1.4}, "shrinkage"),
+        ({"shrinkage_root": 0.0}, "shrinkage_root"),
+        ({"local_shrinkage_df": 0.0}, "local_shrinkage_df"),
+        ({"max_depth": 0}, "max_depth"),
+        ({"max_depth": True}, "max_depth must not be a bool"),
+        ({"structure": "forest"}, "structure"),
+        ({"branch_levels": (1, 9)}, "branch_levels must be from 0 to max_depth = 4"),
+        ({"branch_levels": (2, 1)}, "branch_levels must be ascending integers"),
+        ({"branch_levels": ()}, "branch_levels must be ascending integers, at least one"),
+        ({"branch_levels": (1.0,)}, "branch_levels must be ascending integers"),
+        ({"branch_levels": (1,), "branch_depth": 3}, "branch_levels must be 'auto' where"),
+        ({"branch_depth": 7}, "branch_levels must be from 0 to max_depth = 4"),
+        ({"structure": "single", "branch_depth": 3}, "must not be given for structure='single'"),
+        ({"concentration": [1.0]}, "one number for each of the 2 branching levels"),
+        ({"concentration": 1e5}, "concentration must be from 1e-10 to 1e4"),
+        ({"concentration": 0.0}, "concentration"),
+        ({"noise_prior": (1.0, 0.0)}, "noise_prior must be two positive numbers"),
+        ({"mean_precision_prior": (1.0,)}, "mean_precision_prior must be two positive numbers"),
+        ({"concentration_prior": (True, 1.0)}, "concentration_prior must be two positive"),
+        ({"score_precision_prior": -1.0}, "score_precision_prior"),
+        ({"concentration_decay": 0.0}, "concentration_decay"),
+    ],
+)
+def test_bad_parameters_are_named(X, change, message):
+    with pytest.raises(ValueError, match=message):
+        short(**change).fit(X)
+
+
+def test_bad_data_and_arguments(X):
+    with pytest.raises(ValueError, match="at least 2 samples"):
+        short().fit(X[:1])
+    with pytest.raises(ValueError, match="infinity"):
+        short().fit(np.where(np.isnan(X), np.inf, X))
+    with pytest.raises(ValueError, match="observed value in every column"):
+        short().fit(X * [1.0, np.nan, 1.0, 1.0])
+    model = short().fit(X)
+    with pytest.raises(ValueError, match="draw_weights must be"):
+        model.impute(X, draw_weights="none")
+    with pytest.raises(ValueError, match="Phi must have 4 columns"):
+        model.invert(np.ones((2, 3)), np.ones((1, 2)))
+    with pytest.raises(ValueError, match="Phi must have 4 columns and v one for each"):
+        model.invert(np.ones((2, 4)), np.ones((1, 3)))
+    with pytest.raises(ValueError, match="linearly independent"):
+        model.invert(np.ones((2, 4)), np.ones((1, 2)))
+    with pytest.raises(ValueError, match="noise_var must be a number >= 0"):
+        model.invert(np.eye(4)[:2], np.ones((1, 2)), noise_var=-1.0)
+    with pytest.raises(ValueError, match="standard deviations of the training data"):
+        model.predict(X * 1e60)
+    with pytest.raises(ValueError, match="n_samples must be an integer >= 1"):
+        model.sample(0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"shrinkage": 1.8}, {"shrinkage_root": 1.0}, {"local_shrinkage_df": 2.0}]
+)
+def test_priors_without_variances_warn(X, change):
+    with pytest.warns(UserWarning, match=next(iter(change))):
+        short(**change).fit(X)
+
+
+def test_constant_columns_warn(X):
+    with pytest.warns(UserWarning, match=r"constant in column\(s\) 1"):
+        short().fit(np.where([False, True, False, False], 1.0, X))

@@ -1,0 +1,82 @@
+"""Simulated truth is found from the default start."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from skbnp import TreeFactorModel
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def planted(seed, n=400, n_features=24):
+    """Four leaves, two by two, L = 4 (spec 4.3)."""
+    rng = np.random.default_rng(seed)
+    label, X = rng.integers(4, size=n), np.empty((n, n_features))
+    root, pair = rng.normal(size=n_features) * 1.5, rng.normal(size=(2, n_features)) * 1.2
+    for b in range(4):
+        own = rng.normal(size=(2, n_features)) * np.array([[1.0], [0.8]])
+        D, rows = np.vstack([root, pair[b // 2], own]), label == b
+        mean = rng.normal(size=n_features) * 0.5
+        X[rows] = mean + rng.normal(size=(rows.sum(), 4)) @ D
+    return X + 0.5 * rng.normal(size=X.shape), label
+
+
+def short(**changes):
+    options = dict(max_depth=4, branch_levels=(1, 2), n_chains=2, n_warmup=400, n_draws=50)
+    return TreeFactorModel(**(options | {"random_state": 0} | changes))
+
+
+@pytest.mark.parametrize("branch_scale", ["loadings", "none"])
+@pytest.mark.parametrize("path_update", ["slice", "collapsed"])
+def test_planted_tree(branch_scale, path_update):
+    X, label = planted(0)
+    model = short(branch_scale=branch_scale, path_update=path_update).fit(X)
+    assert adjusted_rand_score(label, model.labels_) > 0.9
+    assert adjusted_rand_score(label, model.predict(X)) > 0.9
+
+
+def test_planted_tree_with_holes():
+    X, label = planted(1)
+    holes = X.copy()
+    holes[np.random.default_rng(2).random(X.shape) < 0.3] = np.nan
+    model = short().fit(holes)
+    assert adjusted_rand_score(label, model.labels_) > 0.9
+    missing = np.isnan(holes)
+    filled, std = model.impute(holes, return_std=True)
+    error = (filled - X)[missing]
+    by_mean = (np.broadcast_to(np.nanmean(holes, axis=0), X.shape) - X)[missing]
+    assert np.mean(error**2) < 0.25 * np.mean(by_mean**2)
+    # Calibrated: standardised errors of about unit size.
+    assert 0.8 < np.sqrt(np.mean((error / std[missing]) ** 2)) < 1.3
+
+
+def test_branches_that_differ_beat_one_branch():
+    X, _ = planted(3)
+    new, train = X[:100], X[100:]
+    tree = short().fit(train).score(new)
+    single = short(structure="single", branch_levels="auto").fit(train).score(new)
+    assert tree > single + 3
+
+
+def test_one_branch_is_factor_analysis():
+    """The covariance of simulated factors, against their truth."""
+    rng = np.random.default_rng(4)
+    D = rng.normal(size=(3, 10)) * np.array([[2.0], [1.5], [1.0]])
+    X = rng.normal(size=(2000, 3)) @ D + 0.3 * rng.normal(size=(2000, 10)) + 5.0
+    model = short(structure="single", branch_levels="auto", max_depth=6).fit(X)
+    sampled = model.sample(20_000, random_state=0)
+    truth = D.T @ D + 0.09 * np.eye(10)
+    assert np.abs(np.cov(sampled.T) - truth).max() < 0.1 * np.abs(truth).max()
+    np.testing.assert_allclose(sampled.mean(axis=0), X.mean(axis=0), atol=0.1)
+
+
+def test_inversion_of_few_measurements():
+    X, _ = planted(5)
+    model = short().fit(X[50:])
+    Phi = np.random.default_rng(6).normal(size=(12, 24))
+    back = model.invert(Phi, X[:50] @ Phi.T)
+    least_norm = X[:50] @ Phi.T @ np.linalg.pinv(Phi).T
+    assert np.mean((back - X[:50]) ** 2) < 0.3 * np.mean((least_norm - X[:50]) ** 2)
+    np.testing.assert_allclose(back @ Phi.T, X[:50] @ Phi.T, atol=1e-6)
+    np.testing.assert_allclose(model.invert(Phi, Phi @ X[0]), back[0], atol=1e-9)
