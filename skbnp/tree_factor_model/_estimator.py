@@ -32,6 +32,8 @@ from skbnp.tree_factor_model._sampler import Sampler
 
 # Levels that "auto" takes at most, and branches that a chain starts with at most.
 _AUTO_DEPTH, _AUTO_BRANCHES = 64, 16
+# Sweeps that a chain started from a mixture makes before its paths may change.
+_SWEEPS_BEFORE_PATHS = 10
 # Beyond this, in standardised units, squared distances leave the range of floats.
 _FARTHEST = 1e50
 
@@ -111,8 +113,10 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         The same for the factor of their noise precision.
     scale : {"global", "column"}, default="global"
         Divide centred X by one standard deviation, or each column by its own.
-    init : {"klines", "single"}, default="klines"
-        Chains start from rows grouped by the lines they scatter along, or from one branch.
+    init : {"klines", "em", "single"}, default="klines"
+        Chains start from rows grouped by the lines they scatter along; from the components of a
+        Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
+        features and some ten rows for each; or from one branch.
     init_children : int or "auto", default="auto"
         Groups below each branching level at the start, at most. Start with too many rather than
         too few: branches merge easily and split hardly. "auto" makes about 16 branches.
@@ -239,7 +243,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "score_precision_prior": [Interval(Real, 0, 1e10, closed="right")],
         "noise_scale_prior": [Interval(Real, 0, 1e10, closed="right")],
         "scale": [StrOptions({"global", "column"})],
-        "init": [StrOptions({"klines", "single"})],
+        "init": [StrOptions({"klines", "em", "single"})],
         "init_children": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     }
 
@@ -558,6 +562,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             _make_sampler,
             X=self._standard(X),
             prior=self._prior,
+            start=self.init,
             n_children=self._start_children(),
             path_update=self.path_update,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
@@ -716,7 +721,15 @@ def _pair(name, value):
     return float(value[0]), float(value[1])
 
 
-def _make_sampler(bit_generator, chain, *, X, prior, n_children, **options):
+def _make_sampler(bit_generator, chain, *, X, prior, start, n_children, **options):
     """The sampler of one chain on standardised X; runs where the chain runs."""
-    state = start_state(X, prior, np.random.Generator(bit_generator), n_children)
-    return Sampler(X, prior, state, bit_generator, **options)
+    rng = np.random.Generator(bit_generator)
+    sampler = Sampler(
+        X, prior, start_state(X, prior, rng, n_children, start), bit_generator, **options
+    )
+    if start == "em":
+        # The mixture's labels are better than the first loadings: these adapt to those first.
+        for _ in range(_SWEEPS_BEFORE_PATHS):
+            for move in ("leaf_means", "loadings", "precisions"):
+                sampler.sweep_only(move)
+    return sampler

@@ -27,7 +27,7 @@ scores             (N, L)        x
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import multiplicative_gamma, ncrp
@@ -287,28 +287,47 @@ def units(X, scale):
     return column_scaling(X, common=scale == "global")
 
 
-def start_state(X, prior, rng, n_children=3):
-    """First state of a chain, from k-lines down the tree (spec 8).
+def start_state(X, prior, rng, n_children=3, start="klines"):
+    """First state of a chain (spec 8).
 
     A segment of levels without branching takes the leading principal directions of its rows,
-    times the standard deviations along them; what is left of the rows is split by k-lines into at
-    most ``n_children`` groups below each branching level. One group: a single branch.
+    times the standard deviations along them, and they are taken out of the rows. Below each
+    branching level rows fall into at most ``n_children`` groups: "klines" splits what is left of
+    them by k-lines; "em" fits a Gaussian mixture first and groups its components by their shapes.
+    One group everywhere: a single branch.
 
     X has columns of about zero mean and unit variance, in the prior's units; a missing entry
     stands at its column's mean.
     """
     n_samples, n_features = X.shape
-    depth, levels = prior.max_depth, set(prior.branch_levels)
+    depth, levels = prior.max_depth, list(prior.branch_levels)
     shift = np.nanmean(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
-    residual = np.where(np.isnan(X), 0.0, X - shift)
+    filled = np.where(np.isnan(X), shift, X)
+    by_mixture = start == "em" and len(levels) > 0
+    if by_mixture:
+        path = grouped_components(filled, len(levels), n_children, rng)
+        residual, shared = filled.copy(), 0.7
+        for rows in groups_of(path[:, -1]):
+            residual[rows] -= residual[rows].mean(axis=0)
+        # Branches share shapes; how much energy each has is for their score precisions to say.
+        size = np.sqrt(np.mean(residual**2, axis=1, keepdims=True))
+        residual /= np.where(size > 0, size, 1.0)
+    else:
+        path, residual, shared = None, filled - shift, 1.0
     parent, level, loadings = [], [], []
     groups = [(-1, np.arange(n_samples))]
+    segment = {}
     for h in range(depth + 1):
-        if h in levels:
+        if h in levels and path is None:
             groups = [
                 (node, part)
                 for node, rows in groups
                 for part in k_lines(residual, rows, n_children, rng)
+            ]
+        elif h in levels:
+            label = path[:, levels.index(h)]
+            groups = [
+                (node, rows[part]) for node, rows in groups for part in groups_of(label[rows])
             ]
         if h == depth:
             break
@@ -318,42 +337,113 @@ def start_state(X, prior, rng, n_children=3):
                 length = min((b for b in levels if b > h), default=depth) - h
                 axes = principal_axes(residual[rows], length)
                 residual[rows] -= (residual[rows] @ unit(axes).T) @ unit(axes)
-                segment = axes
+                axes = list(axes * (shared if any(b > h for b in levels) else 1.0))
             else:
-                segment = loadings[node][1]
-            loadings.append((segment[0], segment[1:]))
+                axes = segment[node]
+            loadings.append(axes[0])
             parent.append(node)
             level.append(h + 1)
+            segment[len(parent) - 1] = axes[1:]
             below.append((len(parent) - 1, rows))
         groups = below
     branch = np.empty(n_samples, dtype=np.intp)
+    leaf_mean = np.tile(shift, (len(groups), 1))
     for leaf, (_, rows) in enumerate(groups):
         branch[rows] = leaf
+        if by_mixture:
+            leaf_mean[leaf] = filled[rows].mean(axis=0)
     n_nodes, n_leaves = len(parent), len(groups)
     rates = prior.concentration_rates
     concentration = np.zeros(depth + 1)
-    concentration[list(prior.branch_levels)] = (
+    concentration[levels] = (
         prior.concentration_prior[0] / rates if prior.concentration is None else prior.concentration
     )
     return {
         "parent": np.array(parent, dtype=np.intp),
         "level": np.array(level, dtype=np.intp),
-        "loadings": np.array([d for d, _ in loadings]),
+        "loadings": np.array(loadings),
         "local_precision": np.ones((n_nodes, n_features)),
-        "multiplier": np.full(n_nodes, 1.2),
+        "multiplier": np.full(n_nodes, 1.1 if by_mixture else 1.2),
         "leaf_node": np.array([node for node, _ in groups], dtype=np.intp),
-        "leaf_mean": np.tile(shift, (n_leaves, 1)),
+        "leaf_mean": leaf_mean,
         "score_precision": np.ones((n_leaves, depth)),
         "noise_scale": np.ones(n_leaves),
         "mean_precision": np.full(
             n_features, prior.mean_precision_prior[0] / prior.mean_precision_prior[1]
         ),
-        "noise_precision": np.full(n_features, 5.0),
+        "noise_precision": np.full(n_features, 10.0 if by_mixture else 5.0),
         "noise_rate": prior.noise_prior[1],
         "concentration": concentration,
         "branch": branch,
         "scores": np.zeros((n_samples, depth)),
     }
+
+
+def groups_of(label):
+    """Positions of each label, in the order of the labels."""
+    return [np.flatnonzero(label == k) for k in np.unique(label)]
+
+
+def grouped_components(X, n_levels, n_children, rng):
+    """Group of each row at every branching level, shape (n_samples, n_levels).
+
+    The last level's groups are the components of a Gaussian mixture; groups of at most
+    ``n_children`` make one of the level above, next ones first by the Bhattacharyya distance of
+    their covariances divided by their traces.
+    """
+    label = mixture_labels(X, n_children**n_levels, rng)
+    path = np.empty((len(X), n_levels), dtype=np.intp)
+    path[:, -1] = label
+    for h in range(n_levels - 2, -1, -1):
+        shapes = []
+        for rows in groups_of(path[:, h + 1]):
+            covariance = shrunk_covariance(X[rows], np.ones(len(rows)), X)
+            shapes.append(covariance / np.trace(covariance))
+        path[:, h] = nearest_groups(shapes, n_children)[path[:, h + 1]]
+    return path
+
+
+def mixture_labels(X, n_components, rng, n_rounds=25):
+    """Labels 0, 1, ... of a Gaussian mixture fitted by EM from k-lines, covariances shrunk."""
+    n = len(X)
+    share = np.zeros((n, n_components))
+    for k, rows in enumerate(k_lines(X - X.mean(axis=0), np.arange(n), n_components, rng)):
+        share[rows, k] = 1.0
+    for _ in range(n_rounds):
+        share = share[:, share.sum(axis=0) > 1.0]
+        log_density = np.empty_like(share)
+        for k, weight in enumerate(share.T):
+            mean = weight @ X / weight.sum()
+            half = np.linalg.cholesky(shrunk_covariance(X, weight, X))
+            z = np.linalg.solve(half, (X - mean).T)
+            log_density[:, k] = np.log(weight.sum()) - np.log(np.diag(half)).sum()
+            log_density[:, k] -= 0.5 * np.sum(z**2, axis=0)
+        share = np.exp(log_density - logsumexp(log_density, axis=1, keepdims=True))
+    return np.unique(np.argmax(share, axis=1), return_inverse=True)[1]
+
+
+def shrunk_covariance(X, weight, all_rows, n_prior=10.0):
+    """Weighted covariance, shrunk towards that of all rows as if that were worth ten rows."""
+    pooled = np.cov(all_rows.T, bias=True).reshape(X.shape[1], -1)
+    pooled[np.diag_indices_from(pooled)] += 1e-6 * np.trace(pooled) / len(pooled) + 1e-12
+    off = X - weight @ X / weight.sum()
+    return ((off.T * weight) @ off + n_prior * pooled) / (weight.sum() + n_prior)
+
+
+def nearest_groups(shapes, size):
+    """Group of each covariance: the first one left and its nearest, at most so many."""
+    half_log_det = [0.5 * np.linalg.slogdet(shape)[1] for shape in shapes]
+    group = np.full(len(shapes), -1)
+    for first in range(len(shapes)):
+        if group[first] >= 0:
+            continue
+        left = np.flatnonzero(group < 0)
+        distance = [
+            np.linalg.slogdet((shapes[first] + shapes[other]) / 2)[1] - half_log_det[other]
+            for other in left
+        ]
+        group[left[np.argsort(distance, kind="stable")[:size]]] = group.max() + 1
+    return group
 
 
 def unit(axes):

@@ -70,6 +70,8 @@ OPTIONS = [
     {"branch_depth": 3, "branch_scale": "none", "noise": "isotropic"},
     {"branch_levels": (0, 2), "concentration": [1.0, 0.5], "scale": "column"},
     {"branch_scale": "whole", "noise_rate_prior": (2.0, 1.0), "init": "single"},
+    {"branch_scale": "whole", "init": "em"},
+    {"structure": "single", "init": "em"},
 ]
 
 

@@ -111,16 +111,18 @@ def test_draws_have_the_structure(structure):
 
 @every_structure
 @pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_starts(structure, holes):
+@pytest.mark.parametrize("start", ["klines", "em"])
+def test_starts(structure, holes, start):
     rng = np.random.default_rng(3)
     p = prior_of(structure, max_depth=6)
     X = rng.standard_normal((40, 4))
     X[rng.random(X.shape) < holes] = np.nan
-    s = _model.start_state(X, p, rng, n_children=3)
+    s = _model.start_state(X, p, rng, 3, start)
+    _model.checked_state(s, p, len(X))
     assert np.isfinite(_model.log_joint(s, X, p))
     assert set(s["branch"]) == set(range(len(s["leaf_node"])))
     assert len(s["leaf_node"]) > 1 or structure == "single"
-    alone = _model.start_state(X, p, rng, n_children=1)
+    alone = _model.start_state(X, p, rng, 1, start)
     assert len(alone["leaf_node"]) == 1
 
 
@@ -133,3 +135,17 @@ def test_k_lines_finds_lines():
     parts = _model.k_lines(X, np.arange(200), 2, rng)
     agreement = np.mean(np.isin(np.arange(200), parts[0]) == truth)
     assert max(agreement, 1 - agreement) > 0.9
+
+
+def test_components_of_a_mixture_are_grouped_by_their_shapes():
+    """Four zero-mean groups, two by two alike."""
+    rng = np.random.default_rng(5)
+    truth = np.repeat(np.arange(4), 300)
+    sd = np.array([[3.0, 0.2, 0.2], [3.0, 1.5, 0.2], [0.2, 0.2, 3.0], [0.2, 1.5, 3.0]])
+    X = rng.standard_normal((1200, 3)) * sd[truth]
+    label = _model.nearest_groups([np.diag(s**2) / np.sum(s**2) for s in sd], 2)
+    np.testing.assert_array_equal(label, [0, 0, 1, 1])
+    path = _model.grouped_components(X, 2, 2, rng)
+    assert len(np.unique(path[:, 0])) == 2
+    agreement = np.mean((path[:, 0] == path[0, 0]) == (truth < 2))
+    assert agreement > 0.9
