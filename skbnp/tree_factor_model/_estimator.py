@@ -88,6 +88,10 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         A noise precision for each feature, or one.
     path_update : {"slice", "collapsed"}, default="slice"
         Paths of all rows at once given weights of the branches, or row by row given all others.
+    birth : {"integrated", "prior"}, default="integrated"
+        What a new path is judged by when paths are drawn row by row: its loadings and mean
+        integrated out, and drawn for the row that opens it; or a draw of them from the prior,
+        which no row of more than a few features will take.
     concentration : float, sequence of float or "sample", default="sample"
         Strength of branching, > 0, at all branching levels or at each. More gives more branches.
     concentration_prior : tuple of (shape, rate), default=(2.0, 2.0)
@@ -226,6 +230,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "branch_scale": [StrOptions({"loadings", "whole", "noise", "none"})],
         "noise": [StrOptions({"diagonal", "isotropic"})],
         "path_update": [StrOptions({"slice", "collapsed"})],
+        "birth": [StrOptions({"integrated", "prior"})],
         "concentration": [
             Interval(Real, 0, None, closed="neither"),
             list,
@@ -260,6 +265,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         branch_scale="loadings",
         noise="diagonal",
         path_update="slice",
+        birth="integrated",
         concentration="sample",
         concentration_prior=(2.0, 2.0),
         concentration_decay=0.5,
@@ -294,6 +300,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         self.branch_scale = branch_scale
         self.noise = noise
         self.path_update = path_update
+        self.birth = birth
         self.concentration = concentration
         self.concentration_prior = concentration_prior
         self.concentration_decay = concentration_decay
@@ -565,6 +572,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             start=self.init,
             n_children=self._start_children(),
             path_update=self.path_update,
+            birth=self.birth,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
         )
 

@@ -70,13 +70,16 @@ cdef class Rows:
             for j in range(n):
                 self.scaled[h * n + j] = axis[observed[j]] * self.root[j]
             log_scales += log(psi[h])
+        self.log_det = -log_scales
+        if depth == 0:
+            return 0
         linalg.gemm(False, True, depth, depth, n, 1.0, &self.scaled[0], &self.scaled[0], 0.0,
                     &self.factor[0])
         for h in range(depth):
             self.factor[h * depth + h] += psi[h]
         if linalg.cholesky(&self.factor[0], depth) != 0:
             return 1
-        self.log_det = linalg.log_det(&self.factor[0], depth) - log_scales
+        self.log_det += linalg.log_det(&self.factor[0], depth)
         return 0
 
     cdef void whiten(self, Py_ssize_t g, Py_ssize_t n) noexcept nogil:
@@ -90,9 +93,10 @@ cdef class Rows:
             y = &self.X[self.chosen[t], 0]
             for j in range(n_seen):
                 e[j] = (y[observed[j]] - self.mean[observed[j]]) * self.root[j]
-        linalg.gemm(False, True, n, depth, n_seen, 1.0, &self.residual[0], &self.scaled[0], 0.0,
-                    &self.omega[0])
-        linalg.solve_rows(&self.factor[0], depth, &self.omega[0], n)
+        if depth > 0:
+            linalg.gemm(False, True, n, depth, n_seen, 1.0, &self.residual[0], &self.scaled[0],
+                        0.0, &self.omega[0])
+            linalg.solve_rows(&self.factor[0], depth, &self.omega[0], n)
         for t in range(n):
             e = &self.residual[t * n_seen]
             self.square[t] = linalg.dot(n_seen, e, e) - linalg.dot(

@@ -51,6 +51,8 @@ cdef enum Move:
     CONCENTRATION
 
 PATH_UPDATES = ("slice", "collapsed")
+# What a fresh path brings along in the collapsed update (spec 4.3).
+BIRTHS = ("integrated", "prior")
 
 # Named wrong formulas, for the tests alone: each must make a test fail.
 FAULTS = {
@@ -65,6 +67,7 @@ FAULTS = {
     "unweighted_rows": 8,           # loadings without the branches' noise scales
     "mean_given_scores": 9,         # leaf means with the noise of y given x, but x integrated
     "fills_in": 10,                 # loadings without the Schur complements
+    "blind_birth": 11,              # new loadings that do not look at the row they are born for
 }
 
 cdef enum Fault:
@@ -79,6 +82,7 @@ cdef enum Fault:
     UNWEIGHTED_ROWS
     MEAN_GIVEN_SCORES
     FILLS_IN
+    BLIND_BIRTH
 
 
 cdef class Sampler:
@@ -106,7 +110,7 @@ cdef class Sampler:
         readonly Py_ssize_t n_samples, n_features, max_depth, depth, n_nodes, n_leaves
         Py_ssize_t _n_node_slots, _n_leaf_slots     # in use, fresh ones included
         bint _sample_concentration, _has_noise_scale, _has_score_precision, _whole, _isotropic
-        bint _sample_noise_rate, _adapt_depth, _by_slices
+        bint _sample_noise_rate, _adapt_depth, _by_slices, _integrated
         double _root_shape, _shape, _df, _noise_shape, _noise_rate
         double _noise_rate_shape, _noise_rate_rate
         double _mean_shape, _mean_rate, _score_shape, _scale_shape
@@ -149,7 +153,9 @@ cdef class Sampler:
         Py_ssize_t[::1] new_node, n_children    # (n_node_slots + 1,)
         Py_ssize_t[::1] new_leaf                # (n_leaf_slots,)
         double[:, ::1] log_density              # (n_leaf_slots, n_samples), collapsed pass alone
-        double[::1] log_weight
+        double[::1] log_weight                  # (n_leaf_slots,)
+        double[:, ::1] tail_score               # (n_leaf_slots, max_depth), of auxiliaries
+        double[::1] tail_precision, zeros       # (n_features,)
         Py_ssize_t[::1] owner, auxiliary        # (n_leaf_slots,), (n_node_slots + 1,)
         # Scratch of the loadings.
         double[:, ::1] node_gram, node_gram_of  # (n_node_slots, max_depth)
@@ -163,8 +169,8 @@ cdef class Sampler:
         double[::1] transposed                  # (n_features, max_depth)
 
     def __init__(
-        self, X, prior, state, bit_generator, *, path_update="slice", adapt_depth=True,
-        double log_jacobian=0.0, int fault=0,
+        self, X, prior, state, bit_generator, *, path_update="slice", birth="integrated",
+        adapt_depth=True, double log_jacobian=0.0, int fault=0,
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
@@ -173,6 +179,8 @@ cdef class Sampler:
         """
         if path_update not in PATH_UPDATES:
             raise ValueError(f"path_update must be one of {PATH_UPDATES}, got {path_update!r}")
+        if birth not in BIRTHS:
+            raise ValueError(f"birth must be one of {BIRTHS}, got {birth!r}")
         if prior.branch_scale not in BRANCH_SCALES:
             raise ValueError(
                 f"branch_scale must be one of {BRANCH_SCALES}, got {prior.branch_scale!r}"
@@ -184,6 +192,7 @@ cdef class Sampler:
         self.prior = prior
         self.path_update = path_update
         self._by_slices = path_update == "slice"
+        self._integrated = birth == "integrated"
         self._adapt_depth = adapt_depth
         self._log_jacobian = log_jacobian
         self._fault = fault
@@ -221,6 +230,7 @@ cdef class Sampler:
         self.score = np.zeros((n, depth))
         self.order = np.empty(n, dtype=np.intp)
         self.vector, self.other_vector = np.empty(p), np.empty(p)
+        self.tail_precision, self.zeros = np.empty(p), np.zeros(p)
         self.side, self.gram = np.empty(depth * p), np.empty(depth * depth)
         self.transposed = np.empty(p * depth)
         self.log_slice, self.best = np.empty(n), np.empty(n)
@@ -234,6 +244,7 @@ cdef class Sampler:
         self.loading = self.local = self.leaf_mean = np.zeros((0, p))
         self.psi = np.zeros((0, depth))
         self.log_density = np.zeros((0, n))
+        self.tail_score = np.zeros((0, depth))
         self._reserve(depth, 1)
 
     # -- the sampler contract -----------------------------------------------------------------
@@ -610,6 +621,10 @@ cdef class Sampler:
         parameters from the prior. A row alone on the tail of its path turns that tail into the
         auxiliary of the node where it departs. An auxiliary stays until it is taken: given all
         else its law is the prior's, whether drawn again for each row or not.
+
+        birth="prior": an auxiliary has loadings and a mean. "integrated": it has scores instead,
+        loadings and mean are integrated out and drawn once a row has taken it, given that row.
+        A row alone lends its tail the scores that it would have there.
         """
         cdef Py_ssize_t n, b, t, i
         self._need_columns()
@@ -646,6 +661,8 @@ cdef class Sampler:
             self.log_weight[b] = -INFINITY
             if alone and b == own:
                 self.log_weight[b] = self._log_path_weight(b, departs)
+                if self._integrated:
+                    self.log_density[b, i] = self._log_density_of_tail(b, departs, i)
             elif self.owner[b] == REGULAR:
                 self.log_weight[b] = self._log_path_weight(b, REGULAR)
             elif self.owner[b] != DEAD and not (alone and self._is_hidden(self.owner[b], departs)):
@@ -660,10 +677,20 @@ cdef class Sampler:
             return 1
         if alone and b != own:
             self._make_auxiliary(own, departs)
+            if self._integrated and self._fill_column(own) != 0:
+                return 1
         self._count_row(b, 1)
         self.branch[i] = b
         self._n_moved += b != own
-        return self._replace_auxiliary(b) if self.owner[b] != REGULAR else 0
+        if self.owner[b] == REGULAR:
+            return 0
+        # Loadings before the auxiliaries below them, which share them. A row that has stayed
+        # alone keeps its own: they are a draw given the scores that were drawn given them.
+        if self._integrated and self._draw_tail(b, self.owner[b], i) != 0:
+            return 1
+        if self._replace_auxiliary(b) != 0:
+            return 1
+        return self._fill_column(b) if self._integrated else 0
 
     cdef bint _is_hidden(self, Py_ssize_t node, Py_ssize_t departs) noexcept nogil:
         """Whether an auxiliary is out of the choice while a row is alone on its tail.
@@ -723,7 +750,7 @@ cdef class Sampler:
 
     cdef int _new_auxiliary(self, Py_ssize_t node) except -1 nogil:
         """A fresh path below a node, if that may branch. Non-zero: densities failed."""
-        cdef Py_ssize_t level = 0 if node < 0 else self.level[node], below = node, b, _
+        cdef Py_ssize_t level = 0 if node < 0 else self.level[node], below = node, b, h, _
         if not self.alpha[level] > 0.0:
             return 0
         for _ in range(level, self.depth):
@@ -732,6 +759,8 @@ cdef class Sampler:
             self.auxiliary[below + 1] = -1
         b = self._new_leaf(below)
         self._draw_leaf(b)
+        for h in range(level, self.depth):
+            self.tail_score[b, h] = draws.normal(self._rng) / sqrt(self.psi[b, h])
         self.owner[b] = node
         self.auxiliary[node + 1] = b
         self._need_columns()
@@ -750,8 +779,11 @@ cdef class Sampler:
     cdef int _fill_column(self, Py_ssize_t b) noexcept nogil:
         """Log density of every row in leaf b."""
         cdef Py_ssize_t g, t, n, k
+        cdef bint is_tail = self._integrated and self.owner[b] != REGULAR
+        if is_tail:
+            self._sum_tail(b, self.owner[b])
         for g in range(self.rows.n_patterns):
-            if self._prepare(b, g) != 0:
+            if (self._prepare_tail(b, self.owner[b], g) if is_tail else self._prepare(b, g)) != 0:
                 return 1
             n = 0
             for t in range(self.rows.pattern_start[g], self.rows.pattern_start[g + 1]):
@@ -764,6 +796,95 @@ cdef class Sampler:
                             g, self.rows.square[k]
                         )
                     n = 0
+        return 0
+
+    # -- paths born for a row -----------------------------------------------------------------
+
+    cdef void _sum_tail(self, Py_ssize_t b, Py_ssize_t departs) noexcept nogil:
+        """Precision of y_p under a tail with loadings and mean integrated out, scores given.
+
+        Its variance is 1 / (kappa lambda_p) + 1 / xi_p + sum_j x_j^2 / (phi_jp tau_j).
+        """
+        cdef Py_ssize_t p, h, node, level = 0 if departs < 0 else self.level[departs]
+        for p in range(self.n_features):
+            self.tail_precision[p] = 1.0 / (self.kappa[b] * self.noise[p]) + 1.0 / self.xi[p]
+        for h in range(level, self.depth):
+            node = self.node_path[self.leaf_node[b], h]
+            for p in range(self.n_features):
+                self.tail_precision[p] += self.tail_score[b, h] * self.tail_score[b, h] / (
+                    self.local[node, p] * self._tau(node)
+                )
+        for p in range(self.n_features):
+            self.tail_precision[p] = 1.0 / self.tail_precision[p]
+
+    cdef int _prepare_tail(self, Py_ssize_t b, Py_ssize_t departs, Py_ssize_t g) noexcept nogil:
+        """Set up the law of rows under a tail, after ``_sum_tail``: shared loadings, no mean."""
+        return self.rows.prepare(
+            g, 0 if departs < 0 else self.level[departs], &self.loading[0, 0],
+            &self.node_path[self.leaf_node[b], 0], &self.zeros[0], &self.psi[b, 0], 1.0,
+            &self.tail_precision[0],
+        )
+
+    cdef double _log_density_of_tail(
+        self, Py_ssize_t b, Py_ssize_t departs, Py_ssize_t i
+    ) noexcept nogil:
+        """Log density of a row that is alone on its tail, given fresh scores there.
+
+        Its scores come from p(x_i | b_i, y_i, loadings); NaN where that fails.
+        """
+        cdef Py_ssize_t h, g = self.rows.pattern[i], depth = self.depth
+        self.rows.chosen[0] = i
+        if self._prepare(b, g) != 0:
+            return NAN
+        self.rows.whiten(g, 1)
+        for h in range(depth):
+            self.rows.omega[h] += draws.normal(self._rng)
+        linalg.solve_rows_back(&self.rows.factor[0], depth, &self.rows.omega[0], 1)
+        for h in range(depth):
+            self.tail_score[b, h] = self.rows.omega[h]
+        self._sum_tail(b, departs)
+        if self._prepare_tail(b, departs, g) != 0:
+            return NAN
+        self.rows.whiten(g, 1)
+        return self.rows.log_density(g, self.rows.square[0])
+
+    cdef int _draw_tail(self, Py_ssize_t b, Py_ssize_t departs, Py_ssize_t i) noexcept nogil:
+        """Shared scores of row i, then loadings and mean of its tail given those of the tail.
+
+        A draw from the prior, corrected by what it misses of the row: y_p is their sum with noise.
+        """
+        cdef Py_ssize_t h, p, node, g = self.rows.pattern[i]
+        cdef Py_ssize_t level = 0 if departs < 0 else self.level[departs]
+        cdef double precision, off, inverse
+        self.rows.chosen[0] = i
+        self._sum_tail(b, departs)
+        if self._prepare_tail(b, departs, g) != 0:
+            return 1
+        self.rows.whiten(g, 1)
+        if level > 0:
+            for h in range(level):
+                self.rows.omega[h] += draws.normal(self._rng)
+            linalg.solve_rows_back(&self.rows.factor[0], level, &self.rows.omega[0], 1)
+        for p in range(self.n_features):
+            self.leaf_mean[b, p] = draws.normal(self._rng) / sqrt(self.xi[p])
+            off = self.rows.X[i, p] - self.leaf_mean[b, p]
+            off -= draws.normal(self._rng) / sqrt(self.kappa[b] * self.noise[p])
+            for h in range(self.depth):
+                node = self.node_path[self.leaf_node[b], h]
+                if h < level:
+                    off -= self.rows.omega[h] * self.loading[node, p]
+                    continue
+                precision = self.local[node, p] * self._tau(node)
+                self.loading[node, p] = draws.normal(self._rng) / sqrt(precision)
+                off -= self.tail_score[b, h] * self.loading[node, p]
+            if not self.rows.is_observed[g, p] or self._fault == BLIND_BIRTH:
+                continue
+            off *= self.tail_precision[p]
+            self.leaf_mean[b, p] += off / self.xi[p]
+            for h in range(level, self.depth):
+                node = self.node_path[self.leaf_node[b], h]
+                inverse = 1.0 / (self.local[node, p] * self._tau(node))
+                self.loading[node, p] += off * self.tail_score[b, h] * inverse
         return 0
 
     # -- densities ----------------------------------------------------------------------------
@@ -1449,6 +1570,7 @@ cdef class Sampler:
         self.owner = _longer(self.owner, (n,), np.intp)
         self.leaf_mean = _longer(self.leaf_mean, (n, p))
         self.psi = _longer(self.psi, (n, depth))
+        self.tail_score = _longer(self.tail_score, (n, depth))
         self.kappa = _longer(self.kappa, (n,))
         self.leaf_log_mass = _longer(self.leaf_log_mass, (n,))
         self.leaf_start = _longer(self.leaf_start, (n + 1,), np.intp)
@@ -1553,6 +1675,7 @@ cdef class Sampler:
         """Log density of every row in leaf b, shape (n_samples,)."""
         self._reserve(self._n_node_slots, self._n_leaf_slots)
         self._need_columns()
+        self.owner[b] = REGULAR
         if self._fill_column(b) != 0:
             raise ArithmeticError(f"the covariance of leaf {b} is not positive definite")
         return np.array(self.log_density[b])

@@ -181,5 +181,7 @@ def test_bad_options(sampler, change, message):
         make_sampler(sampler.data(), prior_of("tree", n_features=3, **change), state)
     with pytest.raises(ValueError, match="path_update must be one of"):
         make_sampler(sampler.data(), sampler.prior, state, path_update="parallel")
+    with pytest.raises(ValueError, match="birth must be one of"):
+        make_sampler(sampler.data(), sampler.prior, state, birth="posterior")
     with pytest.raises(ValueError, match="move must be one of"):
         sampler.sweep_only("births")

@@ -72,6 +72,7 @@ OPTIONS = [
     {"branch_scale": "whole", "noise_rate_prior": (2.0, 1.0), "init": "single"},
     {"branch_scale": "whole", "init": "em"},
     {"structure": "single", "init": "em"},
+    {"path_update": "collapsed", "birth": "prior"},
 ]
 
 

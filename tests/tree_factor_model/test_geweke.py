@@ -28,6 +28,11 @@ CONFIGURATIONS = {
     "tree": ("tree", {}, {}),
     "mixture, collapsed": ("mixture", {}, {"path_update": "collapsed"}),
     "tree, collapsed": ("tree", {}, {"path_update": "collapsed"}),
+    "tree, births from the prior": (
+        "tree",
+        {"branch_scale": "loadings"},
+        {"path_update": "collapsed", "birth": "prior"},
+    ),
     "tree, holes": ("tree", {}, {"holes": 0.3}),
     "tree, collapsed, holes": ("tree", {}, {"holes": 0.3, "path_update": "collapsed"}),
     "single, holes": ("single", {}, {"holes": 0.3}),
@@ -115,16 +120,19 @@ TOUCHED = {
 }
 
 
-@pytest.mark.parametrize("path_update", ["slice", "collapsed"])
-@pytest.mark.parametrize("move", TOUCHED)
-def test_each_move_alone_paired(move, path_update):
-    if path_update == "collapsed" and move != "paths":
-        pytest.skip("the other moves do not know how paths are drawn")
-
+@pytest.mark.parametrize(
+    "move, options",
+    [
+        *((move, {}) for move in TOUCHED),
+        ("paths", {"path_update": "collapsed"}),
+        ("paths", {"path_update": "collapsed", "birth": "prior"}),
+    ],
+)
+def test_each_move_alone_paired(move, options):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(TOUCHED[move])}
 
-    make = joint_draw(prior_of("tree", branch_scale="loadings"), move=move, path_update=path_update)
+    make = joint_draw(prior_of("tree", branch_scale="loadings"), move=move, **options)
     assert_z_scores_small(paired_one_step(make, touched, 1500, seed=5))
 
 
@@ -140,6 +148,12 @@ SHOWN = {
         ("row kappa", "log kappa"),
     ),
     "no_new_paths": (prior_of("tree"), {}, 1000, ("leaves",)),
+    "blind_birth": (
+        prior_of("mixture", concentration=(3.0,)),
+        {"path_update": "collapsed", "move": "paths"},
+        1500,
+        ("tanh x D y", "log joint"),
+    ),
     "flat_scores": (prior_of("tree"), {}, 1500, ("tanh x",)),
     "unweighted_rows": (
         prior_of("mixture", branch_scale="noise", noise_scale_prior=0.5),
