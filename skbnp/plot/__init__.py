@@ -3,6 +3,15 @@
 from skbnp.plot.cluster_count import ClusterCountDisplay
 from skbnp.plot.clusters import ClusterDisplay
 from skbnp.plot.coclustering import CoclusteringDisplay
+from skbnp.plot.completion import CompletionDisplay
 from skbnp.plot.trace import TraceDisplay
+from skbnp.plot.tree import TreeDisplay
 
-__all__ = ["ClusterCountDisplay", "ClusterDisplay", "CoclusteringDisplay", "TraceDisplay"]
+__all__ = [
+    "ClusterCountDisplay",
+    "ClusterDisplay",
+    "CoclusteringDisplay",
+    "CompletionDisplay",
+    "TraceDisplay",
+    "TreeDisplay",
+]
