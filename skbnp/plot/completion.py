@@ -9,7 +9,7 @@ from skbnp.plot._style import check_estimator, import_pyplot
 MISSING = "#D55E00"  # no grey, and told apart with any colour vision
 CELL = 1.3  # inches of our own figure for an image of several rows
 LONE = 3.0  # and for one of a single row
-TITLE = 0.3  # inches above each
+TITLE, HEAD = 0.3, 0.25  # inches above each, and above the first row
 
 
 class CompletionDisplay:
@@ -176,7 +176,7 @@ class CompletionDisplay:
         height, width = self.image_shape
         cell = LONE if n == 1 else CELL
         wide, tall = cell * np.array([width, height]) / max(height, width)
-        size = (n_columns * max(wide, CELL) + 0.2, n * (tall + TITLE) + 0.2)
+        size = (n_columns * max(wide, CELL) + 0.2, n * (tall + TITLE) + HEAD)
         return import_pyplot().subplots(
             n, n_columns, figsize=size, layout="constrained", squeeze=False
         )[1]
