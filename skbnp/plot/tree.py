@@ -11,6 +11,7 @@ STUB = 0.05  # of the depth, below the last loading, where branches may part onc
 SMALLEST_IMAGE, LARGEST_IMAGE = 20.0, 48.0  # points
 IMAGE_SHARE = 0.85  # of the room that there is for it
 GAP = 4.0  # points between a branch and its image
+CROWDED = 0.04  # of the depth: levels closer than that run together
 LABEL = 24.0  # points that a number of rows takes
 CELL = 0.62  # inches of our own figure for a branch
 
@@ -179,7 +180,7 @@ class TreeDisplay:
         n_left = len(count) - len(shown)
         left = f" ({n_rows - shown.sum()} in {n_left} more)" if n_left else ""
         ax.set_xlabel("rows of each branch" + left)
-        ax.set_yticks(levels)
+        ax.set_yticks(_apart(levels, CROWDED * levels[-1]))
         ax.set_ylabel("level")
         hide_frame(ax)
         ax.spines["bottom"].set_visible(False)
@@ -258,6 +259,15 @@ def _arrange(tree, shown):
 
     part(-1, 0)
     return np.array(lines, dtype=np.float64).T, segments, forks, np.array(branches)
+
+
+def _apart(levels, least):
+    """The levels without those that are too close above another."""
+    kept = levels[-1:]
+    for level in levels[-2::-1]:
+        if kept[0] - level >= least:
+            kept.insert(0, level)
+    return kept
 
 
 def _ends(start, stop):

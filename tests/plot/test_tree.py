@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from skbnp import TreeFactorModel
 from skbnp.plot import TreeDisplay
+from skbnp.plot.tree import _apart
 
 RNG = np.random.default_rng(0)
 # Level 1: node 0. It parts below level 2 (node 1) into 2-3 and 4-5; 5 parts into two branches.
@@ -121,6 +122,12 @@ def test_branches_that_share_nothing_part_at_level_0():
     assert_array_equal(display.branches_, [4, 3, 2, 1, 0])
     assert_array_equal(display.forks_.get_segments(), [[(0, 0), (4, 0)]])
     assert len(display.segments_) == 5
+
+
+def test_levels_that_would_run_together_are_left_out():
+    assert _apart([0, 1, 4, 40], 1.6) == [1, 4, 40]
+    assert _apart([0, 2, 4], 0.16) == [0, 2, 4]
+    assert _apart([5], 1.0) == [5]
 
 
 def test_a_single_branch():
