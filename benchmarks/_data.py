@@ -111,3 +111,13 @@ class Population:
     def predict(self, X):
         """The oracle's label of each row: the most probable one."""
         return np.argmax(self.log_joint(X), axis=1)
+
+
+def load_patches(data, n_train, n_test):
+    """Random training and test patches (n, 64) of 8 x 8 pixels, from different photographs."""
+    random = np.random.default_rng(20110628)
+    found = []
+    for name, n in (("train", n_train), ("test", n_test)):
+        with np.load(data / f"bsds_patches_{name}.npz") as file:
+            found.append(random.permutation(file["patches"])[:n])
+    return found

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -67,3 +68,29 @@ def test_long_runs(monkeypatch):
     assert row["stored draws"] == 20
     rows = module.checkpoints(30, {"n_warmup": 2, "n_draws": 5}, 2)
     assert [row["seconds between writes"] for row in rows] == [60.0, 1.0, 0.0]
+
+
+def test_tree_factor_model(monkeypatch):
+    module = load("tree_factor_model", monkeypatch)
+    rng = np.random.default_rng(0)
+    mean, root = rng.normal(size=4), rng.normal(size=(4, 4))
+    exact = module.Gaussians(np.ones(1), mean[None], (root @ root.T)[None])
+    x = rng.normal(size=(1, 4))
+    x[0, 1] = np.nan
+    seen, covariance = [0, 2, 3], root @ root.T
+    gain = covariance[1, seen] @ np.linalg.inv(covariance[np.ix_(seen, seen)])
+    assert exact.impute(x)[0, 1] == pytest.approx(mean[1] + gain @ (x[0, seen] - mean[seen]))
+    log_density = multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(x[0, seen])
+    assert exact.score_samples(x)[0] == pytest.approx(log_density)
+
+    def patches(data, n_train, n_test):
+        random = np.random.default_rng(0)
+        return [random.integers(256, size=(n, 16)).astype(np.uint8) for n in (60, 10)]
+
+    monkeypatch.setattr(module, "load_patches", patches)
+    monkeypatch.setattr(module, "peers", lambda X, quick: {"one": lambda: module.one_gaussian(X)})
+    monkeypatch.setattr(module, "OURS", {"tree, default": {"max_depth": 4}})
+    rows, paired = module.table("raw", None, 60, 10, [0], True)
+    assert [row["method"] for row in rows] == ["one", "tree, default"]
+    assert all(np.isfinite(row["80%"]) and np.isfinite(row["ld50"]) for row in rows)
+    assert len(paired) == 1
