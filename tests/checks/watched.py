@@ -6,6 +6,7 @@ import signal
 import time
 import warnings
 from functools import partial
+from unittest import mock
 
 import joblib
 import numpy as np
@@ -174,17 +175,39 @@ def fit(model, X, backend="threading", block=None, watch=None, max_file=None, **
 
     All blocks but the first have the length `block`. No file may grow beyond `max_file` bytes.
     """
-    if block is not None:
-        runner._block_length = lambda *_: block
+    length = runner._block_length if block is None else lambda *_: block
     if max_file is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (max_file, max_file))
     estimator = {"toy": ToyModel, "mixture": WatchedMixture}[model](random_state=5)
     estimator.set_params(**parameters).watch(**(watch or {}))
-    with joblib.parallel_config(backend=backend), warnings.catch_warnings():
+    with (
+        mock.patch.object(runner, "_block_length", length),
+        joblib.parallel_config(backend=backend),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         estimator.fit(X)
     return answers(estimator, X), estimator.posterior_.n_sweeps_run
+
+
+def peak_of_fit(backend, n_bytes, n_warmup, n_draws, store, checkpoint=None):
+    """Megabytes that a fit adds to this process at its peak, and what it stored."""
+    estimator = ToyModel(n_chains=2, n_warmup=n_warmup, n_draws=n_draws, random_state=5, n_jobs=2)
+    estimator.set_params(store=store, checkpoint=checkpoint).watch(n_bytes=n_bytes)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with joblib.parallel_config(backend=backend):
+        posterior = estimator.fit(table_with_holes()).posterior_
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    of_workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    summary = {
+        "stored": posterior.stored,
+        "n_draws": posterior.traces["x"].shape[1],
+        "nbytes": posterior.nbytes,
+        "values": [draw["value"][0] for draw in posterior],
+        "x": posterior.traces["x"][:, posterior.stored].ravel(),
+    }
+    return (after - before) / 1024, of_workers / 1024, summary
 
 
 def fit_until_interrupt(model, X, backend="threading", watch=None, **parameters):

@@ -69,7 +69,7 @@ SAMPLERS = {
 }
 
 
-def chain_z_scores(case, move=None, n_sweeps=40_000, **options):
+def chain_z_scores(case, n_sweeps, move=None, **options):
     """z-scores of a chain that starts with all rows in one block."""
     label = np.zeros(len(case["X"]), int)
     sampler = make_sampler(case_data(case), case_prior(case), label, seed=7, **options)
@@ -85,11 +85,12 @@ def applies(name, sampler):
     return not ("move" in options and case["family"] == "full" and "missing" in name)
 
 
+@pytest.mark.parametrize("n_sweeps", [10_000, pytest.param(40_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name, sampler", [(name, s) for name in CASES for s in SAMPLERS if applies(name, s)]
 )
-def test_sampler_reaches_the_exact_posterior(name, sampler):
-    z = chain_z_scores(CASES[name], **SAMPLERS[sampler])
+def test_sampler_reaches_the_exact_posterior(name, sampler, n_sweeps):
+    z = chain_z_scores(CASES[name], n_sweeps, **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) < 4, z
 
 
@@ -110,7 +111,7 @@ def test_sampler_reaches_the_exact_posterior(name, sampler):
     ],
 )
 def test_a_wrong_formula_is_noticed(name, fault, sampler):
-    z = chain_z_scores(CASES[name], fault=fault, **SAMPLERS[sampler])
+    z = chain_z_scores(CASES[name], 40_000, fault=fault, **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) > 6, z
 
 

@@ -19,12 +19,6 @@ from skbnp.mcmc.checkpoint import Checkpoint, digest
 X = table_with_holes()
 
 
-@pytest.fixture(autouse=True)
-def block_length(monkeypatch):
-    """`fit` sets the length of blocks for good; put it back."""
-    monkeypatch.setattr(runner, "_block_length", runner._block_length)
-
-
 def n_sweeps_in(directory):
     """Sweeps of all chains in the only checkpoint of a directory."""
     files = list(directory.glob("*.skbnp"))
@@ -47,7 +41,8 @@ def wait_for_sweeps(log, n_sweeps, child):
     [
         ("toy", "threading", 20),
         ("mixture", "threading", 20),
-        ("mixture", "loky", 1),  # new worker processes take seconds to start
+        # New worker processes take seconds to start.
+        pytest.param("mixture", "loky", 1, marks=pytest.mark.slow),
         pytest.param("toy", "loky", 20, marks=pytest.mark.slow),
         pytest.param("mixture", "loky", 20, marks=pytest.mark.slow),
     ],

@@ -1,35 +1,19 @@
 """Draws that do not fit into the room for them."""
 
-import resource
-
-import joblib
 import numpy as np
 import pytest
 
 from checks.processes import Child
-from checks.watched import ToyModel, answers, assert_same_answers, table_with_holes
+from checks.watched import (
+    ToyModel,
+    answers,
+    assert_same_answers,
+    peak_of_fit,
+    table_with_holes,
+)
 from skbnp.mcmc import runner
 
 X = table_with_holes()
-
-
-def peak_of_fit(backend, n_bytes, n_warmup, n_draws, store, checkpoint=None):
-    """Megabytes that a fit adds to this process at its peak, and what it stored."""
-    estimator = ToyModel(n_chains=2, n_warmup=n_warmup, n_draws=n_draws, random_state=5, n_jobs=2)
-    estimator.set_params(store=store, checkpoint=checkpoint).watch(n_bytes=n_bytes)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with joblib.parallel_config(backend=backend):
-        posterior = estimator.fit(X).posterior_
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    of_workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    summary = {
-        "stored": posterior.stored,
-        "n_draws": posterior.traces["x"].shape[1],
-        "nbytes": posterior.nbytes,
-        "values": [draw["value"][0] for draw in posterior],
-        "x": posterior.traces["x"][:, posterior.stored].ravel(),
-    }
-    return (after - before) / 1024, of_workers / 1024, summary
 
 
 @pytest.mark.parametrize("backend, n_warmup", [("threading", 3), ("threading", 20_000)])
