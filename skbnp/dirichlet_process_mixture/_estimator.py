@@ -553,8 +553,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         -------
         ball : skbnp.summaries.partitions.CredibleBall
             Its radius, and its bounds with the fewest clusters (``upper``), the most
-            (``lower``) and the farthest (``horizontal``) [3]_; in the loss of
-            `point_estimate`, "vi" for "map". Over at most 300 evenly spaced draws.
+            (``lower``) and the farthest (``horizontal``), as by Wade and Ghahramani (2018); in
+            the loss of `point_estimate`, "vi" for "map". Over at most 300 evenly spaced draws.
         """
         check_is_fitted(self, "posterior_")
         loss = "binder" if self.point_estimate == "binder" else "vi"

@@ -153,7 +153,13 @@ class Posterior:
             yield from chain[: self._n_stored_per_chain]
 
     def all_draws(self):
-        """Lists of the stored draws of each chain, those beyond its shortest fellow included."""
+        """All stored draws, those of a chain beyond its shortest fellow included.
+
+        Returns
+        -------
+        draws : list of list of dict
+            ``draws[chain][t]``.
+        """
         return [list(chain) for chain in self._draws]
 
     def in_order(self, place):

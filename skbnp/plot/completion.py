@@ -9,7 +9,7 @@ from skbnp.plot._style import check_estimator, import_pyplot
 MISSING = "#D55E00"  # no grey, and told apart with any colour vision
 CELL = 1.3  # inches of our own figure for an image of several rows
 LONE = 3.0  # and for one of a single row
-TITLE, HEAD = 0.3, 0.25  # inches above each, and above the first row
+TITLE, HEAD = 0.3, 0.5  # inches above each, and above the first row
 
 
 class CompletionDisplay:

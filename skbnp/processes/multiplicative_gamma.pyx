@@ -562,8 +562,8 @@ def sample_multipliers(
 ):
     """One Gibbs update of all multipliers given the loadings.
 
-    delta_h | - ~ Gamma(a_h + P |S_h| / 2, 1 + sum_{c in S_h} (tau_c / delta_h) s_c / 2), from the
-    roots down, where S_h is the subtree rooted at h, h included.
+    delta_h ~ Gamma(a_h + P n_h / 2, 1 + sum_{c in S_h} (tau_c / delta_h) s_c / 2), from the roots
+    down, where S_h is the subtree rooted at h, h included, and n_h the number of its nodes.
 
     Parameters
     ----------

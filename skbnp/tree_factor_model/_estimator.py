@@ -453,7 +453,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     def invert(self, Phi, v, noise_var=0.0):
         """Posterior predictive mean of rows y of which linear measurements are known.
 
-        v = Phi y + e with e ~ N(0, `noise_var`): compressive sensing [3]_.
+        v = Phi y + e with e ~ N(0, `noise_var`): compressive sensing, Chen et al. (2010).
 
         Parameters
         ----------
