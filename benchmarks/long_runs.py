@@ -146,11 +146,11 @@ def main():
     parser.add_argument("--data", type=Path, help="not used: all data are generated")
     parser.add_argument("--quick", action="store_true", help="short form")
     quick = parser.parse_args().quick
-    lengths = dict(n_warmup=50, n_draws=200) if quick else dict(n_warmup=100, n_draws=2000)
+    lengths = dict(n_warmup=50, n_draws=200) if quick else dict(n_warmup=100, n_draws=600)
     warnings.simplefilter("ignore")
     tables = {
-        "Checkpoints": checkpoints(2_000, lengths, 2 if quick else 5),
-        "Files": files([(1_000, 300)] if quick else [(100, 25_000), (10_000, 2_500)], 3),
+        "Checkpoints": checkpoints(2_000, lengths, 2 if quick else 4),
+        "Files": files([(1_000, 300)] if quick else [(100, 5_000), (10_000, 500)], 3),
         "Backends": backends(4_000, lengths),
     }
     for title, rows in tables.items():
