@@ -83,12 +83,25 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X or a parameter breaks a rule; before any sampling.
+            If X or a parameter breaks a rule, or `warm_start` meets other data or parameters;
+            before any sampling.
+        skbnp.mcmc.io.FileFormatError
+            If the file in `checkpoint` is damaged, of another run or of a newer version.
+        OSError
+            If `checkpoint` cannot be written, before any sampling.
+        skbnp.mcmc.NonFiniteLogJointError
+            If a chain leaves the range of floats.
+        KeyboardInterrupt
+            If Ctrl-C was pressed before every chain had kept a draw, twice, or so late that the
+            estimator is fitted in full.
 
         Warns
         -----
         ConvergenceWarning
             If R-hat or the effective sample size of a reported quantity is poor.
+        UserWarning
+            If Ctrl-C has cut the run short, the draws so far being kept; if the checkpoint could
+            not be written later on; if `store` has room for fewer draws than `predict_draws`.
         """
         before = vars(self).copy()
         try:
