@@ -181,8 +181,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             if stored is not None:
                 checkpoint.check(stored, self._check_draw)
                 found.append(stored)
-        start = max(found, key=lambda p: min(e["n_swept"] for e in p.ends), default=None)
+        start = max(found, key=lambda posterior: posterior.n_swept, default=None)
         self.seed_ = seed if start is None else start.seed
+        n_sweeps = self.n_warmup_ + self.n_draws_ * self.thin
+        if checkpoint is not None and (start is None or start.n_swept < n_sweeps):
+            # Here already, while what there was before can be put back.
+            checkpoint.begin()
         return checkpoint, start
 
     def _fingerprint(self, X, seed):

@@ -43,6 +43,7 @@ class Checkpoint:
         self.path = _checked(directory) / name
         self._last = time.monotonic()
         self._failed = False
+        self._has_begun = False
 
     def load(self):
         """What an earlier run has left.
@@ -121,6 +122,8 @@ class Checkpoint:
         OSError
             If it cannot.
         """
+        if self._has_begun:
+            return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -128,6 +131,7 @@ class Checkpoint:
             raise type(error)(error.errno, what, str(self.path.parent)) from error
         io.remove_unfinished(self.path)
         io.check_writable(self.path)
+        self._has_begun = True
         self._last = time.monotonic()
 
     def is_due(self):

@@ -415,6 +415,11 @@ class Posterior:
         return self._ends
 
     @property
+    def n_swept(self):
+        """Sweeps that every chain has made, warm-up included; 0 where no run can go on."""
+        return min((end["n_swept"] for end in self._ends), default=0)
+
+    @property
     def all_traces(self):
         """Traces of each chain, in full: name to a list of arrays (n_draws_of_chain,)."""
         return self._traces

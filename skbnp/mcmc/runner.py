@@ -169,13 +169,14 @@ def _where(run):
 def _report_early_end(posterior, plan, interrupted, checkpoint):
     """Say that there are fewer draws than asked for, or raise if there are none."""
     if posterior.n_draws == 0:
-        n_swept = min(end["n_swept"] for end in posterior.ends)
         if interrupted:
             kept = "nothing is kept" if checkpoint is None else f"{checkpoint.path} goes on there"
-            raise KeyboardInterrupt(f"after {n_swept} sweeps, before the first draw; {kept}")
+            raise KeyboardInterrupt(
+                f"after {posterior.n_swept} sweeps, before the first draw; {kept}"
+            )
         raise RuntimeError(
-            f"a callback stopped the run after {n_swept} sweeps, before every chain had kept a "
-            f"draw: the first comes after {plan.n_warmup + plan.thin} sweeps"
+            f"a callback stopped the run after {posterior.n_swept} sweeps, before every chain had "
+            f"kept a draw: the first comes after {plan.n_warmup + plan.thin} sweeps"
         )
     if interrupted:
         how = "warm_start=True" if checkpoint is None else "the same checkpoint directory"

@@ -523,6 +523,18 @@ def test_names_of_directories(tmp_path, monkeypatch):
         Checkpoint(tmp_path / "file" / "below", {"model": "Toy"}).begin()
 
 
+def test_a_fit_that_cannot_begin_leaves_the_last_one_as_it_was(tmp_path):
+    (tmp_path / "file").touch()
+    estimator = ToyModel(n_chains=2, n_warmup=4, n_draws=10, random_state=5).fit(X)
+    expected = answers(estimator, X)
+    estimator.set_params(checkpoint=tmp_path / "file" / "below", n_draws=20)
+    with pytest.raises(NotADirectoryError):
+        estimator.fit(X[:, :1])
+    assert estimator.n_features_in_ == X.shape[1]
+    assert estimator.n_draws_ == 10
+    assert_same_answers(answers(estimator, X), expected)
+
+
 def test_verbose_says_where_a_run_starts(tmp_path, capsys):
     options = dict(n_chains=2, n_warmup=4, random_state=5, checkpoint=tmp_path, verbose=1)
     for n_draws, words in [
