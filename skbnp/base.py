@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -392,6 +393,13 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=4,
             )
+
+    # -- threads
+
+    def _row_threads(self):
+        """``for_rows`` of each chain's sampler: together they use as many threads as `n_jobs`."""
+        n_threads = available_threads(self.n_jobs)
+        return partial(for_row_blocks, n_threads=max(1, n_threads // min(self.n_chains, n_threads)))
 
     # -- prediction
 

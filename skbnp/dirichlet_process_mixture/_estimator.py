@@ -35,7 +35,6 @@ from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.dirichlet_process_mixture._saved import check_draw, check_fitted
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
-from skbnp.mcmc.rows import available_threads, for_row_blocks
 from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
@@ -695,7 +694,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             X=standard,
             prior=self._prior,
             algorithm=self.algorithm_,
-            for_rows=partial(for_row_blocks, n_threads=self._threads_per_chain()),
+            for_rows=self._row_threads(),
             n_split_merge=self.n_split_merge,
             split_merge=self.split_merge,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
@@ -713,11 +712,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _check_loaded(self):
         check_fitted(self)
-
-    def _threads_per_chain(self):
-        """Threads over rows in each chain: together the chains take as many as `n_jobs` says."""
-        n_threads = available_threads(self.n_jobs)
-        return max(1, n_threads // min(self.n_chains, n_threads))
 
     def _columns_of(self, *families):
         return np.flatnonzero(np.isin(self.families_, families))

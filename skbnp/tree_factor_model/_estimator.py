@@ -29,6 +29,7 @@ from skbnp.tree_factor_model._predictive import (
 )
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._sampler import Sampler
+from skbnp.tree_factor_model._training_rows import TrainingRows
 
 # Levels that "auto" takes at most, and branches that a chain starts with at most.
 _AUTO_DEPTH, _AUTO_BRANCHES = 64, 16
@@ -86,6 +87,13 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         covariance, that of its noise, or none (the published model).
     noise : {"diagonal", "isotropic"}, default="diagonal"
         A noise precision for each feature, or one.
+    tail : {"gaussian", "t"}, default="gaussian"
+        "t" divides the covariance of every row by a factor :math:`u_i \sim \mathrm{Gamma}
+        (\mathrm{df}_b / 2, \mathrm{df}_b / 2)` of its own: for rows whose overall contrast
+        varies, as that of image patches does, and against outliers.
+    tail_df : {"branch", "shared"}, default="branch"
+        Degrees of freedom of the tails for each branch, or one for all. They are drawn from a grid
+        from 0.5 to 1000 with prior masses proportional to 1 / df.
     path_update : {"slice", "collapsed"}, default="slice"
         Paths of all rows at once given weights of the branches, or row by row given all others.
     birth : {"integrated", "prior"}, default="integrated"
@@ -133,8 +141,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     thin : int, default=1
         Sweeps per kept draw.
     n_jobs : int or None, default=None
-        Chains at a time in `fit`, threads over rows when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
+        Chains at a time in `fit`, threads over rows within a chain where jobs outnumber chains,
+        and when predicting; see `joblib.Parallel`. The results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     warm_start : bool, default=False
@@ -229,6 +237,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "branch_depth": [Interval(Integral, 2, None, closed="left"), None],
         "branch_scale": [StrOptions({"loadings", "whole", "noise", "none"})],
         "noise": [StrOptions({"diagonal", "isotropic"})],
+        "tail": [StrOptions({"gaussian", "t"})],
+        "tail_df": [StrOptions({"branch", "shared"})],
         "path_update": [StrOptions({"slice", "collapsed"})],
         "birth": [StrOptions({"integrated", "prior"})],
         "concentration": [
@@ -253,7 +263,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     }
 
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
-    _saved_types = (Prior,)
+    _saved_types = (Prior, TrainingRows)
 
     def __init__(
         self,
@@ -264,6 +274,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         branch_depth=None,
         branch_scale="loadings",
         noise="diagonal",
+        tail="gaussian",
+        tail_df="branch",
         path_update="slice",
         birth="integrated",
         concentration="sample",
@@ -299,6 +311,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         self.branch_depth = branch_depth
         self.branch_scale = branch_scale
         self.noise = noise
+        self.tail = tail
+        self.tail_df = tail_df
         self.path_update = path_update
         self.birth = birth
         self.concentration = concentration
@@ -564,15 +578,17 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
                 stacklevel=5,
             )
         self._prior = self._make_prior(d)
-        self._n_rows = n
+        standard = self._standard(X)
+        self._training_rows = TrainingRows(standard, self._center, self._scale)
         return partial(
             _make_sampler,
-            X=self._standard(X),
+            X=standard,
             prior=self._prior,
             start=self.init,
             n_children=self._start_children(),
             path_update=self.path_update,
             birth=self.birth,
+            for_rows=self._row_threads(),
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
         )
 
@@ -650,6 +666,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             ),
             mean_precision_prior=_pair("mean_precision_prior", self.mean_precision_prior),
             branch_scale=self.branch_scale,
+            tail=self.tail,
+            tail_df=self.tail_df,
             score_precision_prior=float(self.score_precision_prior),
             noise_scale_prior=float(self.noise_scale_prior),
         )
@@ -684,15 +702,19 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         }
         self._n_features_out = len(count)
 
+    def _attach_rows(self):
+        self.posterior_.attach_rows(self._training_rows)
+
     # -- files
 
     def _check_draw(self, draw):
-        checked_state(draw, self._prior, self._n_rows, draw=True)
+        checked_state(draw, self._prior, len(self._training_rows.X), draw=True)
 
     def _check_loaded(self):
         check_prior(self._prior, self.n_features_in_)
-        if type(self._n_rows) is not int:
-            raise ValueError(f"the number of rows must be an integer, got {self._n_rows!r}")
+        X = self._training_rows.X
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_ or X.dtype != np.float64:
+            raise ValueError("the training rows must have a number for each feature")
         for name in ("_center", "_scale"):
             value = getattr(self, name)
             if value.shape != (self.n_features_in_,) or value.dtype != np.float64:
@@ -718,7 +740,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             return (X - self._center) / self._scale
 
     def _rows(self, X):
-        return Rows(self._standard(X), self._prior.max_depth)
+        return Rows(self._standard(X))
 
 
 def _pair(name, value):

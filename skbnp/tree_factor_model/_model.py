@@ -15,12 +15,14 @@ leaf_node          (B,)          node at level L above each leaf
 leaf_mean          (B, P)        m
 score_precision    (B, L)        psi
 noise_scale        (B,)          kappa
+tail_df            (B,)          df, infinite without tails
 mean_precision     (P,)          xi
 noise_precision    (P,)          lambda
 noise_rate         ()            b0, the rate of lambda's prior
 concentration      (L + 1,)      alpha of levels 0..L, 0 where there is one child
 branch             (N,)          leaf of each row
 scores             (N, L)        x
+row_precision      (N,)          u, 1 without tails
 =================  ============  =======================================================
 """
 
@@ -34,8 +36,21 @@ from skbnp.processes import multiplicative_gamma, ncrp
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
 NOISES = ("diagonal", "isotropic")
+TAILS = ("gaussian", "t")
+TAIL_DFS = ("branch", "shared")
 # At or below it loadings grow down the path.
 LEAST_SHRINKAGE = multiplicative_gamma.SHRINKAGE_THRESHOLD
+
+
+def df_grid():
+    """Degrees of freedom that tails may have, and the logs of their prior masses: 1 / df."""
+    df = np.concatenate(
+        [np.arange(0.5, 6, 0.25), np.arange(6, 20), np.arange(20, 100, 10), [200, 400, 1000]]
+    )
+    return df, -np.log(df) - logsumexp(-np.log(df))
+
+
+DF_GRID = df_grid()
 
 
 @dataclass(frozen=True)
@@ -45,6 +60,9 @@ class Prior:
     ``branch_levels`` are the levels below which the tree may branch: () is one path, (0,) a
     mixture of unconnected chains. ``concentration`` fixes their strengths, None samples them:
     that of the k-th branching level has prior mean shape / rate times decay^(k - 1).
+
+    ``tail`` "t" gives every row a precision of its own, and every branch, or all if ``tail_df`` is
+    "shared", degrees of freedom.
 
     ``branch_scale`` says which precisions are the branches' own: "none", the "noise"'s, those of
     the "whole" covariance, or those of the scores and the noise ("loadings").
@@ -64,6 +82,8 @@ class Prior:
     noise_rate_prior: tuple[float, float] | None = None
     mean_precision_prior: tuple[float, float] = (1.0, 1.0)
     branch_scale: str = "loadings"
+    tail: str = "gaussian"
+    tail_df: str = "branch"
     score_precision_prior: float = 1.0
     noise_scale_prior: float = 1.0
 
@@ -111,7 +131,10 @@ def log_precisions(state):
 
 
 def branch_law(state, leaf):
-    """Mean (P,) and covariance (P, P) of a row of a leaf, scores integrated: m and Omega."""
+    """Mean (P,) and covariance (P, P) of a row of a leaf, scores integrated: m and Omega.
+
+    With tails, where and how wide it is: its covariance given u = 1.
+    """
     D = state["loadings"][paths_of(state)[leaf]]
     noise = 1 / (state["noise_scale"][leaf] * state["noise_precision"])
     return state["leaf_mean"][leaf], (D.T / state["score_precision"][leaf]) @ D + np.diag(noise)
@@ -124,6 +147,21 @@ def log_normal(x, mean, covariance):
     half = np.linalg.cholesky(covariance)
     z = np.linalg.solve(half, x - mean)
     return -0.5 * len(x) * np.log(2 * np.pi) - np.log(np.diag(half)).sum() - 0.5 * z @ z
+
+
+def log_student(x, mean, scale, df):
+    """Log density of one vector under the multivariate t law; a normal one for infinite df."""
+    if len(x) == 0 or np.isinf(df):
+        return log_normal(x, mean, scale)
+    half = np.linalg.cholesky(scale)
+    z, n = np.linalg.solve(half, x - mean), len(x)
+    return (
+        gammaln((df + n) / 2)
+        - gammaln(df / 2)
+        - n / 2 * np.log(np.pi * df)
+        - np.log(np.diag(half)).sum()
+        - (df + n) / 2 * np.log1p(z @ z / df)
+    )
 
 
 def log_joint(state, X, prior, terms=False, scores="integrated"):
@@ -139,7 +177,7 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
     terms : bool, default=False
         Return a dict of the terms instead of their sum.
     scores : {"integrated", "explicit"}
-        Whether the scores are integrated out or a part of the state.
+        Whether the scores, and the rows' precisions, are integrated out or a part of the state.
     """
     paths, branch = paths_of(state), np.asarray(state["branch"])
     n_features, concentration = prior.n_features, np.asarray(state["concentration"])
@@ -169,6 +207,9 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
     if prior.has_noise_scale:
         a = prior.noise_scale_prior
         parts["noise_scale"] = log_gamma_density(state["noise_scale"], a, a).sum()
+    if prior.tail == "t":
+        of_all = state["tail_df"][:1] if prior.tail_df == "shared" else state["tail_df"]
+        parts["tail_df"] = sum(DF_GRID[1][DF_GRID[0] == df].item() for df in of_all)
     if prior.concentration is None:
         parts["concentration"] = log_gamma_density(
             concentration[list(prior.branch_levels)],
@@ -176,16 +217,19 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
             prior.concentration_rates,
         ).sum()
     if scores == "integrated":
-        laws = [branch_law(state, leaf) for leaf in range(len(paths))]
+        laws = [(*branch_law(state, leaf), state["tail_df"][leaf]) for leaf in range(len(paths))]
         parts["data"] = 0.0
-        for x, (mean, covariance) in zip(X, (laws[b] for b in branch), strict=True):
+        for x, (mean, scale, df) in zip(X, (laws[b] for b in branch), strict=True):
             seen = ~np.isnan(x)
-            parts["data"] += log_normal(x[seen], mean[seen], covariance[np.ix_(seen, seen)])
+            parts["data"] += log_student(x[seen], mean[seen], scale[np.ix_(seen, seen)], df)
     else:
-        x, psi = state["scores"], state["score_precision"][branch]
+        u, df = state["row_precision"][:, np.newaxis], state["tail_df"][branch]
+        if prior.tail == "t":
+            parts["row_precision"] = log_gamma_density(u[:, 0], df / 2, df / 2).sum()
+        x, psi = state["scores"], u * state["score_precision"][branch]
         parts["scores"] = 0.5 * np.sum(np.log(psi) - np.log(2 * np.pi) - psi * x**2)
         residual = X - m[branch] - np.einsum("il,ilp->ip", x, d[paths[branch]])
-        w = state["noise_scale"][branch][:, np.newaxis] * noise
+        w = u * state["noise_scale"][branch][:, np.newaxis] * noise
         parts["data"] = 0.5 * np.nansum(
             np.where(np.isnan(X), np.nan, np.log(w) - np.log(2 * np.pi) - w * residual**2)
         )
@@ -271,9 +315,17 @@ def draw_joint(prior, n_samples, rng):
     elif prior.branch_scale == "whole":
         state["score_precision"] *= state["noise_scale"][:, np.newaxis]
     branch = state["branch"]
-    x = rng.standard_normal((n_samples, depth)) / np.sqrt(state["score_precision"][branch])
+    state["tail_df"], u = np.full(n_leaves, np.inf), np.ones((n_samples, 1))
+    if prior.tail == "t":
+        size = 1 if prior.tail_df == "shared" else n_leaves
+        state["tail_df"][:] = rng.choice(DF_GRID[0], size=size, p=np.exp(DF_GRID[1]))
+        df = state["tail_df"][branch]
+        u[:, 0] = np.maximum(rng.gamma(df / 2, 2 / df), 1e-300)
+    state["row_precision"] = u[:, 0]
+    x = rng.standard_normal((n_samples, depth)) / np.sqrt(u * state["score_precision"][branch])
     state["scores"] = x
-    noise = 1 / np.sqrt(state["noise_scale"][branch][:, np.newaxis] * state["noise_precision"])
+    w = u * state["noise_scale"][branch][:, np.newaxis] * state["noise_precision"]
+    noise = 1 / np.sqrt(w)
     mean = state["leaf_mean"][branch]
     mean = mean + np.einsum("il,ilp->ip", x, state["loadings"][paths_of(state)[branch]])
     return state, mean + noise * rng.standard_normal(mean.shape)
@@ -368,6 +420,8 @@ def start_state(X, prior, rng, n_children=3, start="klines"):
         "leaf_mean": leaf_mean,
         "score_precision": np.ones((n_leaves, depth)),
         "noise_scale": np.ones(n_leaves),
+        "tail_df": np.full(n_leaves, 3.0 if prior.tail == "t" else np.inf),
+        "row_precision": np.ones(n_samples),
         "mean_precision": np.full(
             n_features, prior.mean_precision_prior[0] / prior.mean_precision_prior[1]
         ),
@@ -539,6 +593,8 @@ def check_prior(prior, n_features):
         raise ValueError("branch_levels of the prior must be ascending, up to max_depth")
     if prior.noise not in NOISES or prior.branch_scale not in BRANCH_SCALES:
         raise ValueError("the prior has an unknown noise or branch_scale")
+    if prior.tail not in TAILS or prior.tail_df not in TAIL_DFS:
+        raise ValueError("the prior has an unknown tail or tail_df")
 
 
 def checked_state(state, prior, n_samples, draw=False):
@@ -589,11 +645,20 @@ def checked_state(state, prior, n_samples, draw=False):
     else:
         real["scores"] = (n_samples, depth)
         positive |= {"local_precision": (n_nodes, n_features), "mean_precision": (n_features,)}
+        positive["row_precision"] = (n_samples,)
         out["noise_rate"] = float(_floats(state, "noise_rate", (), positive=True))
     out |= {name: _floats(state, name, shape) for name, shape in real.items()}
     out |= {name: _floats(state, name, shape, positive=True) for name, shape in positive.items()}
     if prior.noise == "isotropic" and np.ptp(out["noise_precision"]) > 0.0:
         raise ValueError("noise_precision of the state must be the same for all features")
+    out["tail_df"] = _array(state, "tail_df", (n_leaves,), "f", np.float64)
+    known = DF_GRID[0] if prior.tail == "t" else [np.inf]
+    if not np.isin(out["tail_df"], known).all() or (
+        prior.tail_df == "shared" and len(set(out["tail_df"])) > 1
+    ):
+        raise ValueError("tail_df of the state must be of the prior's grid")
+    if prior.tail == "gaussian" and not draw and (out["row_precision"] != 1.0).any():
+        raise ValueError("row_precision of the state must be 1 where tail='gaussian'")
     kappa, psi = out["noise_scale"], out["score_precision"]
     wanted = kappa[:, np.newaxis] if prior.branch_scale == "whole" else 1.0
     if (not prior.has_noise_scale and (kappa != 1.0).any()) or (

@@ -1,12 +1,13 @@
 """What one draw of the tree factor model says of rows: densities, missing entries, scores.
 
 Given a draw a row is a mixture over branches b with weights w_b, the nested Chinese restaurant's
-predictive, of N(m_b, Omega_b), Omega_b = D_b' diag(1 / psi_b) D_b + (kappa_b Lambda)^-1. Weights
-are those of the present branches, renormalised: what a new branch would take is left out.
+predictive, of N(m_b, Omega_b), Omega_b = D_b' diag(1 / psi_b) D_b + (kappa_b Lambda)^-1, or of t
+laws with Omega_b as their scale matrix. Weights are those of the present branches, renormalised:
+what a new branch would take is left out.
 """
 
 from skbnp.numerics cimport linalg
-from skbnp.tree_factor_model._rows cimport CHUNK, Rows
+from skbnp.tree_factor_model._rows cimport CHUNK, Law, Rows, log_norm
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -26,17 +27,22 @@ def branch_paths(draw):
     return path
 
 
-def log_branch_weights(draw):
-    """log w_b: the predictive product of N_c / (N_parent + alpha) down the path, renormalised."""
-    alpha, count = draw["concentration"], draw["leaf_count"]
+def log_branch_weights(draw, count=None):
+    """log w_b: the predictive product of N_c / (N_parent + alpha) down the path, renormalised.
+
+    ``count`` are the rows of the branches, those of the draw unless given; -inf where there are
+    none.
+    """
+    alpha, count = draw["concentration"], draw["leaf_count"] if count is None else count
     path, depth = branch_paths(draw), draw["score_precision"].shape[1]
     node_count = np.zeros(len(draw["parent"]))
     for level in range(depth):
         np.add.at(node_count, path[:, level], count)
     along = np.column_stack([np.full(len(count), count.sum()), node_count[path], count])
-    log_weight = np.zeros(len(count))
+    log_weight = np.where(count > 0, 0.0, -np.inf)
     for level in np.flatnonzero(alpha):
-        log_weight += np.log(along[:, level + 1]) - np.log(along[:, level] + alpha[level])
+        share = along[:, level + 1] / (along[:, level] + alpha[level])
+        log_weight += np.log(share, where=share > 0, out=np.full(len(count), -np.inf))
     return log_weight - np.logaddexp.reduce(log_weight)
 
 
@@ -56,7 +62,7 @@ cdef class Draw:
     cdef:
         readonly Py_ssize_t n_branches, n_nodes, depth
         const double[:, ::1] loading, mean, psi
-        const double[::1] kappa, noise
+        const double[::1] kappa, noise, tail_df
         Py_ssize_t[:, ::1] path
 
     def __init__(self, draw):
@@ -65,14 +71,17 @@ cdef class Draw:
         self.psi = np.ascontiguousarray(draw["score_precision"])
         self.kappa = np.ascontiguousarray(draw["noise_scale"])
         self.noise = np.ascontiguousarray(draw["noise_precision"])
+        self.tail_df = np.ascontiguousarray(draw["tail_df"])
         self.path = branch_paths(draw)
         self.n_branches, self.depth = draw["score_precision"].shape
         self.n_nodes = len(draw["parent"])
 
-    cdef int prepare(self, Rows rows, Py_ssize_t b, Py_ssize_t g) except -1 nogil:
-        if rows.prepare(
-            g, self.depth, &self.loading[0, 0], &self.path[b, 0], &self.mean[b, 0],
-            &self.psi[b, 0], self.kappa[b], &self.noise[0],
+    cdef int prepare(
+        self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
+    ) except -1 nogil:
+        if law.prepare(
+            g, n_rows, self.depth, &self.loading[0, 0], &self.path[b, 0], &self.mean[b, 0],
+            &self.psi[b, 0], self.kappa[b], &self.noise[0], self.tail_df[b],
         ) != 0:
             with gil:
                 raise ArithmeticError(f"the covariance of branch {b} is not positive definite")
@@ -80,25 +89,26 @@ cdef class Draw:
 
 
 def log_densities(Rows rows, draw):
-    """log N(y_i; m_b, Omega_b) over the observed entries, shape (n_rows, n_branches).
+    """log p(y_i | b) over the observed entries, shape (n_rows, n_branches).
 
     0 for a row without any. O(N B L (P + L)), and O(B L^2 (P + L)) for every pattern of holes.
     """
     cdef Draw d = Draw(draw)
+    cdef Law law = Law(rows, d.depth)
     cdef double[:, ::1] out = np.empty((rows.n_samples, d.n_branches))
     cdef Py_ssize_t b, g, t, n, k
     with nogil:
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
-                d.prepare(rows, b, g)
                 t = rows.pattern_start[g]
+                d.prepare(law, b, g, rows.pattern_start[g + 1] - t)
                 while t < rows.pattern_start[g + 1]:
                     n = min(<Py_ssize_t> CHUNK, rows.pattern_start[g + 1] - t)
                     for k in range(n):
-                        rows.chosen[k] = rows.by_pattern[t + k]
-                    rows.whiten(g, n)
+                        law.chosen[k] = rows.by_pattern[t + k]
+                    law.whiten(n)
                     for k in range(n):
-                        out[rows.chosen[k], b] = rows.log_density(g, rows.square[k])
+                        out[law.chosen[k], b] = law.log_density(law.square[k])
                     t += n
     return np.asarray(out)
 
@@ -108,15 +118,17 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
     """Add weight[i, b] times E[y | y_obs, b], and E[y^2 | y_obs, b], at the missing entries.
 
     E[y_mis | b] = m_mis + D_mis' x with x = G^-1 kappa D Lambda (y_obs - m), and its variance is
-    D_mis' G^-1 D_mis + 1 / (kappa lambda). Shapes (n_rows, n_branches), (n_rows, n_features) twice.
+    D_mis' G^-1 D_mis + 1 / (kappa lambda); under a t law it is (df + q) / (df + P_obs - 2) times
+    that, or infinite. Shapes (n_rows, n_branches), (n_rows, n_features) twice.
     """
     cdef Draw d = Draw(draw)
+    cdef Law law = Law(rows, d.depth)
     cdef Py_ssize_t depth = d.depth, n_features = rows.n_features
     cdef double[:, ::1] column = np.empty((n_features, depth))
     cdef double[::1] variance = np.empty(n_features)
     cdef Py_ssize_t b, g, t, n, k, p, h, i, n_missing
     cdef bint prepared
-    cdef double w, mean
+    cdef double w, wider, mean
     with nogil:
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
@@ -126,36 +138,37 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
                 for t in range(rows.pattern_start[g], rows.pattern_start[g + 1]):
                     i = rows.by_pattern[t]
                     if n_missing > 0 and weight[i, b] > NEGLIGIBLE:
-                        rows.chosen[n] = i
+                        law.chosen[n] = i
                         n += 1
                     if n == 0 or (n < CHUNK and t + 1 < rows.pattern_start[g + 1]):
                         continue
                     if not prepared:
-                        d.prepare(rows, b, g)
+                        d.prepare(law, b, g, n)
                         for k in range(n_missing):
                             p = rows.observed[g, rows.n_observed[g] + k]
                             for h in range(depth):
                                 column[k, h] = d.loading[d.path[b, h], p]
-                        linalg.solve_rows(&rows.factor[0], depth, &column[0, 0], n_missing)
+                        linalg.solve_rows(&law.factor[0], depth, &column[0, 0], n_missing)
                         for k in range(n_missing):
                             p = rows.observed[g, rows.n_observed[g] + k]
                             variance[k] = 1.0 / (d.kappa[b] * d.noise[p]) + linalg.dot(
                                 depth, &column[k, 0], &column[k, 0]
                             )
                         prepared = True
-                    rows.whiten(g, n)
+                    law.whiten(n)
                     while n > 0:
                         n -= 1
-                        i = rows.chosen[n]
+                        i = law.chosen[n]
                         w = weight[i, b]
+                        wider = law.spread(law.square[n])
                         for k in range(n_missing):
                             p = rows.observed[g, rows.n_observed[g] + k]
                             # D_mis' G^-1 (..) = (U^-T D_mis)' omega
                             mean = d.mean[b, p] + linalg.dot(
-                                depth, &column[k, 0], &rows.omega[n * depth]
+                                depth, &column[k, 0], &law.omega[n * depth]
                             )
                             first[i, p] += w * mean
-                            second[i, p] += w * (variance[k] + mean * mean)
+                            second[i, p] += w * (wider * variance[k] + mean * mean)
 
 
 def expected_scores(Rows rows, draw, const double[:, ::1] weight):
@@ -164,23 +177,24 @@ def expected_scores(Rows rows, draw, const double[:, ::1] weight):
     ``weight`` holds the probabilities of the branches, (n_rows, n_branches).
     """
     cdef Draw d = Draw(draw)
+    cdef Law law = Law(rows, d.depth)
     cdef double[:, ::1] out = np.zeros((rows.n_samples, d.n_nodes))
     cdef Py_ssize_t b, g, t, n, k, h, i, depth = d.depth
     with nogil:
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
-                d.prepare(rows, b, g)
                 t = rows.pattern_start[g]
+                d.prepare(law, b, g, rows.pattern_start[g + 1] - t)
                 while t < rows.pattern_start[g + 1]:
                     n = min(<Py_ssize_t> CHUNK, rows.pattern_start[g + 1] - t)
                     for k in range(n):
-                        rows.chosen[k] = rows.by_pattern[t + k]
-                    rows.whiten(g, n)
-                    linalg.solve_rows_back(&rows.factor[0], depth, &rows.omega[0], n)
+                        law.chosen[k] = rows.by_pattern[t + k]
+                    law.whiten(n)
+                    law.solve(n)
                     for k in range(n):
-                        i = rows.chosen[k]
+                        i = law.chosen[k]
                         for h in range(depth):
-                            out[i, d.path[b, h]] += weight[i, b] * rows.omega[k * depth + h]
+                            out[i, d.path[b, h]] += weight[i, b] * law.omega[k * depth + h]
                     t += n
     return np.asarray(out)
 
@@ -194,6 +208,22 @@ def log_score(rows, draws):
     # A row without entries has density 1, whatever the weights' sum rounds to.
     seen = rows.n_entries > 0
     return np.where(seen, total - np.log(len(draws)), 0.0)
+
+
+def log_leave_one_out(rows, draw):
+    """log p(y_i | all other rows' branches, parameters) of the training rows, shape (n_rows,).
+
+    Branch weights count all other rows; a branch that would be empty without the row is left out,
+    as new branches are everywhere in prediction.
+    """
+    log_density, own = log_densities(rows, draw), draw["branch"]
+    out = np.empty(rows.n_samples)
+    for b in range(len(draw["leaf_count"])):
+        others = draw["leaf_count"] - (np.arange(len(draw["leaf_count"])) == b)
+        mine = own == b
+        log_weight = log_branch_weights(draw, others)
+        out[mine] = np.logaddexp.reduce(log_density[mine] + log_weight, axis=1)
+    return np.where(rows.n_entries > 0, out, 0.0)
 
 
 def branch_probabilities(rows, draw):
@@ -230,8 +260,9 @@ def imputed(rows, draws, draw_weights="predictive"):
 def inverted(Phi, v, double noise_var, draws):
     """Posterior predictive mean of y given v = Phi y + e, e ~ N(0, noise_var), row by row.
 
-    The mixture over draws and branches with weights proportional to w_b N(v; Phi m_b, C_b),
-    C_b = Phi Omega_b Phi' + noise_var I, of m_b + Omega_b Phi' C_b^-1 (v - Phi m_b).
+    The mixture over draws and branches with weights proportional to w_b p(v | b), normal or t
+    around Phi m_b with the scale matrix C_b = Phi Omega_b Phi' + noise_var I, of
+    m_b + Omega_b Phi' C_b^-1 (v - Phi m_b).
 
     Phi is (n_measurements, n_features), v (n_rows, n_measurements); returns (n_rows, n_features).
     """
@@ -250,7 +281,12 @@ def inverted(Phi, v, double noise_var, draws):
             off = v - Phi @ draw["leaf_mean"][b]
             solved = cho_solve(factor, off.T).T
             log_det = 2 * np.sum(np.log(np.diag(factor[0])))
-            log_weight = log_weights[b] - 0.5 * (log_det + np.sum(off * solved, axis=1))
+            df, square = draw["tail_df"][b], np.sum(off * solved, axis=1)
+            log_weight = log_weights[b] + log_norm(n_measurements, log_det, df)
+            if np.isinf(df):
+                log_weight = log_weight - 0.5 * square
+            else:
+                log_weight = log_weight - 0.5 * (df + n_measurements) * np.log1p(square / df)
             before, total = total, np.logaddexp(total, log_weight)
             mean *= np.exp(before - total)[:, np.newaxis]
             mean += np.exp(log_weight - total)[:, np.newaxis] * (
@@ -266,9 +302,13 @@ def sample_rows(draw, n_rows, rng):
     """
     weight = np.exp(log_branch_weights(draw))
     branch = rng.choice(len(weight), size=n_rows, p=weight / weight.sum())
-    psi = draw["score_precision"][branch]
+    psi, df = draw["score_precision"][branch], draw["tail_df"][branch]
+    u = np.ones(n_rows)
+    heavy = np.isfinite(df)
+    u[heavy] = np.maximum(rng.gamma(df[heavy] / 2, 2 / df[heavy]), 1e-300)
+    psi = u[:, np.newaxis] * psi
     x = rng.standard_normal(psi.shape) / np.sqrt(psi)
     D = draw["loadings"][branch_paths(draw)[branch]]
-    w = draw["noise_scale"][branch][:, np.newaxis] * draw["noise_precision"]
+    w = (u * draw["noise_scale"][branch])[:, np.newaxis] * draw["noise_precision"]
     noise = rng.standard_normal(w.shape) / np.sqrt(w)
     return draw["leaf_mean"][branch] + np.einsum("il,ilp->ip", x, D) + noise

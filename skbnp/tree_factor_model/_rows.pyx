@@ -1,30 +1,35 @@
 """Rows of data under the law of one branch, scores integrated out.
 
-y_i ~ N(m, Omega) over the observed entries, Omega = D' diag(1 / psi) D + (kappa Lambda)^-1.
+y_i ~ N(m, Omega / u_i) over the observed entries, Omega = D' diag(1 / psi) D + (kappa Lambda)^-1,
+with u_i = 1, or u_i ~ Gamma(df / 2, df / 2) integrated out as well: a multivariate t law.
 """
 
-from libc.math cimport log, sqrt
+from libc.math cimport INFINITY, isinf, log, log1p, sqrt
 
 import numpy as np
 
 from skbnp.numerics cimport linalg
+from skbnp.numerics.special cimport lgamma
 
 
 cdef class Rows:
-    """Rows of a table and scratch to work on them.
+    """A table whose rows are sorted by their pattern, which of their entries are observed.
 
-    Rows with the same observed entries share a pattern, and all that depends on branch and
-    pattern alone is done once for them, in ``prepare``: with G = D Lambda D' over the observed
-    entries, the factor of U'U = diag(psi) + kappa G. O(L^2 (P + L)). A row then costs O(L (P + L)).
+    All that depends on branch and pattern alone is done once for the rows that share them.
     """
 
-    def __init__(self, X, Py_ssize_t max_depth):
-        """X is (n_samples, n_features), NaN where missing."""
+    def __init__(self, X):
+        """X is (n_samples, n_features), NaN where missing; used as it is where it has no NaN."""
         missing = np.isnan(X)
         self.n_samples, self.n_features = X.shape
-        self.X = np.ascontiguousarray(np.where(missing, 0.0, X))
-        patterns, which = np.unique(missing, axis=0, return_inverse=True)
-        which = which.ravel().astype(np.intp)
+        self.n_seen = np.sum(~missing, axis=0)
+        if missing.any():
+            X = np.where(missing, 0.0, X)
+            patterns, which = np.unique(missing, axis=0, return_inverse=True)
+            which = which.ravel().astype(np.intp)
+        else:
+            patterns, which = missing[:1], np.zeros(len(X), dtype=np.intp)
+        self.X = np.ascontiguousarray(X, dtype=np.float64)
         self.n_patterns = len(patterns)
         self.pattern = which
         self.by_pattern = np.argsort(which, kind="stable")
@@ -33,67 +38,103 @@ cdef class Rows:
         self.observed = np.argsort(patterns, axis=1, kind="stable")
         self.n_observed = np.sum(~patterns, axis=1)
         self.is_observed = np.ascontiguousarray(~patterns).view(np.uint8)
-        self.n_seen = np.sum(~missing, axis=0)
-        self.root = np.empty(self.n_features)
-        self.scaled = np.empty(max_depth * self.n_features)
-        self.factor = np.empty(max_depth * max_depth)
-        self.residual = np.empty(CHUNK * self.n_features)
-        self.omega = np.empty(CHUNK * max_depth)
-        self.square = np.empty(CHUNK)
-        self.chosen = np.empty(CHUNK, dtype=np.intp)
 
     @property
     def n_entries(self):
         """Number of observed entries of each row, shape (n_samples,)."""
         return np.asarray(self.n_observed)[np.asarray(self.pattern)]
 
+
+cdef class Law:
+    """The law of rows with one pattern in one branch, and scratch to apply it; for one thread.
+
+    ``prepare`` sets it up: with G = D Lambda D' over the observed entries, the factor of
+    U'U = diag(psi) + kappa G. O(L^2 (P + L)). A row then costs O(L (P + L)), and where they are
+    many the triangular solves are products with U^-1 instead, which BLAS does several times faster.
+    """
+
+    def __init__(self, Rows rows, Py_ssize_t max_depth):
+        self.rows = rows
+        self.root = np.empty(rows.n_features)
+        self.scaled = np.empty(max_depth * rows.n_features)
+        self.axes = np.empty(max_depth * rows.n_features)
+        self.factor, self.inverse = np.empty(max_depth * max_depth), np.empty(max_depth * max_depth)
+        self.residual = np.empty(CHUNK * rows.n_features)
+        self.omega = np.empty(CHUNK * (max_depth + 1))
+        self.other = np.empty(CHUNK * (max_depth + 1))
+        self.square = np.empty(CHUNK)
+        self.chosen = np.empty(CHUNK, dtype=np.intp)
+
     cdef int prepare(
-        self, Py_ssize_t g, Py_ssize_t depth, const double* loading, const Py_ssize_t* path,
-        const double* mean, const double* psi, double kappa, const double* noise,
+        self, Py_ssize_t g, Py_ssize_t n_rows, Py_ssize_t depth, const double* loading,
+        const Py_ssize_t* path, const double* mean, const double* psi, double kappa,
+        const double* noise, double df,
     ) noexcept nogil:
-        """Set the branch and the pattern up. Non-zero: Omega is not positive definite.
+        """Set branch and pattern up for so many rows. Non-zero: Omega is not positive definite.
 
         ``loading`` is (n_nodes, n_features), ``path`` the branch's depth nodes.
         log |Omega| = log |U'U| - sum log psi - sum log (kappa lambda) over the observed entries.
         """
-        cdef Py_ssize_t n = self.n_observed[g], j, h
-        cdef const Py_ssize_t* observed = &self.observed[g, 0]
+        cdef Py_ssize_t n = self.rows.n_observed[g], j, h
+        cdef const Py_ssize_t* observed = &self.rows.observed[g, 0]
         cdef const double* axis
         cdef double log_scales = 0.0
-        self.depth = depth
-        self.mean = mean
+        self.pattern, self.n_seen, self.depth = g, n, depth
+        self.mean, self.df = mean, df
+        self.for_many = depth > 0 and n_rows > depth
         for j in range(n):
             self.root[j] = sqrt(kappa * noise[observed[j]])
             log_scales += 2.0 * log(self.root[j])
         for h in range(depth):
-            axis = &loading[path[h] * self.n_features]
+            axis = &loading[path[h] * self.rows.n_features]
             for j in range(n):
                 self.scaled[h * n + j] = axis[observed[j]] * self.root[j]
             log_scales += log(psi[h])
         self.log_det = -log_scales
-        if depth == 0:
-            return 0
-        linalg.gemm(False, True, depth, depth, n, 1.0, &self.scaled[0], &self.scaled[0], 0.0,
-                    &self.factor[0])
-        for h in range(depth):
-            self.factor[h * depth + h] += psi[h]
-        if linalg.cholesky(&self.factor[0], depth) != 0:
-            return 1
-        self.log_det += linalg.log_det(&self.factor[0], depth)
+        if depth > 0:
+            linalg.gemm(False, True, depth, depth, n, 1.0, &self.scaled[0], &self.scaled[0], 0.0,
+                        &self.factor[0])
+            for h in range(depth):
+                self.factor[h * depth + h] += psi[h]
+            if linalg.cholesky(&self.factor[0], depth) != 0:
+                return 1
+            self.log_det += linalg.log_det(&self.factor[0], depth)
+        self.log_norm = log_norm(n, self.log_det, df)
+        if self.for_many:
+            self._invert()
         return 0
 
-    cdef void whiten(self, Py_ssize_t g, Py_ssize_t n) noexcept nogil:
+    cdef void _invert(self) noexcept nogil:
+        """U^-1, and the whitened loadings scaled' U^-1."""
+        cdef Py_ssize_t depth = self.depth, h
+        for h in range(depth * depth):
+            self.inverse[h] = 0.0
+        for h in range(depth):
+            self.inverse[h * depth + h] = 1.0
+        # Row h of the identity becomes U^-T e_h, row h of U^-1.
+        linalg.solve_rows(&self.factor[0], depth, &self.inverse[0], depth)
+        linalg.gemm(True, False, self.n_seen, depth, depth, 1.0, &self.scaled[0], &self.inverse[0],
+                    0.0, &self.axes[0])
+
+    cdef void whiten(self, Py_ssize_t n) noexcept nogil:
         """omega_i = U^-T kappa D Lambda (y_i - m) and the squared distance, for n chosen rows."""
-        cdef Py_ssize_t n_seen = self.n_observed[g], depth = self.depth, t, j
-        cdef const Py_ssize_t* observed = &self.observed[g, 0]
+        cdef Py_ssize_t n_seen = self.n_seen, depth = self.depth, t, j
+        cdef const Py_ssize_t* observed = &self.rows.observed[self.pattern, 0]
         cdef const double* y
         cdef double* e
         for t in range(n):
             e = &self.residual[t * n_seen]
-            y = &self.X[self.chosen[t], 0]
-            for j in range(n_seen):
-                e[j] = (y[observed[j]] - self.mean[observed[j]]) * self.root[j]
-        if depth > 0:
+            y = &self.rows.X[self.chosen[t], 0]
+            if n_seen == self.rows.n_features:
+                for j in range(n_seen):
+                    e[j] = (y[j] - self.mean[j]) * self.root[j]
+            else:
+                for j in range(n_seen):
+                    e[j] = (y[observed[j]] - self.mean[observed[j]]) * self.root[j]
+        if self.for_many:
+            linalg.gemm(False, False, n, depth, n_seen, 1.0, &self.residual[0], &self.axes[0],
+                        0.0, &self.omega[0])
+        elif depth > 0:
             linalg.gemm(False, True, n, depth, n_seen, 1.0, &self.residual[0], &self.scaled[0],
                         0.0, &self.omega[0])
             linalg.solve_rows(&self.factor[0], depth, &self.omega[0], n)
@@ -102,8 +143,39 @@ cdef class Rows:
             self.square[t] = linalg.dot(n_seen, e, e) - linalg.dot(
                 depth, &self.omega[t * depth], &self.omega[t * depth]
             )
+            if self.square[t] < 0.0:  # a rounded difference
+                self.square[t] = 0.0
 
-    cdef double log_density(self, Py_ssize_t g, double square) noexcept nogil:
-        """log N(y; m, Omega) of a row at this squared distance."""
-        # log 2 pi
-        return -0.5 * (self.n_observed[g] * 1.8378770664093453 + self.log_det + square)
+    cdef void solve(self, Py_ssize_t n) noexcept nogil:
+        """Replace the n rows of omega by U^-1 omega: expected scores, or scores with noise."""
+        cdef Py_ssize_t depth = self.depth
+        if self.for_many:
+            linalg.gemm(False, True, n, depth, depth, 1.0, &self.omega[0], &self.inverse[0],
+                        0.0, &self.other[0])
+            self.omega, self.other = self.other, self.omega
+        elif depth > 0:
+            linalg.solve_rows_back(&self.factor[0], depth, &self.omega[0], n)
+
+    cdef double log_density(self, double square) noexcept nogil:
+        """Log density of a row at this squared distance."""
+        if isinf(self.df):
+            return self.log_norm - 0.5 * square
+        return self.log_norm - 0.5 * (self.df + self.n_seen) * log1p(square / self.df)
+
+    cdef double spread(self, double square) noexcept nogil:
+        """Variances of what is missing, at this squared distance, over those of a normal law."""
+        if isinf(self.df):
+            return 1.0
+        if self.df + self.n_seen <= 2.0:
+            return INFINITY
+        return (self.df + square) / (self.df + self.n_seen - 2.0)
+
+
+cdef double log_norm(Py_ssize_t n, double log_det, double df) noexcept nogil:
+    """Log density, at its centre, of a normal law of n dimensions, or of a t law."""
+    if isinf(df):
+        return -0.5 * (n * 1.8378770664093453 + log_det)  # log 2 pi
+    return (
+        lgamma(0.5 * (df + n)) - lgamma(0.5 * df)
+        - 0.5 * (n * (log(df) + 1.1447298858494002) + log_det)  # log pi
+    )

@@ -1,34 +1,30 @@
 """One chain of the tree factor model: paths, leaf means, scores, loadings, precisions.
 
-b_i ~ nested CRP; y_i | b_i, x_i ~ N(m_b + sum_l x_il d_{b_l}, (kappa_b Lambda)^-1), x_il ~
-N(0, 1 / psi_{b_i h}); loadings shrink down the tree by a multiplicative gamma process. Missing
-entries are integrated out.
+b_i ~ nested CRP; y_i | b_i, x_i ~ N(m_b + sum_l x_il d_{b_l}, (u_i kappa_b Lambda)^-1), x_il ~
+N(0, 1 / (psi_{b_i l} u_i)); loadings shrink down the tree by a multiplicative gamma process.
+u_i = 1, or Gamma(df_b / 2, df_b / 2) for heavy tails. Missing entries are integrated out.
 """
 
-from libc.math cimport INFINITY, NAN, exp, expm1, fmax, fmin, isfinite, log, sqrt
+from libc.math cimport INFINITY, NAN, expm1, fmax, fmin, isfinite, log, log1p, sqrt
 from libc.stdint cimport uint64_t
-from numpy.random cimport bitgen_t
 
 import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 from skbnp.processes cimport ncrp
-from skbnp.tree_factor_model._rows cimport CHUNK, Rows
+from skbnp.tree_factor_model._rows cimport CHUNK, Law, log_norm
+from skbnp.tree_factor_model._state cimport State, log_gamma_density
+from skbnp.tree_factor_model._system cimport System
 
-from skbnp.tree_factor_model._model import (
-    BRANCH_SCALES,
-    NOISES,
-    checked_count,
-    checked_state,
-    entry,
-)
+from skbnp.tree_factor_model._model import checked_count, checked_state, entry
+from skbnp.tree_factor_model._state import longer
 
 
 cdef enum:
     ADAPT_EVERY = 10        # warm-up sweeps between changes of the depth
+    BLOCK = 1024            # rows that choose their paths together
     REGULAR = -2            # owner of a leaf that holds rows, in the collapsed pass
     DEAD = -3               # owner of a leaf that nobody may choose any more
     # What a slice may reach for, far beyond any use: a concentration gone astray would not end.
@@ -38,17 +34,36 @@ cdef enum:
 # An axis whose signal-to-noise is below this share of what noise alone gives is pruned.
 cdef double PRUNE_TOLERANCE = 0.1
 
+# Beyond this lead no Gumbel noise of a double reaches: -log(-log(1 - 2^-54)) = 37.4.
+cdef double HOPELESS = 40.0
+
 # Moves, in the order of a sweep; NO_MOVE while all is well.
-MOVES = ("", "paths", "leaf_means", "scores", "loadings", "precisions", "concentration")
+MOVES = ("", "paths", "tails", "leaf_means", "scores", "loadings", "precisions", "concentration")
 
 cdef enum Move:
     NO_MOVE
     PATHS
+    TAILS
     LEAF_MEANS
     SCORES
     LOADINGS
     PRECISIONS
     CONCENTRATION
+
+# What is done item by item, by several threads: items are blocks or pieces of rows, leaves,
+# features.
+cdef enum Work:
+    SLICES              # blocks
+    OFFERS              # blocks
+    DISTANCES           # pieces
+    TAIL_LIKELIHOODS    # pieces
+    ROW_PRECISIONS      # pieces
+    MEANS               # leaves
+    SCORES_OF           # pieces
+    PRODUCTS            # pieces
+    FEATURES            # features
+    SQUARES             # pieces
+    DENSITIES           # pieces
 
 PATH_UPDATES = ("slice", "collapsed")
 # What a fresh path brings along in the collapsed update (spec 4.3).
@@ -68,6 +83,7 @@ FAULTS = {
     "mean_given_scores": 9,         # leaf means with the noise of y given x, but x integrated
     "fills_in": 10,                 # loadings without the Schur complements
     "blind_birth": 11,              # new loadings that do not look at the row they are born for
+    "short_tail": 12,               # u_i as if no entry of its row were observed
 }
 
 cdef enum Fault:
@@ -83,185 +99,171 @@ cdef enum Fault:
     MEAN_GIVEN_SCORES
     FILLS_IN
     BLIND_BIRTH
+    SHORT_TAIL
 
 
-cdef class Sampler:
-    """State of one chain.
+cdef class Scratch:
+    """What one thread needs to work on an item."""
 
-    Invariant between moves: nodes 0..n_nodes-1 and leaves 0..n_leaves-1 hold rows, a parent comes
-    before its children, ``node_path[n]`` lists the nodes from level 1 down to n, ``node_count``
-    and ``leaf_count`` count the rows of ``branch``, ``order[leaf_start[b]:leaf_start[b + 1]]`` are
-    the rows of leaf b, sorted by pattern, and ``log_tau`` is the sum of log ``multiplier`` down
-    the path. Within a path move further slots hold fresh nodes and leaves.
+    cdef:
+        Law law
+        System system
+
+    def __init__(self, State state):
+        self.law = Law(state.rows, state.max_depth)
+        self.system = System(state)
+
+
+cdef class Sampler(State):
+    """One chain; ``sweep`` is its transition.
 
     Rows with the same observed entries share a pattern, and all that depends on leaf and pattern
     alone is done once for them.
 
-    Cost of a sweep for N complete rows, P features, B leaves, K nodes, depth L: O(N B L (P + L))
-    for the paths, O(N L (P + L)) for scores and residuals, O(P K L^2) for the loadings. A pattern
-    of its own costs a row O(B L^2 (P + L)).
+    Rows, leaves and features that do not depend on each other are worked on item by item. Items
+    depend on the state alone, write to places of their own that are added in order, and draw
+    random numbers by row, leaf or feature, so that a chain is the same to the last bit however
+    ``for_rows`` distributes them over threads.
+
+    Cost of a sweep for N complete rows, P features, B leaves, K nodes, depth L: O(N B L P) for the
+    paths, O(N L (P + L)) for scores, products and residuals, O(P K L^2) for the loadings; but for
+    O(N B P) all that grows with N is BLAS 3. A pattern of its own costs a row O(B L^2 (P + L)).
     """
 
     cdef:
-        object _bit_generator                   # owner of *_rng, must outlive it
-        bitgen_t* _rng
-        readonly object prior
         readonly str path_update
-        readonly Py_ssize_t n_samples, n_features, max_depth, depth, n_nodes, n_leaves
-        Py_ssize_t _n_node_slots, _n_leaf_slots     # in use, fresh ones included
-        bint _sample_concentration, _has_noise_scale, _has_score_precision, _whole, _isotropic
-        bint _sample_noise_rate, _adapt_depth, _by_slices, _integrated
-        double _root_shape, _shape, _df, _noise_shape, _noise_rate
-        double _noise_rate_shape, _noise_rate_rate
-        double _mean_shape, _mean_rate, _score_shape, _scale_shape
-        double _concentration_shape
+        bint _adapt_depth, _by_slices, _integrated
         double _log_jacobian
         int _fault
         Move _broken
         Py_ssize_t _n_moved, _n_proposed        # rows whose leaf changed, rows drawn
+        object _for_rows
+        list _scratch                           # not in use
+        Work _work
+        uint64_t _key                           # of the random numbers of the work
 
-        Rows rows
-
-        # Tree, (n_node_slots, ...) and (n_leaf_slots, ...).
-        Py_ssize_t[::1] parent, level, node_count
-        Py_ssize_t[:, ::1] node_path            # (n_node_slots, max_depth)
-        double[:, ::1] loading, local           # (n_node_slots, n_features)
-        double[::1] multiplier, log_tau
-        Py_ssize_t[::1] leaf_node, leaf_count
-        double[:, ::1] leaf_mean                # (n_leaf_slots, n_features)
-        double[:, ::1] psi                      # (n_leaf_slots, max_depth)
-        double[::1] kappa
-
-        # The rest of the state.
-        double[::1] xi, noise                   # (n_features,)
-        double[::1] alpha                       # (max_depth + 1,)
-        Py_ssize_t[::1] branch_level            # (n_branch_levels,)
-        double[::1] concentration_rate          # (n_branch_levels,)
-        double noise_rate
-        Py_ssize_t[::1] branch                  # (n_samples,)
-        double[:, ::1] score                    # (n_samples, max_depth)
-        Py_ssize_t[::1] order, leaf_start
-
-        # Scratch of the path moves.
+        # Paths.
         double[::1] node_log_mass, node_gamma, node_rest, node_total    # (n_node_slots + 1,), n + 1
         double[::1] leaf_log_mass               # (n_leaf_slots,)
         double[::1] log_slice, best             # (n_samples,)
+        double[::1] block_least                 # (n_blocks,)
         double least_log_slice
         Py_ssize_t n_sticks                     # broken in this move
         Py_ssize_t[::1] choice                  # (n_samples,)
         unsigned char[::1] needed               # (n_node_slots,)
-        Py_ssize_t[::1] new_node, n_children    # (n_node_slots + 1,)
-        Py_ssize_t[::1] new_leaf                # (n_leaf_slots,)
+        Py_ssize_t[::1] n_children              # (n_node_slots + 1,)
         double[:, ::1] log_density              # (n_leaf_slots, n_samples), collapsed pass alone
         double[::1] log_weight                  # (n_leaf_slots,)
         double[:, ::1] tail_score               # (n_leaf_slots, max_depth), of auxiliaries
+        double[::1] tail_weight                 # (n_leaf_slots,) u of auxiliaries
         double[::1] tail_precision, zeros       # (n_features,)
+        double[::1] tail_psi                    # (max_depth,)
         Py_ssize_t[::1] owner, auxiliary        # (n_leaf_slots,), (n_node_slots + 1,)
-        # Scratch of the loadings.
-        double[:, ::1] node_gram, node_gram_of  # (n_node_slots, max_depth)
-        double[:, ::1] leaf_gram, leaf_gram_of  # (n_leaf_slots, max_depth + 1)
-        double[:, ::1] node_row, leaf_row
-        double[:, ::1] node_side, leaf_side     # (slots, n_features) right-hand sides
-        double[::1] node_rhs, leaf_rhs
-        double[::1] gram, side                  # (max_depth, max_depth), (max_depth, n_features)
+        Law _law
+        # Sums over the rows of a piece, then of a leaf or node.
+        double[::1] square                      # (n_samples,) distance in the row's own leaf
+        double[::1] piece_total                 # (n_pieces,)
+        double[:, ::1] piece_tail               # (n_pieces, n_df)
+        double[:, ::1] piece_gram               # (n_pieces, (max_depth + 1)^2)
+        double[:, ::1] piece_side               # (n_pieces, (max_depth + 1) n_features)
+        double[:, ::1] piece_square             # (n_pieces, n_features)
+        double[:, ::1] tail_norm                # (n_df, n_features + 1) of the t law's density
+        double[:, ::1] node_gram, node_side     # (n_node_slots, max_depth), (.., n_features)
+        double[:, ::1] leaf_gram, leaf_side     # (n_leaf_slots, max_depth + 1), (.., n_features)
         double[:, ::1] rss                      # (n_leaf_slots, n_features)
-        double[::1] weighted_square, node_scratch, vector, other_vector
-        double[::1] transposed                  # (n_features, max_depth)
+        double[::1] weighted_square, node_scratch
+
+    def __cinit__(self, *args, **kwargs):
+        # Arrays that grow keep what they hold, from the start.
+        self.node_log_mass = self.node_gamma = self.node_rest = self.node_total = np.zeros(0)
+        self.leaf_log_mass = self.tail_weight = np.zeros(0)
+        self.auxiliary = self.owner = np.zeros(0, dtype=np.intp)
+        self.tail_score = np.zeros((0, 0))
+        self.piece_gram = np.zeros((0, 0))
+        self._scratch = []
 
     def __init__(
         self, X, prior, state, bit_generator, *, path_update="slice", birth="integrated",
-        adapt_depth=True, double log_jacobian=0.0, int fault=0,
+        adapt_depth=True, for_rows=None, double log_jacobian=0.0, int fault=0,
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
         It starts from ``state``, a dict as ``_model`` describes it. ``log_jacobian`` is added to
-        the log joint.
+        the log joint. ``for_rows(function, n_items, size)`` calls ``function(start, stop)`` for
+        every so many items, by threads if it likes; default: one after the other.
         """
         if path_update not in PATH_UPDATES:
             raise ValueError(f"path_update must be one of {PATH_UPDATES}, got {path_update!r}")
         if birth not in BIRTHS:
             raise ValueError(f"birth must be one of {BIRTHS}, got {birth!r}")
-        if prior.branch_scale not in BRANCH_SCALES:
-            raise ValueError(
-                f"branch_scale must be one of {BRANCH_SCALES}, got {prior.branch_scale!r}"
-            )
-        if prior.noise not in NOISES:
-            raise ValueError(f"noise must be one of {NOISES}, got {prior.noise!r}")
-        self._bit_generator = bit_generator
-        self._rng = draws.borrow(bit_generator)
-        self.prior = prior
         self.path_update = path_update
         self._by_slices = path_update == "slice"
         self._integrated = birth == "integrated"
         self._adapt_depth = adapt_depth
+        self._for_rows = for_rows or in_order
         self._log_jacobian = log_jacobian
         self._fault = fault
-        self.max_depth = prior.max_depth
-        self._read_prior(prior)
-        self.rows = Rows(X, prior.max_depth)
-        self.n_samples, self.n_features = X.shape
-        self._allocate()
-        self._put(checked_state(state, prior, self.n_samples))
-
-    def _read_prior(self, prior):
-        self._sample_concentration = prior.concentration is None
-        self._has_noise_scale = prior.has_noise_scale
-        self._has_score_precision = prior.has_score_precision
-        self._whole = prior.branch_scale == "whole"
-        self._isotropic = prior.noise == "isotropic"
-        self._sample_noise_rate = prior.noise_rate_prior is not None
-        self._root_shape, self._shape = prior.shrinkage_root, prior.shrinkage
-        self._df = prior.local_shrinkage_df
-        self._noise_shape, self._noise_rate = prior.noise_prior
-        if self._sample_noise_rate:
-            self._noise_rate_shape, self._noise_rate_rate = prior.noise_rate_prior
-        self._mean_shape, self._mean_rate = prior.mean_precision_prior
-        self._score_shape = prior.score_precision_prior
-        self._scale_shape = prior.noise_scale_prior
-        self._concentration_shape = prior.concentration_prior[0]
-        self.branch_level = np.array(prior.branch_levels, dtype=np.intp)
-        self.concentration_rate = np.array(prior.concentration_rates, dtype=np.float64)
-
-    def _allocate(self):
-        n, p, depth = self.n_samples, self.n_features, self.max_depth
-        self.xi, self.noise = np.empty(p), np.empty(p)
-        self.alpha = np.zeros(depth + 1)
-        self.branch = np.zeros(n, dtype=np.intp)
-        self.score = np.zeros((n, depth))
-        self.order = np.empty(n, dtype=np.intp)
-        self.vector, self.other_vector = np.empty(p), np.empty(p)
+        super().__init__(X, prior, state, bit_generator)
+        n, p = self.n_samples, self.n_features
+        self._law = Law(self.rows, self.max_depth)
         self.tail_precision, self.zeros = np.empty(p), np.zeros(p)
-        self.side, self.gram = np.empty(depth * p), np.empty(depth * depth)
-        self.transposed = np.empty(p * depth)
-        self.log_slice, self.best = np.empty(n), np.empty(n)
+        self.tail_psi = np.empty(self.max_depth)
+        self.log_slice, self.best, self.square = np.empty(n), np.empty(n), np.empty(n)
+        self.block_least = np.empty(self._n_blocks())
         self.choice = np.empty(n, dtype=np.intp)
-        self.parent = self.level = self.node_count = self.auxiliary = np.zeros(0, dtype=np.intp)
-        self.leaf_node = self.leaf_count = self.owner = np.zeros(0, dtype=np.intp)
-        self.leaf_start = np.zeros(0, dtype=np.intp)
-        self.node_path = np.zeros((0, depth), dtype=np.intp)
-        self.multiplier = self.log_tau = self.kappa = self.leaf_log_mass = np.zeros(0)
-        self.node_log_mass = self.node_gamma = self.node_rest = self.node_total = np.zeros(0)
-        self.loading = self.local = self.leaf_mean = np.zeros((0, p))
-        self.psi = np.zeros((0, depth))
         self.log_density = np.zeros((0, n))
-        self.tail_score = np.zeros((0, depth))
-        self._reserve(depth, 1)
+        self.tail_norm = np.array(
+            [[log_norm(k, 0.0, df) for k in range(p + 1)] for df in np.asarray(self.df_grid)]
+        )
+
+    def _resize_nodes(self, n):
+        State._resize_nodes(self, n)
+        self.node_log_mass = longer(self.node_log_mass, (n + 1,))
+        self.node_gamma = longer(self.node_gamma, (n + 1,))
+        self.node_rest = longer(self.node_rest, (n + 1,))
+        self.node_total = longer(self.node_total, (n + 1,))
+        self.auxiliary = longer(self.auxiliary, (n + 1,), np.intp)
+        self.needed = np.zeros(n, dtype=np.uint8)
+        self.n_children = np.zeros(n + 1, dtype=np.intp)
+
+    def _resize_leaves(self, n):
+        State._resize_leaves(self, n)
+        self.leaf_log_mass = longer(self.leaf_log_mass, (n,))
+        self.tail_weight = longer(self.tail_weight, (n,))
+        self.tail_score = longer(self.tail_score, (n, self.max_depth))
+        self.owner = longer(self.owner, (n,), np.intp)
+        self.log_weight = np.empty(n)
+
+    def _need_sums(self):
+        """Room for the sums over pieces, nodes and leaves, once the paths are drawn."""
+        width, p = self.max_depth + 1, self.n_features
+        if self.piece_gram.shape[0] < self.n_pieces:
+            n = 2 * self.n_pieces
+            self.piece_gram, self.piece_side = np.empty((n, width**2)), np.empty((n, width * p))
+            self.piece_square, self.piece_total = np.empty((n, p)), np.empty(n)
+            self.piece_tail = np.empty((n, self.df_grid.shape[0]))
+        if self.node_gram is None or self.node_gram.shape[0] < self.n_nodes:
+            n = 2 * self.n_nodes
+            self.node_gram, self.node_side = np.empty((n, self.max_depth)), np.empty((n, p))
+            self.weighted_square, self.node_scratch = np.empty(n), np.empty(3 * n)
+        if self.leaf_gram is None or self.leaf_gram.shape[0] < self.n_leaves:
+            n = 2 * self.n_leaves
+            self.leaf_gram, self.leaf_side = np.empty((n, width)), np.empty((n, p))
+            self.rss = np.empty((n, p))
 
     # -- the sampler contract -----------------------------------------------------------------
 
     def sweep(self):
-        """One transition: paths and leaf means without scores, then scores and all that they see.
+        """One transition: paths, tails and leaf means without scores, then all that sees scores.
 
-        The first two integrate the scores out, so that nothing may come between them and the
-        fresh scores.
+        The first integrate the scores out, so that nothing may come between them and the fresh
+        scores.
         """
-        with self._bit_generator.lock, nogil:
+        with self._bit_generator.lock:
             self._update_paths()
-            if self._whole:
-                self._update_whole_scale()
+            self._update_tails()
             self._update_leaf_means()
             self._update_scores()
-            self._update_score_precisions()
             self._update_loadings()
             self._update_precisions()
             self._update_concentration()
@@ -269,21 +271,22 @@ cdef class Sampler:
     def sweep_only(self, str move):
         """One move alone, for the tests: a name of ``MOVES``.
 
-        "paths" and "leaf_means" bring fresh scores along.
+        "paths", "tails" and "leaf_means" bring fresh scores along, "paths" tails as well.
         """
         with self._bit_generator.lock:
             if move == "paths":
                 self._update_paths()
+                self._update_tails()
+                self._update_scores()
+            elif move == "tails":
+                self._update_tails()
                 self._update_scores()
             elif move == "leaf_means":
-                if self._whole:
-                    self._update_whole_scale()
                 self._update_leaf_means()
                 self._update_scores()
             elif move == "scores":
                 self._update_scores()
             elif move == "loadings":
-                self._update_score_precisions()
                 self._update_loadings()
             elif move == "precisions":
                 self._update_precisions()
@@ -338,6 +341,8 @@ cdef class Sampler:
             "largest_branch": float(max(self.leaf_count[b] for b in range(self.n_leaves))),
             "log_noise_precision": float(np.mean(np.log(noise))),
             "log_mean_precision": float(np.mean(np.log(self.xi))),
+            **({"largest_tail_df": float(max(self.tail_df[b] for b in range(self.n_leaves)))}
+               if self._has_tail else {}),
             **{
                 f"concentration{k}": self.alpha[self.branch_level[k]]
                 for k in range(self.branch_level.shape[0])
@@ -347,7 +352,9 @@ cdef class Sampler:
     def draw(self):
         """Snapshot for prediction: the tree, its parameters and the leaf of each row."""
         state = self._state()
-        for name in ("local_precision", "scores", "mean_precision", "noise_rate"):
+        for name in (
+            "local_precision", "scores", "row_precision", "mean_precision", "noise_rate"
+        ):
             del state[name]
         state["leaf_count"] = np.bincount(state["branch"])
         state["branch"] = state["branch"].astype(
@@ -391,108 +398,132 @@ cdef class Sampler:
         branch, paths = state["branch"], np.asarray(self.node_path)[state["leaf_node"]]
         x, d = state["scores"], state["loadings"][paths[branch][:, :state["scores"].shape[1]]]
         mean = state["leaf_mean"][branch] + np.einsum("il,ilp->ip", x, d)
-        sd = 1 / np.sqrt(state["noise_scale"][branch][:, np.newaxis] * np.asarray(self.noise))
+        weight = state["noise_scale"][branch] * state["row_precision"]
+        sd = 1 / np.sqrt(weight[:, np.newaxis] * np.asarray(self.noise))
         with self._bit_generator.lock:
             eps = np.array(
                 [draws.normal(self._rng) for _ in range(self.n_samples * self.n_features)]
             )
         seen = np.asarray(self.rows.is_observed)[np.asarray(self.rows.pattern)]
-        np.asarray(self.rows.X)[:] = np.where(seen, mean + sd * eps.reshape(mean.shape), 0.0)
+        self.rows.X = np.where(seen, mean + sd * eps.reshape(mean.shape), 0.0)
 
     def data(self):
         """The data with NaN where missing, a copy."""
         seen = np.asarray(self.rows.is_observed)[np.asarray(self.rows.pattern)]
         return np.where(seen, self.rows.X, np.nan)
 
-    def _state(self):
-        """The state as ``_model`` describes it, copies."""
-        nodes, leaves, levels = (slice(n) for n in (self.n_nodes, self.n_leaves, self.depth))
-        return {
-            "parent": np.asarray(self.parent)[nodes].copy(),
-            "level": np.asarray(self.level)[nodes].copy(),
-            "loadings": np.asarray(self.loading)[nodes].copy(),
-            "local_precision": np.asarray(self.local)[nodes].copy(),
-            "multiplier": np.asarray(self.multiplier)[nodes].copy(),
-            "leaf_node": np.asarray(self.leaf_node)[leaves].copy(),
-            "leaf_mean": np.asarray(self.leaf_mean)[leaves].copy(),
-            "score_precision": np.asarray(self.psi)[leaves, levels].copy(),
-            "noise_scale": np.asarray(self.kappa)[leaves].copy(),
-            "mean_precision": np.array(self.xi),
-            "noise_precision": np.array(self.noise),
-            "noise_rate": self.noise_rate,
-            "concentration": np.asarray(self.alpha)[:self.depth + 1].copy(),
-            "branch": np.array(self.branch),
-            "scores": np.asarray(self.score)[:, levels].copy(),
-        }
+    # -- work in items ------------------------------------------------------------------------
 
-    def _put(self, state):
-        """Take a checked state over."""
-        self.depth = len(state["concentration"]) - 1
-        self.n_nodes, self.n_leaves = len(state["parent"]), len(state["leaf_node"])
-        self._reserve(self.n_nodes, self.n_leaves)
-        nodes, leaves, levels = (slice(n) for n in (self.n_nodes, self.n_leaves, self.depth))
-        np.asarray(self.parent)[nodes] = state["parent"]
-        np.asarray(self.level)[nodes] = state["level"]
-        np.asarray(self.loading)[nodes] = state["loadings"]
-        np.asarray(self.local)[nodes] = state["local_precision"]
-        np.asarray(self.multiplier)[nodes] = state["multiplier"]
-        np.asarray(self.leaf_node)[leaves] = state["leaf_node"]
-        np.asarray(self.leaf_mean)[leaves] = state["leaf_mean"]
-        np.asarray(self.kappa)[leaves] = state["noise_scale"]
-        np.asarray(self.psi)[leaves, levels] = state["score_precision"]
-        np.asarray(self.xi)[:] = state["mean_precision"]
-        np.asarray(self.noise)[:] = state["noise_precision"]
-        np.asarray(self.branch)[:] = state["branch"]
-        self.noise_rate = state["noise_rate"]
-        np.asarray(self.alpha)[:] = 0.0
-        np.asarray(self.alpha)[:self.depth + 1] = state["concentration"]
-        np.asarray(self.score)[:, levels] = state["scores"]
-        for node in range(self.n_nodes):
-            self._link(node)
-        self._n_node_slots, self._n_leaf_slots = self.n_nodes, self.n_leaves
-        self._compress()
+    cdef int _run(self, Work work, Py_ssize_t n_items) except -1:
+        self._work = work
+        self._for_rows(self._work_on, n_items, 1)
+        return 0
+
+    def _work_on(self, Py_ssize_t start, Py_ssize_t stop):
+        """Items start..stop-1 of the work at hand; called by several threads."""
+        cdef Scratch scratch = self._scratch.pop() if self._scratch else Scratch(self)
+        cdef Py_ssize_t k
+        with nogil:
+            for k in range(start, stop):
+                self._work_on_item(scratch, k)
+        self._scratch.append(scratch)
+
+    cdef int _work_on_item(self, Scratch scratch, Py_ssize_t k) except -1 nogil:
+        if self._work == SLICES:
+            self._draw_slices(k)
+        elif self._work == OFFERS:
+            self._offer_leaves(scratch.law, k)
+        elif self._work == DISTANCES:
+            self._measure(scratch.law, k)
+        elif self._work == TAIL_LIKELIHOODS:
+            self._sum_tail_likelihoods(k)
+        elif self._work == ROW_PRECISIONS:
+            self._draw_row_precisions(k)
+        elif self._work == MEANS:
+            self._draw_leaf_mean(scratch.law, k)
+        elif self._work == SCORES_OF:
+            self._draw_scores(scratch.law, k)
+        elif self._work == PRODUCTS:
+            self._sum_products(scratch.law, k)
+        elif self._work == FEATURES:
+            self._draw_feature(scratch.law, scratch.system, k)
+        elif self._work == SQUARES:
+            self._sum_squares(scratch.law, k)
+        else:
+            self._sum_densities(scratch.law, k)
+        return 0
+
+    cdef Py_ssize_t _n_blocks(self) noexcept nogil:
+        return (self.n_samples + BLOCK - 1) // BLOCK
+
+    cdef Py_ssize_t _whiten_run(
+        self, Law law, Py_ssize_t r, Py_ssize_t t
+    ) noexcept nogil:
+        """Whiten the rows of piece r from ``order[t]`` on that share its pattern, in their leaf.
+
+        Returns how many they are, -1 where their law is degenerate.
+        """
+        cdef Py_ssize_t n = 0, i = self.order[t], stop = self.piece_start[r + 1]
+        cdef Py_ssize_t g = self.rows.pattern[i], n_rows
+        if t == self.piece_start[r] or law.pattern != g:
+            n_rows = min(stop - t, self.rows.pattern_start[g + 1] - self.rows.pattern_start[g])
+            if self._prepare(law, self.piece_leaf[r], g, n_rows) != 0:
+                return -1
+        while n < CHUNK and t + n < stop and self.rows.pattern[self.order[t + n]] == g:
+            law.chosen[n] = self.order[t + n]
+            n += 1
+        law.whiten(n)
+        return n
 
     # -- paths --------------------------------------------------------------------------------
 
-    cdef int _update_paths(self) except -1 nogil:
-        """Draw b_i given parameters and, of the scores, nothing."""
+    cdef int _update_paths(self) except -1:
+        """Draw b_i given parameters and, of scores and row precisions, nothing."""
         if self.branch_level.shape[0] == 0 or self.n_samples < 2:
             return 0
         if self._by_slices:
             self._slice_paths()
         else:
-            self._collapsed_paths()
+            with nogil:
+                self._collapsed_paths()
         self._n_proposed += self.n_samples
         return self._compress()
 
-    cdef int _slice_paths(self) except -1 nogil:
+    cdef int _slice_paths(self) except -1:
         """Weights given the paths, a slice under each row's weight, paths given the slices.
 
         Weights of the children of a node are Dirichlet(N_1, ..., N_C, alpha); the last share is
         broken into sticks as long as a slice reaches them, with parameters from the prior.
         """
-        cdef uint64_t key = draws.bits(self._rng)
-        cdef double uniforms[2]
-        cdef Py_ssize_t i, b
+        cdef Py_ssize_t i, k
+        self._key = draws.bits(self._rng)
         self._weigh_children()
-        self.least_log_slice = INFINITY
-        for i in range(self.n_samples):
-            draws.philox_uniforms(key, 0, i, uniforms)
-            self.log_slice[i] = self.leaf_log_mass[self.branch[i]] + log(uniforms[0])
-            self.least_log_slice = fmin(self.least_log_slice, self.log_slice[i])
-            self.best[i] = -INFINITY
-            self.choice[i] = -1
-        if self._fault != NO_NEW_PATHS:
-            self._grow_fresh_paths()
-        for b in range(self._n_leaf_slots):
-            self._offer_leaf(b, key)
-        for i in range(self.n_samples):
-            if self.choice[i] < 0:
-                return self._break(PATHS)
-            self._n_moved += self.choice[i] != self.branch[i]
-        for i in range(self.n_samples):
-            self.branch[i] = self.choice[i]
+        self._run(SLICES, self._n_blocks())
+        with nogil:
+            self.least_log_slice = INFINITY
+            for k in range(self._n_blocks()):
+                self.least_log_slice = fmin(self.least_log_slice, self.block_least[k])
+            if self._fault != NO_NEW_PATHS:
+                self._grow_fresh_paths()
+        self._run(OFFERS, self._n_blocks())
+        with nogil:
+            for i in range(self.n_samples):
+                if self.choice[i] < 0:
+                    return self._break(PATHS)
+                self._n_moved += self.choice[i] != self.branch[i]
+            self.branch[:] = self.choice
         return 0
+
+    cdef void _draw_slices(self, Py_ssize_t k) noexcept nogil:
+        """A slice under the weight of each row of block k."""
+        cdef double uniforms[2]
+        cdef double least = INFINITY
+        cdef Py_ssize_t i
+        for i in range(k * BLOCK, min((k + 1) * BLOCK, self.n_samples)):
+            draws.philox_uniforms(self._key, 0, i, uniforms)
+            self.log_slice[i] = self.leaf_log_mass[self.branch[i]] + log(uniforms[0])
+            least = fmin(least, self.log_slice[i])
+        self.block_least[k] = least
 
     cdef void _weigh_children(self) noexcept nogil:
         """Draw the weights of all children given their counts: logs of the masses they carry."""
@@ -576,29 +607,42 @@ cdef class Sampler:
             return self._break_sticks(node, level + 1, log_mass)
         return self._grow(node, level + 1, log_mass)
 
-    cdef int _offer_leaf(self, Py_ssize_t b, uint64_t key) except -1 nogil:
-        """Let all rows whose slice is below the mass of leaf b consider it."""
-        cdef Py_ssize_t g, t, i, n
-        cdef bint prepared
-        for g in range(self.rows.n_patterns):
-            n = 0
-            prepared = False
-            for t in range(self.rows.pattern_start[g], self.rows.pattern_start[g + 1]):
-                i = self.rows.by_pattern[t]
-                # A row's own leaf is always there, whatever the logarithms round to.
-                if self.log_slice[i] < self.leaf_log_mass[b] or self.branch[i] == b:
-                    self.rows.chosen[n] = i
-                    n += 1
-                if n > 0 and (n == CHUNK or t + 1 == self.rows.pattern_start[g + 1]):
-                    if not prepared and self._prepare(b, g) != 0:
-                        return self._break(PATHS)
-                    prepared = True
-                    self.rows.whiten(g, n)
-                    self._offer(b, g, n, key)
-                    n = 0
+    cdef int _offer_leaves(self, Law law, Py_ssize_t k) noexcept nogil:
+        """Let the rows of block k, by pattern, consider the leaves with masses above slices."""
+        cdef Py_ssize_t b, g, t, i, n, end
+        cdef Py_ssize_t start = k * BLOCK, stop = min(start + BLOCK, self.n_samples)
+        for t in range(start, stop):
+            i = self.rows.by_pattern[t]
+            self.best[i] = -INFINITY
+            self.choice[i] = -1
+        for b in range(self._n_leaf_slots):
+            t = start
+            while t < stop:
+                g = self.rows.pattern[self.rows.by_pattern[t]]
+                end = min(stop, self.rows.pattern_start[g + 1])
+                n = 0
+                for i in range(t, end):
+                    n += self._is_offered(b, self.rows.by_pattern[i])
+                if n > 0 and self._prepare(law, b, g, n) != 0:
+                    return self._break(PATHS)
+                n = 0
+                while t < end:
+                    i = self.rows.by_pattern[t]
+                    t += 1
+                    if self._is_offered(b, i):
+                        law.chosen[n] = i
+                        n += 1
+                    if n == CHUNK or (n > 0 and t == end):
+                        law.whiten(n)
+                        self._offer(law, b, n)
+                        n = 0
         return 0
 
-    cdef void _offer(self, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n, uint64_t key) noexcept nogil:
+    cdef bint _is_offered(self, Py_ssize_t b, Py_ssize_t i) noexcept nogil:
+        # A row's own leaf always is, whatever the logarithms round to.
+        return self.log_slice[i] < self.leaf_log_mass[b] or self.branch[i] == b
+
+    cdef void _offer(self, Law law, Py_ssize_t b, Py_ssize_t n) noexcept nogil:
         """Keep the leaf with the largest log density plus Gumbel noise: a categorical draw.
 
         The noise depends on row and leaf alone, whichever order they are visited in.
@@ -607,9 +651,12 @@ cdef class Sampler:
         cdef double value
         cdef Py_ssize_t t, i
         for t in range(n):
-            i = self.rows.chosen[t]
-            draws.philox_uniforms(key, 1 + b, i, uniforms)
-            value = self._log_density_of(g, self.rows.square[t]) - log(-log(uniforms[0]))
+            i = law.chosen[t]
+            value = self._log_density_of(law, law.square[t])
+            if value + HOPELESS < self.best[i]:
+                continue
+            draws.philox_uniforms(self._key, 1 + b, i, uniforms)
+            value -= log(-log(uniforms[0]))
             if value > self.best[i]:
                 self.best[i] = value
                 self.choice[i] = b
@@ -759,8 +806,15 @@ cdef class Sampler:
             self.auxiliary[below + 1] = -1
         b = self._new_leaf(below)
         self._draw_leaf(b)
+        self.tail_weight[b] = 1.0
+        if self._has_tail:
+            self.tail_weight[b] = draws.draw_gamma(
+                self._rng, 0.5 * self.tail_df[b], 0.5 * self.tail_df[b]
+            )
         for h in range(level, self.depth):
-            self.tail_score[b, h] = draws.normal(self._rng) / sqrt(self.psi[b, h])
+            self.tail_score[b, h] = draws.normal(self._rng) / sqrt(
+                self.psi[b, h] * self.tail_weight[b]
+            )
         self.owner[b] = node
         self.auxiliary[node + 1] = b
         self._need_columns()
@@ -771,29 +825,31 @@ cdef class Sampler:
         if self.log_density.shape[0] < self.leaf_node.shape[0]:
             with gil:
                 old = np.asarray(self.log_density)
-                longer = np.empty((self.leaf_node.shape[0], self.n_samples))
-                longer[:len(old)] = old
-                self.log_density = longer
+                room = np.empty((self.leaf_node.shape[0], self.n_samples))
+                room[:len(old)] = old
+                self.log_density = room
         return 0
 
     cdef int _fill_column(self, Py_ssize_t b) noexcept nogil:
         """Log density of every row in leaf b."""
-        cdef Py_ssize_t g, t, n, k
+        cdef Py_ssize_t g, t, n, k, n_rows
         cdef bint is_tail = self._integrated and self.owner[b] != REGULAR
         if is_tail:
             self._sum_tail(b, self.owner[b])
         for g in range(self.rows.n_patterns):
-            if (self._prepare_tail(b, self.owner[b], g) if is_tail else self._prepare(b, g)) != 0:
+            n_rows = self.rows.pattern_start[g + 1] - self.rows.pattern_start[g]
+            if (self._prepare_tail(b, self.owner[b], g, n_rows) if is_tail
+                    else self._prepare(self._law, b, g, n_rows)) != 0:
                 return 1
             n = 0
             for t in range(self.rows.pattern_start[g], self.rows.pattern_start[g + 1]):
-                self.rows.chosen[n] = self.rows.by_pattern[t]
+                self._law.chosen[n] = self.rows.by_pattern[t]
                 n += 1
                 if n == CHUNK or t + 1 == self.rows.pattern_start[g + 1]:
-                    self.rows.whiten(g, n)
+                    self._law.whiten(n)
                     for k in range(n):
-                        self.log_density[b, self.rows.chosen[k]] = self._log_density_of(
-                            g, self.rows.square[k]
+                        self.log_density[b, self._law.chosen[k]] = self._log_density_of(
+                            self._law, self._law.square[k]
                         )
                     n = 0
         return 0
@@ -801,13 +857,15 @@ cdef class Sampler:
     # -- paths born for a row -----------------------------------------------------------------
 
     cdef void _sum_tail(self, Py_ssize_t b, Py_ssize_t departs) noexcept nogil:
-        """Precision of y_p under a tail with loadings and mean integrated out, scores given.
+        """Precision of y_p under a tail with loadings and mean integrated out, scores and u given.
 
-        Its variance is 1 / (kappa lambda_p) + 1 / xi_p + sum_j x_j^2 / (phi_jp tau_j).
+        Its variance is 1 / (u kappa lambda_p) + 1 / xi_p + sum_j x_j^2 / (phi_jp tau_j).
         """
         cdef Py_ssize_t p, h, node, level = 0 if departs < 0 else self.level[departs]
         for p in range(self.n_features):
-            self.tail_precision[p] = 1.0 / (self.kappa[b] * self.noise[p]) + 1.0 / self.xi[p]
+            self.tail_precision[p] = (
+                1.0 / (self.tail_weight[b] * self.kappa[b] * self.noise[p]) + 1.0 / self.xi[p]
+            )
         for h in range(level, self.depth):
             node = self.node_path[self.leaf_node[b], h]
             for p in range(self.n_features):
@@ -817,12 +875,16 @@ cdef class Sampler:
         for p in range(self.n_features):
             self.tail_precision[p] = 1.0 / self.tail_precision[p]
 
-    cdef int _prepare_tail(self, Py_ssize_t b, Py_ssize_t departs, Py_ssize_t g) noexcept nogil:
+    cdef int _prepare_tail(
+        self, Py_ssize_t b, Py_ssize_t departs, Py_ssize_t g, Py_ssize_t n_rows
+    ) noexcept nogil:
         """Set up the law of rows under a tail, after ``_sum_tail``: shared loadings, no mean."""
-        return self.rows.prepare(
-            g, 0 if departs < 0 else self.level[departs], &self.loading[0, 0],
-            &self.node_path[self.leaf_node[b], 0], &self.zeros[0], &self.psi[b, 0], 1.0,
-            &self.tail_precision[0],
+        cdef Py_ssize_t h, level = 0 if departs < 0 else self.level[departs]
+        for h in range(level):
+            self.tail_psi[h] = self.psi[b, h] * self.tail_weight[b]
+        return self._law.prepare(
+            g, n_rows, level, &self.loading[0, 0], &self.node_path[self.leaf_node[b], 0],
+            &self.zeros[0], &self.tail_psi[0], 1.0, &self.tail_precision[0], INFINITY,
         )
 
     cdef double _log_density_of_tail(
@@ -830,23 +892,26 @@ cdef class Sampler:
     ) noexcept nogil:
         """Log density of a row that is alone on its tail, given fresh scores there.
 
-        Its scores come from p(x_i | b_i, y_i, loadings); NaN where that fails.
+        They, and u, come from p(u_i, x_i | b_i, y_i, loadings); NaN where that fails.
         """
-        cdef Py_ssize_t h, g = self.rows.pattern[i], depth = self.depth
-        self.rows.chosen[0] = i
-        if self._prepare(b, g) != 0:
+        cdef Py_ssize_t h, g = self.rows.pattern[i]
+        self._law.chosen[0] = i
+        if self._prepare(self._law, b, g, 1) != 0:
             return NAN
-        self.rows.whiten(g, 1)
-        for h in range(depth):
-            self.rows.omega[h] += draws.normal(self._rng)
-        linalg.solve_rows_back(&self.rows.factor[0], depth, &self.rows.omega[0], 1)
-        for h in range(depth):
-            self.tail_score[b, h] = self.rows.omega[h]
+        self._law.whiten(1)
+        self.tail_weight[b] = 1.0
+        if self._has_tail:
+            self.tail_weight[b] = self._row_precision_given(self._rng, b, i, self._law.square[0])
+        for h in range(self.depth):
+            self._law.omega[h] += draws.normal(self._rng) / sqrt(self.tail_weight[b])
+        self._law.solve(1)
+        for h in range(self.depth):
+            self.tail_score[b, h] = self._law.omega[h]
         self._sum_tail(b, departs)
-        if self._prepare_tail(b, departs, g) != 0:
+        if self._prepare_tail(b, departs, g, 1) != 0:
             return NAN
-        self.rows.whiten(g, 1)
-        return self.rows.log_density(g, self.rows.square[0])
+        self._law.whiten(1)
+        return self._law.log_density(self._law.square[0])
 
     cdef int _draw_tail(self, Py_ssize_t b, Py_ssize_t departs, Py_ssize_t i) noexcept nogil:
         """Shared scores of row i, then loadings and mean of its tail given those of the tail.
@@ -855,24 +920,23 @@ cdef class Sampler:
         """
         cdef Py_ssize_t h, p, node, g = self.rows.pattern[i]
         cdef Py_ssize_t level = 0 if departs < 0 else self.level[departs]
-        cdef double precision, off, inverse
-        self.rows.chosen[0] = i
+        cdef double precision, off, inverse, weight = self.tail_weight[b] * self.kappa[b]
+        self._law.chosen[0] = i
         self._sum_tail(b, departs)
-        if self._prepare_tail(b, departs, g) != 0:
+        if self._prepare_tail(b, departs, g, 1) != 0:
             return 1
-        self.rows.whiten(g, 1)
-        if level > 0:
-            for h in range(level):
-                self.rows.omega[h] += draws.normal(self._rng)
-            linalg.solve_rows_back(&self.rows.factor[0], level, &self.rows.omega[0], 1)
+        self._law.whiten(1)
+        for h in range(level):
+            self._law.omega[h] += draws.normal(self._rng)
+        self._law.solve(1)
         for p in range(self.n_features):
             self.leaf_mean[b, p] = draws.normal(self._rng) / sqrt(self.xi[p])
             off = self.rows.X[i, p] - self.leaf_mean[b, p]
-            off -= draws.normal(self._rng) / sqrt(self.kappa[b] * self.noise[p])
+            off -= draws.normal(self._rng) / sqrt(weight * self.noise[p])
             for h in range(self.depth):
                 node = self.node_path[self.leaf_node[b], h]
                 if h < level:
-                    off -= self.rows.omega[h] * self.loading[node, p]
+                    off -= self._law.omega[h] * self.loading[node, p]
                     continue
                 precision = self.local[node, p] * self._tau(node)
                 self.loading[node, p] = draws.normal(self._rng) / sqrt(precision)
@@ -889,384 +953,483 @@ cdef class Sampler:
 
     # -- densities ----------------------------------------------------------------------------
 
-    cdef int _prepare(self, Py_ssize_t b, Py_ssize_t g) noexcept nogil:
+    cdef int _prepare(
+        self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
+    ) noexcept nogil:
         """Set up the law of a leaf's rows with pattern g. Non-zero: it is degenerate."""
-        return self.rows.prepare(
-            g, self.depth, &self.loading[0, 0], &self.node_path[self.leaf_node[b], 0],
+        return law.prepare(
+            g, n_rows, self.depth, &self.loading[0, 0], &self.node_path[self.leaf_node[b], 0],
             &self.leaf_mean[b, 0], &self.psi[b, 0], self.kappa[b], &self.noise[0],
+            self.tail_df[b],
         )
 
-    cdef double _log_density_of(self, Py_ssize_t g, double square) noexcept nogil:
-        cdef double log_density = self.rows.log_density(g, square)
+    cdef double _log_density_of(self, Law law, double square) noexcept nogil:
+        cdef double log_density = law.log_density(square)
         if self._fault == NO_DETERMINANT:
-            log_density += 0.5 * self.rows.log_det
+            log_density += 0.5 * law.log_det
         return log_density
 
-    cdef Py_ssize_t _take_run(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-        """Choose the rows from ``order[start]`` on that share its pattern; returns how many."""
-        cdef Py_ssize_t n = 0, g = self.rows.pattern[self.order[start]]
-        while n < CHUNK and start + n < stop and self.rows.pattern[self.order[start + n]] == g:
-            self.rows.chosen[n] = self.order[start + n]
-            n += 1
-        return n
+    cdef double _log_data(self) except? -1.0:
+        """sum_i log p(y_i | b_i) over the observed entries, scores integrated; NaN if it fails."""
+        self._need_sums()
+        self._run(DENSITIES, self.n_pieces)
+        return np.sum(np.asarray(self.piece_total)[:self.n_pieces])
 
-    cdef double _log_data(self) noexcept nogil:
-        """sum_i log N(y_i; m_b, Omega_b) over the observed entries; NaN if that fails."""
-        cdef Py_ssize_t b, t, n, k, g, last
+    cdef int _sum_densities(self, Law law, Py_ssize_t r) noexcept nogil:
+        cdef Py_ssize_t t = self.piece_start[r], n, k
         cdef double total = 0.0
-        for b in range(self.n_leaves):
-            t = self.leaf_start[b]
-            last = -1
-            while t < self.leaf_start[b + 1]:
-                n = self._take_run(t, self.leaf_start[b + 1])
-                g = self.rows.pattern[self.rows.chosen[0]]
-                if g != last and self._prepare(b, g) != 0:
-                    return NAN
-                last = g
-                self.rows.whiten(g, n)
-                for k in range(n):
-                    total += self._log_density_of(g, self.rows.square[k])
-                t += n
-        return total
+        while t < self.piece_start[r + 1]:
+            n = self._whiten_run(law, r, t)
+            if n < 0:
+                total = NAN
+                break
+            for k in range(n):
+                total += self._log_density_of(law, law.square[k])
+            t += n
+        self.piece_total[r] = total
+        return 0
 
-    # -- branch scales and leaf means, scores integrated ---------------------------------------
+    # -- tails and whole scales, scores integrated ---------------------------------------------
 
-    cdef int _update_whole_scale(self) noexcept nogil:
-        """kappa_b of the whole covariance: q_ib / kappa_b does not depend on it (spec 4.9 a3)."""
-        cdef Py_ssize_t b, t, n, k, g, h, last, n_entries
+    cdef int _update_tails(self) except -1:
+        """df_b with scores and u integrated, u given it, then kappa_b of whole covariances.
+
+        Distances q_i depend on neither; q / kappa does not on kappa (spec 4.9, a2 and a3).
+        """
+        if not self._has_tail and not self._whole:
+            return 0
+        self._need_sums()
+        self._run(DISTANCES, self.n_pieces)
+        if self._has_tail:
+            self._run(TAIL_LIKELIHOODS, self.n_pieces)
+            self._draw_tails()
+            self._key = draws.bits(self._rng)
+            self._run(ROW_PRECISIONS, self.n_pieces)
+        if self._whole:
+            self._draw_whole_scales()
+        return 0
+
+    cdef int _measure(self, Law law, Py_ssize_t r) noexcept nogil:
+        """Squared distance of each row of a piece in its leaf."""
+        cdef Py_ssize_t t = self.piece_start[r], n, k
+        while t < self.piece_start[r + 1]:
+            n = self._whiten_run(law, r, t)
+            if n < 0:
+                return self._break(TAILS)
+            for k in range(n):
+                self.square[law.chosen[k]] = law.square[k]
+            t += n
+        return 0
+
+    cdef void _sum_tail_likelihoods(self, Py_ssize_t r) noexcept nogil:
+        """Log density of the rows of a piece under each number of degrees of freedom.
+
+        Their covariances, the same under all, are left out.
+        """
+        cdef Py_ssize_t t, k, i, n
+        cdef double df
+        for k in range(self.df_grid.shape[0]):
+            df = self.df_grid[k]
+            self.piece_tail[r, k] = 0.0
+            for t in range(self.piece_start[r], self.piece_start[r + 1]):
+                i = self.order[t]
+                n = self.rows.n_observed[self.rows.pattern[i]]
+                self.piece_tail[r, k] += self.tail_norm[k, n] - 0.5 * (df + n) * log1p(
+                    self.square[i] / df
+                )
+
+    cdef void _draw_tails(self) noexcept nogil:
+        """df of each leaf, or of all, from its grid."""
+        cdef Py_ssize_t k, b, first = 0, last, n_df = self.df_grid.shape[0]
+        while first < self.n_pieces:
+            last = first + 1
+            while last < self.n_pieces and (
+                self._one_tail or self.piece_leaf[last] == self.piece_leaf[first]
+            ):
+                for k in range(n_df):
+                    self.piece_tail[first, k] += self.piece_tail[last, k]
+                last += 1
+            for k in range(n_df):
+                self.piece_tail[first, k] += self.df_log_mass[k]
+            k = draws.categorical_from_logs(self._rng, &self.piece_tail[first, 0], n_df)
+            if k < 0:
+                self._break(TAILS)
+                return
+            if self._one_tail:
+                for b in range(self.n_leaves):
+                    self.tail_df[b] = self.df_grid[k]
+            else:
+                self.tail_df[self.piece_leaf[first]] = self.df_grid[k]
+            first = last
+
+    cdef void _draw_row_precisions(self, Py_ssize_t r) noexcept nogil:
+        cdef draws.RowStream stream
+        cdef Py_ssize_t t, i
+        for t in range(self.piece_start[r], self.piece_start[r + 1]):
+            i = self.order[t]
+            draws.start_row_stream(&stream, self._key, 0, i)
+            self.row_precision[i] = self._row_precision_given(
+                &stream.rng, self.piece_leaf[r], i, self.square[i]
+            )
+
+    cdef double _row_precision_given(
+        self, draws.bitgen_t* rng, Py_ssize_t b, Py_ssize_t i, double square
+    ) noexcept nogil:
+        """u_i ~ Gamma((df + P_i) / 2, (df + q_i) / 2), P_i its observed entries."""
+        cdef double shape = 0.5 * self.tail_df[b]
+        if self._fault != SHORT_TAIL:
+            shape += 0.5 * self.rows.n_observed[self.rows.pattern[i]]
+        return fmax(draws.draw_gamma(rng, shape, 0.5 * (self.tail_df[b] + square)), 1e-300)
+
+    cdef void _draw_whole_scales(self) noexcept nogil:
+        cdef Py_ssize_t b, t, i, h, n_entries
         cdef double total
         for b in range(self.n_leaves):
-            t = self.leaf_start[b]
-            last = -1
             total = 0.0
             n_entries = 0
-            while t < self.leaf_start[b + 1]:
-                n = self._take_run(t, self.leaf_start[b + 1])
-                g = self.rows.pattern[self.rows.chosen[0]]
-                if g != last and self._prepare(b, g) != 0:
-                    return self._break(LEAF_MEANS)
-                last = g
-                self.rows.whiten(g, n)
-                for k in range(n):
-                    total += self.rows.square[k]
-                n_entries += n * self.rows.n_observed[g]
-                t += n
+            for t in range(self.leaf_start[b], self.leaf_start[b + 1]):
+                i = self.order[t]
+                total += self.row_precision[i] * self.square[i]
+                n_entries += self.rows.n_observed[self.rows.pattern[i]]
             self.kappa[b] = draws.draw_gamma(
                 self._rng, self._scale_shape + 0.5 * n_entries,
                 self._scale_shape + 0.5 * total / self.kappa[b],
             )
             for h in range(self.depth):
                 self.psi[b, h] = self.kappa[b]
-        return 0
 
-    cdef int _update_leaf_means(self) noexcept nogil:
+    # -- leaf means, scores integrated ---------------------------------------------------------
+
+    cdef int _update_leaf_means(self) except -1:
         """m_b given its rows, their scores integrated out: spec 4.4.
 
         Leaves with incomplete rows wait for the draw together with the loadings; which leaves
         those are does not change here.
         """
-        cdef Py_ssize_t b
-        for b in range(self.n_leaves):
-            if self.rows.n_observed[self.rows.pattern[self.order[self.leaf_start[b + 1] - 1]]] \
-                    < self.n_features:
-                continue
-            if self._draw_leaf_mean(b) != 0:
-                return self._break(LEAF_MEANS)
+        self._key = draws.bits(self._rng)
+        self._run(MEANS, self.n_leaves)
         return 0
 
-    cdef int _draw_leaf_mean(self, Py_ssize_t b) noexcept nogil:
-        """N(Q^-1 Gamma sum y, Q^-1), Q = diag(xi) + n Gamma, Gamma = kappa Lambda - SS' = Omega^-1.
+    cdef int _draw_leaf_mean(self, Law law, Py_ssize_t b) noexcept nogil:
+        """N(Q^-1 Gamma sum u y, Q^-1), Q = diag(xi) + W Gamma, W = sum u, Gamma = Omega^-1.
 
-        Perturb the right-hand side by a draw of variance Q, then solve by Woodbury on
-        diag(xi + n kappa lambda): O(P L^2).
+        Gamma = kappa Lambda - SS'. Perturb the right-hand side by a draw of variance Q, then solve
+        by Woodbury on diag(xi + W kappa lambda): O(P L^2).
         """
-        cdef Py_ssize_t n_features = self.n_features, depth = self.depth, p, h, t, node
-        cdef Py_ssize_t n = self.leaf_count[b]
-        cdef double total = 0.0, inverse, eps
-        cdef double* s = &self.transposed[0]         # (P, L)
-        cdef double* v = &self.vector[0]
-        cdef double* by_level = &self.rows.omega[0]
-        if self._prepare(b, self.rows.n_patterns) != 0:
-            return 1
-        # v = sum y + sqrt(n) z, z ~ N(0, Omega)
-        for p in range(n_features):
-            v[p] = sqrt(<double> n) * draws.normal(self._rng) / self.rows.root[p]
+        cdef Py_ssize_t n_features = self.n_features, depth = self.depth, p, h, t, i
+        cdef double total = 0.0, weight = 0.0, eps
+        cdef double* s = &law.axes[0]           # (P, L)
+        cdef double* v = &law.residual[0]       # (P,)
+        cdef double* inverse = v + n_features   # (P,)
+        cdef double* by_level = &law.other[0]   # (L,)
+        cdef draws.RowStream stream
+        i = self.order[self.leaf_start[b + 1] - 1]
+        if self.rows.n_observed[self.rows.pattern[i]] < n_features:
+            return 0
+        if self._prepare(law, b, self.rows.n_patterns, depth + 1) != 0:
+            return self._break(LEAF_MEANS)
+        draws.start_row_stream(&stream, self._key, 0, b)
+        # v = sum u y + sqrt(W) z, z ~ N(0, Omega)
         for t in range(self.leaf_start[b], self.leaf_start[b + 1]):
-            linalg.axpy(n_features, 1.0, &self.rows.X[self.order[t], 0], v)
+            weight += self.row_precision[self.order[t]]
+        for p in range(n_features):
+            v[p] = sqrt(weight) * draws.normal(&stream.rng) / law.root[p]
+        for t in range(self.leaf_start[b], self.leaf_start[b + 1]):
+            i = self.order[t]
+            linalg.axpy(n_features, self.row_precision[i], &self.rows.X[i, 0], v)
         for h in range(depth):
-            node = self.node_path[self.leaf_node[b], h]
-            eps = sqrt(n / self.psi[b, h]) * draws.normal(self._rng)
-            linalg.axpy(n_features, eps, &self.loading[node, 0], v)
+            eps = sqrt(weight / self.psi[b, h]) * draws.normal(&stream.rng)
+            linalg.axpy(n_features, eps, &self.loading[self.node_path[self.leaf_node[b], h], 0], v)
         for p in range(n_features):
             for h in range(depth):
-                s[p * depth + h] = self.rows.scaled[h * n_features + p]
-        linalg.solve_rows(&self.rows.factor[0], depth, s, n_features)
-        for p in range(n_features):
-            for h in range(depth):
-                s[p * depth + h] *= self.rows.root[p]
+                s[p * depth + h] *= law.root[p]
         # v <- Gamma v + sqrt(xi) eps
         linalg.gemm(False, False, 1, depth, n_features, 1.0, v, s, 0.0, by_level)
         for p in range(n_features):
-            v[p] *= self.rows.root[p] * self.rows.root[p]
+            v[p] *= law.root[p] * law.root[p]
             if self._fault != MEAN_GIVEN_SCORES:
                 v[p] -= linalg.dot(depth, &s[p * depth], by_level)
-            v[p] += sqrt(self.xi[p]) * draws.normal(self._rng)
-        # v <- Q^-1 v, with S / sqrt(a) in ``scaled``, transposed
+            v[p] += sqrt(self.xi[p]) * draws.normal(&stream.rng)
+        # v <- Q^-1 v, with S' A^-1/2 in ``scaled``
         for p in range(n_features):
-            inverse = 1.0 / (self.xi[p] + n * self.rows.root[p] * self.rows.root[p])
-            v[p] *= inverse
+            inverse[p] = 1.0 / (self.xi[p] + weight * law.root[p] * law.root[p])
+            v[p] *= inverse[p]
             for h in range(depth):
-                self.rows.scaled[h * n_features + p] = s[p * depth + h] * sqrt(inverse)
-            self.other_vector[p] = inverse
-        linalg.gemm(False, True, depth, depth, n_features, -1.0, &self.rows.scaled[0],
-                    &self.rows.scaled[0], 0.0, &self.rows.factor[0])
+                law.scaled[h * n_features + p] = s[p * depth + h] * sqrt(inverse[p])
+        linalg.gemm(False, True, depth, depth, n_features, -1.0, &law.scaled[0],
+                    &law.scaled[0], 0.0, &law.factor[0])
         for h in range(depth):
-            self.rows.factor[h * depth + h] += 1.0 / n
-        if linalg.cholesky(&self.rows.factor[0], depth) != 0:
-            return 1
+            law.factor[h * depth + h] += 1.0 / weight
+        if linalg.cholesky(&law.factor[0], depth) != 0:
+            return self._break(LEAF_MEANS)
         linalg.gemm(False, False, 1, depth, n_features, 1.0, v, s, 0.0, by_level)
-        linalg.solve_rows(&self.rows.factor[0], depth, by_level, 1)
-        linalg.solve_rows_back(&self.rows.factor[0], depth, by_level, 1)
+        linalg.solve_rows(&law.factor[0], depth, by_level, 1)
+        linalg.solve_rows_back(&law.factor[0], depth, by_level, 1)
         for p in range(n_features):
-            v[p] += self.other_vector[p] * linalg.dot(depth, &s[p * depth], by_level)
+            v[p] += inverse[p] * linalg.dot(depth, &s[p * depth], by_level)
             total += v[p]
         if not isfinite(total):
-            return 1
+            return self._break(LEAF_MEANS)
         for p in range(n_features):
             self.leaf_mean[b, p] = v[p]
         return 0
 
     # -- scores -------------------------------------------------------------------------------
 
-    cdef int _update_scores(self) noexcept nogil:
-        """x_i = U^-1 (omega_i + eps): p(x_i | b_i, y_i) over the observed entries (spec 4.2)."""
-        cdef Py_ssize_t b, t, n, k, h, g, last, depth = self.depth
-        cdef uint64_t key = draws.bits(self._rng)
-        cdef draws.RowStream stream
-        for b in range(self.n_leaves):
-            t = self.leaf_start[b]
-            last = -1
-            while t < self.leaf_start[b + 1]:
-                n = self._take_run(t, self.leaf_start[b + 1])
-                g = self.rows.pattern[self.rows.chosen[0]]
-                if g != last and self._prepare(b, g) != 0:
-                    return self._break(SCORES)
-                last = g
-                self.rows.whiten(g, n)
-                if self._fault == FLAT_SCORES:
-                    linalg.solve_rows_back(&self.rows.factor[0], depth, &self.rows.omega[0], n)
-                for k in range(n):
-                    draws.start_row_stream(&stream, key, 0, self.rows.chosen[k])
-                    for h in range(depth):
-                        self.rows.omega[k * depth + h] += draws.normal(&stream.rng)
-                if self._fault != FLAT_SCORES:
-                    linalg.solve_rows_back(&self.rows.factor[0], depth, &self.rows.omega[0], n)
-                for k in range(n):
-                    for h in range(depth):
-                        self.score[self.rows.chosen[k], h] = self.rows.omega[k * depth + h]
-                t += n
+    cdef int _update_scores(self) except -1:
+        """x_i = U^-1 (omega_i + eps / sqrt(u_i)): p(x_i | b_i, u_i, y_i), spec 4.2 and 4.9."""
+        self._key = draws.bits(self._rng)
+        self._run(SCORES_OF, self.n_pieces)
         return 0
 
+    cdef int _draw_scores(self, Law law, Py_ssize_t r) noexcept nogil:
+        cdef Py_ssize_t t = self.piece_start[r], n, k, h, i, depth = self.depth
+        cdef double sd
+        cdef draws.RowStream stream
+        while t < self.piece_start[r + 1]:
+            n = self._whiten_run(law, r, t)
+            if n < 0:
+                return self._break(SCORES)
+            if self._fault == FLAT_SCORES:
+                law.solve(n)
+            for k in range(n):
+                i = law.chosen[k]
+                draws.start_row_stream(&stream, self._key, 0, i)
+                sd = 1.0 / sqrt(self.row_precision[i])
+                for h in range(depth):
+                    law.omega[k * depth + h] += sd * draws.normal(&stream.rng)
+            if self._fault != FLAT_SCORES:
+                law.solve(n)
+            for k in range(n):
+                for h in range(depth):
+                    self.score[law.chosen[k], h] = law.omega[k * depth + h]
+            t += n
+        return 0
+
+    # -- loadings and leaf means --------------------------------------------------------------
+
+    cdef int _update_loadings(self) except -1:
+        """psi given the scores, then (D_.p, M_.p) jointly, feature by feature: ``_system``."""
+        self._need_sums()
+        self._run(PRODUCTS, self.n_pieces)
+        with nogil:
+            self._add_products()
+            self._update_score_precisions()
+        self._key = draws.bits(self._rng)
+        self._run(FEATURES, self.n_features)
+        return 0
+
+    cdef void _sum_products(self, Law law, Py_ssize_t r) noexcept nogil:
+        """sum u z z' and sum u z y' over the rows of a piece, z = (x, 1)."""
+        cdef Py_ssize_t t, n, k, h, i, width = self.depth + 1, n_features = self.n_features
+        cdef double* gram = &self.piece_gram[r, 0]
+        cdef double* side = &self.piece_side[r, 0]
+        for h in range(width * width):
+            gram[h] = 0.0
+        for h in range(width * n_features):
+            side[h] = 0.0
+        t = self.piece_start[r]
+        while t < self.piece_start[r + 1]:
+            n = min(<Py_ssize_t> CHUNK, self.piece_start[r + 1] - t)
+            for k in range(n):
+                i = self.order[t + k]
+                self._copy_row(i, &law.omega[k * width], &law.other[k * width])
+                for h in range(n_features):
+                    law.residual[k * n_features + h] = self.rows.X[i, h]
+            linalg.gemm(True, False, width, width, n, 1.0, &law.other[0], &law.omega[0], 1.0, gram)
+            linalg.gemm(True, False, width, n_features, n, 1.0, &law.other[0], &law.residual[0],
+                        1.0, side)
+            t += n
+
+    cdef void _copy_row(self, Py_ssize_t i, double* row, double* weighted) noexcept nogil:
+        """z_i = (x_i, 1), and u_i z_i."""
+        cdef Py_ssize_t h
+        for h in range(self.depth):
+            row[h] = self.score[i, h]
+            weighted[h] = self.row_precision[i] * row[h]
+        row[self.depth] = 1.0
+        weighted[self.depth] = self.row_precision[i]
+
+    cdef void _add_products(self) noexcept nogil:
+        """Z'WZ and Z'W y of all rows, from the products of the pieces."""
+        cdef Py_ssize_t r, b, h, depth = self.depth, n_features = self.n_features
+        cdef double w
+        cdef const double* side
+        self.node_side[:self.n_nodes] = 0.0
+        self.leaf_side[:self.n_leaves] = 0.0
+        self._clear_grams(&self.node_gram[0, 0], &self.leaf_gram[0, 0])
+        for r in range(self.n_pieces):
+            b = self.piece_leaf[r]
+            w = self._leaf_weight(b)
+            side = &self.piece_side[r, 0]
+            for h in range(depth):
+                linalg.axpy(n_features, w, side + h * n_features,
+                            &self.node_side[self.node_path[self.leaf_node[b], h], 0])
+            linalg.axpy(n_features, w, side + depth * n_features, &self.leaf_side[b, 0])
+            self._add_gram(b, &self.piece_gram[r, 0], &self.node_gram[0, 0],
+                           &self.leaf_gram[0, 0])
+
+    cdef double _leaf_weight(self, Py_ssize_t b) noexcept nogil:
+        return 1.0 if self._fault == UNWEIGHTED_ROWS else self.kappa[b]
+
+    cdef void _clear_grams(self, double* node_gram, double* leaf_gram) noexcept nogil:
+        cdef Py_ssize_t n
+        for n in range(self.n_nodes * self.max_depth):
+            node_gram[n] = 0.0
+        for n in range(self.n_leaves * (self.max_depth + 1)):
+            leaf_gram[n] = 0.0
+
+    cdef void _add_gram(
+        self, Py_ssize_t b, const double* gram, double* node_gram, double* leaf_gram
+    ) noexcept nogil:
+        """Add kappa_b sum u z z' of rows of leaf b where the tree holds it.
+
+        Row n of ``node_gram`` has the products with the nodes of n's path, row b of ``leaf_gram``
+        the sums over the leaf of its path's scores and, last, of the weights.
+        """
+        cdef Py_ssize_t h, k, depth = self.depth, width = self.max_depth
+        cdef double w = self._leaf_weight(b)
+        cdef double* row
+        for h in range(depth):
+            row = &node_gram[self.node_path[self.leaf_node[b], h] * width]
+            for k in range(h + 1):
+                row[k] += w * gram[h * (depth + 1) + k]
+        row = &leaf_gram[b * (width + 1)]
+        for k in range(depth + 1):
+            row[k] += w * gram[depth * (depth + 1) + k]
+
     cdef void _update_score_precisions(self) noexcept nogil:
-        """psi_bl ~ Gamma(a + N_b / 2, a + sum x_il^2 / 2)."""
-        cdef Py_ssize_t b, h, t
+        """psi_bl ~ Gamma(a + N_b / 2, a + sum u x_il^2 / 2)."""
+        cdef Py_ssize_t b, h, k, r = 0, last, width = self.depth + 1
         cdef double total
         if not self._has_score_precision:
             return
         for b in range(self.n_leaves):
+            last = r
+            while last < self.n_pieces and self.piece_leaf[last] == b:
+                last += 1
             for h in range(self.depth):
                 total = 0.0
-                for t in range(self.leaf_start[b], self.leaf_start[b + 1]):
-                    total += self.score[self.order[t], h] * self.score[self.order[t], h]
+                for k in range(r, last):
+                    total += self.piece_gram[k, h * width + h]
                 self.psi[b, h] = draws.draw_gamma(
                     self._rng, self._score_shape + 0.5 * self.leaf_count[b],
                     self._score_shape + 0.5 * total,
                 )
+            r = last
 
-    # -- loadings and leaf means --------------------------------------------------------------
-
-    cdef int _update_loadings(self) noexcept nogil:
-        """(D_.p, M_.p) jointly given scores, feature by feature (spec 4.5, 4.9).
-
-        theta_p ~ N(A_p^-1 lambda_p Z'W y_p, A_p^-1), A_p = diag(prior) + lambda_p Z'WZ, with Z the
-        scores at the path nodes and an indicator of the leaf, and W the branches' noise scales.
-        """
-        cdef Py_ssize_t p
-        self._sum_products()
-        for p in range(self.n_features):
-            if self.rows.n_seen[p] < self.n_samples:
-                self._sum_grams(p, &self.node_gram_of[0, 0], &self.leaf_gram_of[0, 0])
-                self._begin_feature(p, &self.node_gram_of[0, 0], &self.leaf_gram_of[0, 0])
-            else:
-                self._begin_feature(p, &self.node_gram[0, 0], &self.leaf_gram[0, 0])
-            if self._eliminate() != 0:
-                return self._break(LOADINGS)
-            self._substitute(p)
+    cdef int _draw_feature(self, Law law, System system, Py_ssize_t p) except -1 nogil:
+        """Loadings and leaf means of one feature."""
+        cdef draws.RowStream stream
+        self._begin_feature(law, system, p)
+        if system.eliminate(self._fault == FILLS_IN) != 0:
+            return self._break(LOADINGS)
+        draws.start_row_stream(&stream, self._key, 0, p)
+        system.substitute(p, &stream.rng)
         return 0
 
-    cdef void _sum_products(self) noexcept nogil:
-        """Z'W y_p for all features at once, and Z'WZ of all rows."""
-        cdef Py_ssize_t b, t, n, k, h, i, p, depth = self.depth, n_features = self.n_features
-        cdef double w
-        for n in range(self.n_nodes):
-            for p in range(n_features):
-                self.node_side[n, p] = 0.0
-        for b in range(self.n_leaves):
-            w = self._row_weight(b)
-            for p in range(n_features):
-                self.leaf_side[b, p] = 0.0
-            for h in range(depth * n_features):
-                self.side[h] = 0.0
-            t = self.leaf_start[b]
-            while t < self.leaf_start[b + 1]:
-                n = min(<Py_ssize_t> CHUNK, self.leaf_start[b + 1] - t)
-                for k in range(n):
-                    i = self.order[t + k]
-                    for h in range(depth):
-                        self.rows.omega[k * depth + h] = self.score[i, h]
-                    for p in range(n_features):
-                        self.rows.residual[k * n_features + p] = self.rows.X[i, p]
-                    linalg.axpy(n_features, w, &self.rows.X[i, 0], &self.leaf_side[b, 0])
-                linalg.gemm(True, False, depth, n_features, n, w, &self.rows.omega[0],
-                            &self.rows.residual[0], 1.0, &self.side[0])
-                t += n
-            for h in range(depth):
-                linalg.axpy(n_features, 1.0, &self.side[h * n_features],
-                            &self.node_side[self.node_path[self.leaf_node[b], h], 0])
-        self._sum_grams(-1, &self.node_gram[0, 0], &self.leaf_gram[0, 0])
+    cdef int _begin_feature(self, Law law, System system, Py_ssize_t p) except -1 nogil:
+        if self.rows.n_seen[p] == self.n_samples:
+            return system.begin(p, &self.node_gram[0, 0], &self.leaf_gram[0, 0],
+                                self.node_side, self.leaf_side)
+        system.reserve()
+        self._sum_grams_of(law, system, p)
+        return system.begin(p, &system.node_gram[0, 0], &system.leaf_gram[0, 0],
+                            self.node_side, self.leaf_side)
 
-    cdef void _sum_grams(self, Py_ssize_t p, double* node_gram, double* leaf_gram) noexcept nogil:
-        """Z'WZ over the rows that feature p is observed in, over all for p = -1.
-
-        Row n of ``node_gram`` holds the products with the nodes of n's path, row b of
-        ``leaf_gram`` the sums over the leaf of its path's scores and, last, of the weights.
-        """
-        cdef Py_ssize_t b, t, n, h, k, i, node, depth = self.depth, width = self.max_depth
-        cdef double w
-        cdef double* row
-        for n in range(self.n_nodes * width):
-            node_gram[n] = 0.0
+    cdef void _sum_grams_of(self, Law law, System system, Py_ssize_t p) noexcept nogil:
+        """Z'WZ over the rows in which feature p is observed: O(N_p L^2)."""
+        cdef Py_ssize_t b, t, i, h, n, width = self.depth + 1
+        self._clear_grams(&system.node_gram[0, 0], &system.leaf_gram[0, 0])
         for b in range(self.n_leaves):
-            w = self._row_weight(b)
-            row = &leaf_gram[b * (width + 1)]
-            for h in range(depth + 1):
-                row[h] = 0.0
-            for h in range(depth * depth):
-                self.gram[h] = 0.0
+            for h in range(width * width):
+                system.gram[h] = 0.0
             n = 0
             for t in range(self.leaf_start[b], self.leaf_start[b + 1]):
                 i = self.order[t]
-                if p < 0 or self.rows.is_observed[self.rows.pattern[i], p]:
-                    for h in range(depth):
-                        self.rows.omega[n * depth + h] = self.score[i, h]
-                        row[h] += w * self.score[i, h]
-                    row[depth] += w
+                if self.rows.is_observed[self.rows.pattern[i], p]:
+                    self._copy_row(i, &law.omega[n * width], &law.other[n * width])
                     n += 1
                 if n == CHUNK or (n > 0 and t + 1 == self.leaf_start[b + 1]):
-                    linalg.gemm(True, False, depth, depth, n, w, &self.rows.omega[0],
-                                &self.rows.omega[0], 1.0, &self.gram[0])
+                    linalg.gemm(True, False, width, width, n, 1.0, &law.other[0], &law.omega[0],
+                                1.0, &system.gram[0])
                     n = 0
-            for h in range(depth):
-                node = self.node_path[self.leaf_node[b], h]
-                for k in range(h + 1):
-                    node_gram[node * width + k] += self.gram[h * depth + k]
-
-    cdef double _row_weight(self, Py_ssize_t b) noexcept nogil:
-        return 1.0 if self._fault == UNWEIGHTED_ROWS else self.kappa[b]
-
-    cdef void _begin_feature(
-        self, Py_ssize_t p, const double* node_gram, const double* leaf_gram
-    ) noexcept nogil:
-        """A_p and its right-hand side, a row of couplings to its ancestors for every unknown."""
-        cdef Py_ssize_t n, b, h, width = self.max_depth
-        cdef double precision = self.noise[p]
-        for n in range(self.n_nodes):
-            for h in range(self.level[n]):
-                self.node_row[n, h] = precision * node_gram[n * width + h]
-            self.node_row[n, self.level[n] - 1] += self.local[n, p] * self._tau(n)
-            self.node_rhs[n] = precision * self.node_side[n, p]
-        for b in range(self.n_leaves):
-            for h in range(self.depth + 1):
-                self.leaf_row[b, h] = precision * leaf_gram[b * (width + 1) + h]
-            self.leaf_row[b, self.depth] += self.xi[p]
-            self.leaf_rhs[b] = precision * self.leaf_side[b, p]
-
-    cdef int _eliminate(self) noexcept nogil:
-        """Leaf means first, then nodes from the deepest up: the factor has no fill-in (spec 4.5).
-
-        An unknown is coupled to its ancestors alone, and so is whatever its elimination adds.
-        """
-        cdef Py_ssize_t b, n
-        for b in range(self.n_leaves):
-            if self._eliminate_row(
-                &self.leaf_row[b, 0], self.depth, self.leaf_rhs[b], self.leaf_node[b]
-            ) != 0:
-                return 1
-        for n in range(self.n_nodes - 1, -1, -1):
-            if self._eliminate_row(
-                &self.node_row[n, 0], self.level[n] - 1, self.node_rhs[n], self.parent[n]
-            ) != 0:
-                return 1
-        return 0
-
-    cdef int _eliminate_row(
-        self, const double* row, Py_ssize_t n_above, double rhs, Py_ssize_t above
-    ) noexcept nogil:
-        """Take one unknown out: its couplings are row[:n_above], its pivot is row[n_above]."""
-        cdef Py_ssize_t j, k, node
-        cdef double share
-        cdef double* target
-        if not 0.0 < row[n_above] < INFINITY:
-            return 1
-        for j in range(n_above):
-            share = row[j] / row[n_above]
-            node = self.node_path[above, j]
-            target = &self.node_row[node, 0]
-            if self._fault != FILLS_IN:
-                for k in range(j + 1):
-                    target[k] -= share * row[k]
-            self.node_rhs[node] -= share * rhs
-        return 0
-
-    cdef void _substitute(self, Py_ssize_t p) noexcept nogil:
-        """Draw from the roots down: each unknown is normal given its ancestors."""
-        cdef Py_ssize_t n, b, h, last
-        cdef double total
-        for n in range(self.n_nodes):
-            last = self.level[n] - 1
-            total = self.node_rhs[n]
-            for h in range(last):
-                total -= self.node_row[n, h] * self.loading[self.node_path[n, h], p]
-            self.loading[n, p] = self._normal_given(total, self.node_row[n, last])
-        for b in range(self.n_leaves):
-            total = self.leaf_rhs[b]
-            for h in range(self.depth):
-                total -= self.leaf_row[b, h] * self.loading[self.node_path[self.leaf_node[b], h], p]
-            self.leaf_mean[b, p] = self._normal_given(total, self.leaf_row[b, self.depth])
-
-    cdef double _normal_given(self, double rhs, double precision) noexcept nogil:
-        return rhs / precision + draws.normal(self._rng) / sqrt(precision)
-
-    cdef double _tau(self, Py_ssize_t n) noexcept nogil:
-        return exp(fmax(fmin(self.log_tau[n], 300.0), -300.0))
+            self._add_gram(b, &system.gram[0], &system.node_gram[0, 0], &system.leaf_gram[0, 0])
 
     # -- precisions ---------------------------------------------------------------------------
 
-    cdef int _update_precisions(self) noexcept nogil:
+    cdef int _update_precisions(self) except -1:
         """kappa, lambda and its rate, xi, phi, zeta given all else: gammas (spec 4.6, 4.9)."""
-        cdef Py_ssize_t b, p, n, n_entries
+        self._need_sums()
+        self._run(SQUARES, self.n_pieces)
+        with nogil:
+            self._add_squares()
+            if self._has_noise_scale and not self._whole:
+                self._update_noise_scales()
+            self._update_noise()
+            self._update_mean_precisions()
+            self._update_shrinkage()
+        return 0
+
+    cdef void _sum_squares(self, Law law, Py_ssize_t r) noexcept nogil:
+        """sum u_i (y_ip - m_bp - x_i'd_p)^2 over the observed entries of a piece."""
+        cdef Py_ssize_t t, n, k, h, p, i, g, b = self.piece_leaf[r]
+        cdef Py_ssize_t depth = self.depth, n_features = self.n_features
+        cdef double* e
+        cdef double* total = &self.piece_square[r, 0]
+        for p in range(n_features):
+            total[p] = 0.0
+        for h in range(depth):
+            for p in range(n_features):
+                law.scaled[h * n_features + p] = self.loading[
+                    self.node_path[self.leaf_node[b], h], p
+                ]
+        t = self.piece_start[r]
+        while t < self.piece_start[r + 1]:
+            n = min(<Py_ssize_t> CHUNK, self.piece_start[r + 1] - t)
+            for k in range(n):
+                i = self.order[t + k]
+                for h in range(depth):
+                    law.omega[k * depth + h] = self.score[i, h]
+                for p in range(n_features):
+                    law.residual[k * n_features + p] = self.rows.X[i, p] - self.leaf_mean[b, p]
+            linalg.gemm(False, False, n, n_features, depth, -1.0, &law.omega[0],
+                        &law.scaled[0], 1.0, &law.residual[0])
+            for k in range(n):
+                i = self.order[t + k]
+                g = self.rows.pattern[i]
+                e = &law.residual[k * n_features]
+                if self.rows.n_observed[g] < n_features:
+                    for p in range(n_features):
+                        e[p] *= self.rows.is_observed[g, p]
+                for p in range(n_features):
+                    total[p] += self.row_precision[i] * e[p] * e[p]
+            t += n
+
+    cdef void _add_squares(self) noexcept nogil:
+        """rss_bp, the squares of the pieces by leaf."""
+        cdef Py_ssize_t r
+        self.rss[:self.n_leaves] = 0.0
+        for r in range(self.n_pieces):
+            linalg.axpy(self.n_features, 1.0, &self.piece_square[r, 0],
+                        &self.rss[self.piece_leaf[r], 0])
+
+    cdef void _update_noise_scales(self) noexcept nogil:
+        """kappa_b ~ Gamma(a + n_entries / 2, a + sum_p lambda_p rss_bp / 2)."""
+        cdef Py_ssize_t b, t, n_entries
+        for b in range(self.n_leaves):
+            n_entries = 0
+            for t in range(self.leaf_start[b], self.leaf_start[b + 1]):
+                n_entries += self.rows.n_observed[self.rows.pattern[self.order[t]]]
+            self.kappa[b] = draws.draw_gamma(
+                self._rng, self._scale_shape + 0.5 * n_entries, self._scale_shape
+                + 0.5 * linalg.dot(self.n_features, &self.noise[0], &self.rss[b, 0]),
+            )
+
+    cdef void _update_mean_precisions(self) noexcept nogil:
+        """xi_p ~ Gamma(g0 + B / 2, h0 + sum_b m_bp^2 / 2)."""
+        cdef Py_ssize_t b, p
         cdef double total
-        self._sum_squares()
-        if self._has_noise_scale and not self._whole:
-            for b in range(self.n_leaves):
-                n_entries = 0
-                for n in range(self.leaf_start[b], self.leaf_start[b + 1]):
-                    n_entries += self.rows.n_observed[self.rows.pattern[self.order[n]]]
-                total = linalg.dot(self.n_features, &self.noise[0], &self.rss[b, 0])
-                self.kappa[b] = draws.draw_gamma(
-                    self._rng, self._scale_shape + 0.5 * n_entries, self._scale_shape + 0.5 * total
-                )
-        self._update_noise()
         for p in range(self.n_features):
             total = 0.0
             for b in range(self.n_leaves):
@@ -1274,6 +1437,11 @@ cdef class Sampler:
             self.xi[p] = draws.draw_gamma(
                 self._rng, self._mean_shape + 0.5 * self.n_leaves, self._mean_rate + 0.5 * total
             )
+
+    cdef void _update_shrinkage(self) noexcept nogil:
+        """phi and zeta of all nodes: processes.multiplicative_gamma."""
+        cdef Py_ssize_t n, p
+        cdef double total
         for n in range(self.n_nodes):
             shrinkage.draw_local(self._rng, self.n_features, &self.loading[n, 0], self._tau(n),
                                  self._df, &self.local[n, 0])
@@ -1286,7 +1454,6 @@ cdef class Sampler:
             self._root_shape, self._shape, &self.multiplier[0], &self.log_tau[0],
             &self.node_scratch[0], self._fault if self._fault <= CHILDREN_SHAPE else 0,
         )
-        return 0
 
     cdef void _update_noise(self) noexcept nogil:
         """lambda_p ~ Gamma(a0 + N_p / 2, b0 + sum_b kappa_b rss_bp / 2), or one for all."""
@@ -1313,39 +1480,6 @@ cdef class Sampler:
                 + self._noise_shape * (1 if self._isotropic else self.n_features),
                 self._noise_rate_rate + sum_noise,
             )
-
-    cdef void _sum_squares(self) noexcept nogil:
-        """rss_bp = sum over the leaf's observed entries of (y_ip - m_bp - x_i'd_p)^2."""
-        cdef Py_ssize_t b, t, n, k, h, p, i, depth = self.depth, n_features = self.n_features
-        cdef double* e
-        for b in range(self.n_leaves):
-            for p in range(n_features):
-                self.rss[b, p] = 0.0
-            for h in range(depth):
-                for p in range(n_features):
-                    self.rows.scaled[h * n_features + p] = self.loading[
-                        self.node_path[self.leaf_node[b], h], p
-                    ]
-            t = self.leaf_start[b]
-            while t < self.leaf_start[b + 1]:
-                n = min(<Py_ssize_t> CHUNK, self.leaf_start[b + 1] - t)
-                for k in range(n):
-                    i = self.order[t + k]
-                    for h in range(depth):
-                        self.rows.omega[k * depth + h] = self.score[i, h]
-                    for p in range(n_features):
-                        self.rows.residual[k * n_features + p] = (
-                            self.rows.X[i, p] - self.leaf_mean[b, p]
-                        )
-                linalg.gemm(False, False, n, n_features, depth, -1.0, &self.rows.omega[0],
-                            &self.rows.scaled[0], 1.0, &self.rows.residual[0])
-                for k in range(n):
-                    i = self.order[t + k]
-                    e = &self.rows.residual[k * n_features]
-                    for p in range(n_features):
-                        if self.rows.is_observed[self.rows.pattern[i], p]:
-                            self.rss[b, p] += e[p] * e[p]
-                t += n
 
     # -- concentrations -----------------------------------------------------------------------
 
@@ -1383,9 +1517,9 @@ cdef class Sampler:
         cdef Py_ssize_t b, last = self.depth - 1
         cdef double pivot
         for b in range(self.n_leaves):
-            if self._prepare(b, self.rows.n_patterns) != 0:
+            if self._prepare(self._law, b, self.rows.n_patterns, 1) != 0:
                 return False
-            pivot = self.rows.factor[last * self.depth + last]
+            pivot = self._law.factor[last * self.depth + last]
             if pivot * pivot / self.psi[b, last] - 1.0 > PRUNE_TOLERANCE * fmax(
                 1.0, self.n_features / <double> self.leaf_count[b]
             ):
@@ -1409,255 +1543,28 @@ cdef class Sampler:
             self.psi[b, self.depth] = self._prior_score_precision(b)
         for i in range(self.n_samples):
             self.score[i, self.depth] = draws.normal(self._rng) / sqrt(
-                self.psi[self.branch[i], self.depth]
+                self.psi[self.branch[i], self.depth] * self.row_precision[i]
             )
         self.depth += 1
         return self._compress()
 
-    # -- bookkeeping --------------------------------------------------------------------------
-
-    cdef Py_ssize_t _new_node(self, Py_ssize_t above) except -1 nogil:
-        """A slot for a child of a node, without parameters."""
-        cdef Py_ssize_t n = self._n_node_slots
-        self._reserve(n + 1, self._n_leaf_slots)
-        self._n_node_slots += 1
-        self.parent[n] = above
-        self.level[n] = 1 if above < 0 else self.level[above] + 1
-        self.node_count[n] = 0
-        self.multiplier[n] = 1.0
-        self._link(n)
-        return n
-
-    cdef Py_ssize_t _new_leaf(self, Py_ssize_t above) except -1 nogil:
-        cdef Py_ssize_t b = self._n_leaf_slots
-        self._reserve(self._n_node_slots, b + 1)
-        self._n_leaf_slots += 1
-        self.leaf_node[b] = above
-        self.leaf_count[b] = 0
-        return b
-
-    cdef void _link(self, Py_ssize_t n) noexcept nogil:
-        """The path and log tau of a node, from those of its parent."""
-        cdef Py_ssize_t h, above = self.parent[n]
-        for h in range(self.level[n] - 1):
-            self.node_path[n, h] = self.node_path[above, h]
-        self.node_path[n, self.level[n] - 1] = n
-        self.log_tau[n] = log(self.multiplier[n])
-        if above >= 0:
-            self.log_tau[n] += self.log_tau[above]
-
-    cdef void _draw_node(self, Py_ssize_t n) noexcept nogil:
-        """Parameters of a fresh node from the prior."""
-        cdef Py_ssize_t p
-        self.multiplier[n] = draws.draw_gamma(
-            self._rng, self._root_shape if self.parent[n] < 0 else self._shape, 1.0
-        )
-        self._link(n)
-        for p in range(self.n_features):
-            self.local[n, p] = draws.draw_gamma(self._rng, 0.5 * self._df, 0.5 * self._df)
-            self.loading[n, p] = draws.normal(self._rng) / sqrt(self.local[n, p] * self._tau(n))
-
-    cdef void _draw_leaf(self, Py_ssize_t b) noexcept nogil:
-        """Parameters of a fresh leaf from the prior."""
-        cdef Py_ssize_t p, h
-        for p in range(self.n_features):
-            self.leaf_mean[b, p] = draws.normal(self._rng) / sqrt(self.xi[p])
-        self.kappa[b] = 1.0
-        if self._has_noise_scale:
-            self.kappa[b] = draws.draw_gamma(self._rng, self._scale_shape, self._scale_shape)
-        for h in range(self.depth):
-            self.psi[b, h] = self._prior_score_precision(b)
-
-    cdef double _prior_score_precision(self, Py_ssize_t b) noexcept nogil:
-        if self._has_score_precision:
-            return draws.draw_gamma(self._rng, self._score_shape, self._score_shape)
-        return self.kappa[b] if self._whole else 1.0
-
-    cdef int _compress(self) except -1 nogil:
-        """Drop nodes and leaves without rows, and restore the invariant."""
-        cdef Py_ssize_t n, b, h, i, n_kept = 0
-        for b in range(self._n_leaf_slots):
-            self.leaf_count[b] = 0
-        for i in range(self.n_samples):
-            self.leaf_count[self.branch[i]] += 1
-        for n in range(self._n_node_slots):
-            self.node_count[n] = 0
-        for b in range(self._n_leaf_slots):
-            for h in range(self.depth if self.leaf_count[b] > 0 else 0):
-                self.node_count[self.node_path[self.leaf_node[b], h]] += self.leaf_count[b]
-        for n in range(self._n_node_slots):
-            if self.node_count[n] == 0:
-                continue
-            self.new_node[n] = n_kept
-            self.parent[n_kept] = -1 if self.parent[n] < 0 else self.new_node[self.parent[n]]
-            if n != n_kept:
-                self.level[n_kept] = self.level[n]
-                self.node_count[n_kept] = self.node_count[n]
-                self.multiplier[n_kept] = self.multiplier[n]
-                self.loading[n_kept, :] = self.loading[n, :]
-                self.local[n_kept, :] = self.local[n, :]
-            self._link(n_kept)
-            n_kept += 1
-        self.n_nodes = self._n_node_slots = n_kept
-        n_kept = 0
-        for b in range(self._n_leaf_slots):
-            if self.leaf_count[b] == 0:
-                continue
-            self.new_leaf[b] = n_kept
-            self.leaf_node[n_kept] = self.new_node[self.leaf_node[b]]
-            if b != n_kept:
-                self.leaf_count[n_kept] = self.leaf_count[b]
-                self.kappa[n_kept] = self.kappa[b]
-                self.leaf_mean[n_kept, :] = self.leaf_mean[b, :]
-                self.psi[n_kept, :] = self.psi[b, :]
-            n_kept += 1
-        self.n_leaves = self._n_leaf_slots = n_kept
-        for i in range(self.n_samples):
-            self.branch[i] = self.new_leaf[self.branch[i]]
-        self._sort_rows()
-        return 0
-
-    cdef void _sort_rows(self) noexcept nogil:
-        """Rows by leaf, within a leaf by pattern: a counting sort."""
-        cdef Py_ssize_t b, t, i
-        self.leaf_start[0] = 0
-        for b in range(self.n_leaves):
-            self.leaf_start[b + 1] = self.leaf_start[b] + self.leaf_count[b]
-            self.new_leaf[b] = self.leaf_start[b]
-        for t in range(self.n_samples):
-            i = self.rows.by_pattern[t]
-            b = self.branch[i]
-            self.order[self.new_leaf[b]] = i
-            self.new_leaf[b] += 1
-
-    cdef int _reserve(self, Py_ssize_t n_nodes, Py_ssize_t n_leaves) except -1 nogil:
-        """Room for so many nodes and leaves; twice as many as there were if that is too few."""
-        if n_nodes > self.parent.shape[0]:
-            with gil:
-                self._resize_nodes(max(n_nodes, 2 * self.parent.shape[0]))
-        if n_leaves > self.leaf_node.shape[0]:
-            with gil:
-                self._resize_leaves(max(n_leaves, 2 * self.leaf_node.shape[0]))
-        return 0
-
-    def _resize_nodes(self, n):
-        p, depth = self.n_features, self.max_depth
-        self.parent = _longer(self.parent, (n,), np.intp)
-        self.level = _longer(self.level, (n,), np.intp)
-        self.node_count = _longer(self.node_count, (n,), np.intp)
-        self.node_path = _longer(self.node_path, (n, depth), np.intp)
-        self.loading = _longer(self.loading, (n, p))
-        self.local = _longer(self.local, (n, p))
-        self.multiplier = _longer(self.multiplier, (n,))
-        self.log_tau = _longer(self.log_tau, (n,))
-        self.node_log_mass = _longer(self.node_log_mass, (n + 1,))
-        self.node_gamma = _longer(self.node_gamma, (n + 1,))
-        self.node_rest = _longer(self.node_rest, (n + 1,))
-        self.node_total = _longer(self.node_total, (n + 1,))
-        self.auxiliary = _longer(self.auxiliary, (n + 1,), np.intp)
-        self.needed = np.zeros(n, dtype=np.uint8)
-        self.new_node = np.zeros(n + 1, dtype=np.intp)
-        self.n_children = np.zeros(n + 1, dtype=np.intp)
-        self.node_gram, self.node_gram_of = np.empty((n, depth)), np.empty((n, depth))
-        self.node_row, self.node_side = np.empty((n, depth)), np.empty((n, p))
-        self.node_rhs, self.weighted_square = np.empty(n), np.empty(n)
-        self.node_scratch = np.empty(3 * n)
-
-    def _resize_leaves(self, n):
-        p, depth = self.n_features, self.max_depth
-        self.leaf_node = _longer(self.leaf_node, (n,), np.intp)
-        self.leaf_count = _longer(self.leaf_count, (n,), np.intp)
-        self.owner = _longer(self.owner, (n,), np.intp)
-        self.leaf_mean = _longer(self.leaf_mean, (n, p))
-        self.psi = _longer(self.psi, (n, depth))
-        self.tail_score = _longer(self.tail_score, (n, depth))
-        self.kappa = _longer(self.kappa, (n,))
-        self.leaf_log_mass = _longer(self.leaf_log_mass, (n,))
-        self.leaf_start = _longer(self.leaf_start, (n + 1,), np.intp)
-        self.log_weight = np.empty(n)
-        self.new_leaf = np.zeros(n, dtype=np.intp)
-        self.leaf_gram, self.leaf_gram_of = np.empty((n, depth + 1)), np.empty((n, depth + 1))
-        self.leaf_row, self.leaf_side = np.empty((n, depth + 1)), np.empty((n, p))
-        self.leaf_rhs, self.rss = np.empty(n), np.empty((n, p))
-
-    cdef double _log_prior(self) noexcept nogil:
-        """The terms of ``_model.log_joint`` without those of scores and data."""
-        cdef double total = 0.0, tau, half_log_tau
-        cdef double half_log_2pi = 0.9189385332046727
-        cdef Py_ssize_t n, b, p, h, k
-        total += self._log_paths()
-        for n in range(self.n_nodes):
-            total += shrinkage.log_density(
-                self.multiplier[n], self._root_shape if self.parent[n] < 0 else self._shape
-            )
-            tau = self._tau(n)
-            half_log_tau = 0.5 * self.log_tau[n]
-            for p in range(self.n_features):
-                total += (
-                    log_gamma_density(self.local[n, p], 0.5 * self._df, 0.5 * self._df)
-                    + 0.5 * log(self.local[n, p]) + half_log_tau - half_log_2pi
-                    - 0.5 * self.local[n, p] * tau * self.loading[n, p] * self.loading[n, p]
-                )
-        for p in range(self.n_features):
-            total += log_gamma_density(self.xi[p], self._mean_shape, self._mean_rate)
-            if p == 0 or not self._isotropic:
-                total += log_gamma_density(self.noise[p], self._noise_shape, self.noise_rate)
-            for b in range(self.n_leaves):
-                total += (0.5 * log(self.xi[p]) - half_log_2pi
-                          - 0.5 * self.xi[p] * self.leaf_mean[b, p] * self.leaf_mean[b, p])
-        if self._sample_noise_rate:
-            total += log_gamma_density(
-                self.noise_rate, self._noise_rate_shape, self._noise_rate_rate
-            )
-        for b in range(self.n_leaves):
-            if self._has_noise_scale:
-                total += log_gamma_density(self.kappa[b], self._scale_shape, self._scale_shape)
-            if self._has_score_precision:
-                for h in range(self.depth):
-                    total += log_gamma_density(
-                        self.psi[b, h], self._score_shape, self._score_shape
-                    )
-        if self._sample_concentration:
-            for k in range(self.branch_level.shape[0]):
-                total += log_gamma_density(
-                    self.alpha[self.branch_level[k]], self._concentration_shape,
-                    self.concentration_rate[k],
-                )
-        return total
-
-    cdef double _log_paths(self) noexcept nogil:
-        """Log probability of the tree: the sum over nodes of log EPPF of their children."""
-        cdef double total = 0.0, alpha
-        cdef Py_ssize_t n, b
-        for n in range(-1, self.n_nodes):
-            alpha = self.alpha[0 if n < 0 else self.level[n]]
-            if alpha > 0.0:
-                total += lgamma(alpha) - lgamma(
-                    alpha + (self.n_samples if n < 0 else self.node_count[n])
-                )
-        for n in range(self.n_nodes):
-            alpha = self.alpha[self.level[n] - 1]
-            if alpha > 0.0:
-                total += log(alpha) + lgamma(self.node_count[n])
-        alpha = self.alpha[self.depth]
-        for b in range(self.n_leaves):
-            if alpha > 0.0:
-                total += log(alpha) + lgamma(self.leaf_count[b])
-        return total
-
-    cdef double _log_data_given_scores(self) noexcept nogil:
-        """sum_i log p(x_i | b_i) + log p(y_i | b_i, x_i) over the observed entries."""
-        cdef double total = 0.0, half_log_2pi = 0.9189385332046727
+    cdef double _log_data_given_scores(self) except? -1.0:
+        """sum_i log p(u_i) + log p(x_i | b_i, u_i) + log p(y_i | b_i, u_i, x_i), observed y."""
+        cdef double total = 0.0, half_log_2pi = 0.9189385332046727, u
         cdef Py_ssize_t i, b, p, h
-        self._sum_squares()
+        self._need_sums()
+        self._run(SQUARES, self.n_pieces)
+        self._add_squares()
         for i in range(self.n_samples):
-            b = self.branch[i]
+            b, u = self.branch[i], self.row_precision[i]
+            if self._has_tail:
+                total += log_gamma_density(u, 0.5 * self.tail_df[b], 0.5 * self.tail_df[b])
             for h in range(self.depth):
-                total += (0.5 * log(self.psi[b, h]) - half_log_2pi
-                          - 0.5 * self.psi[b, h] * self.score[i, h] * self.score[i, h])
+                total += (0.5 * log(self.psi[b, h] * u) - half_log_2pi
+                          - 0.5 * self.psi[b, h] * u * self.score[i, h] * self.score[i, h])
             for p in range(self.n_features):
                 if self.rows.is_observed[self.rows.pattern[i], p]:
-                    total += 0.5 * log(self.kappa[b] * self.noise[p]) - half_log_2pi
+                    total += 0.5 * log(u * self.kappa[b] * self.noise[p]) - half_log_2pi
         for b in range(self.n_leaves):
             for p in range(self.n_features):
                 total -= 0.5 * self.kappa[b] * self.noise[p] * self.rss[b, p]
@@ -1673,7 +1580,6 @@ cdef class Sampler:
 
     def _densities(self, Py_ssize_t b):
         """Log density of every row in leaf b, shape (n_samples,)."""
-        self._reserve(self._n_node_slots, self._n_leaf_slots)
         self._need_columns()
         self.owner[b] = REGULAR
         if self._fill_column(b) != 0:
@@ -1682,26 +1588,18 @@ cdef class Sampler:
 
     def _eliminated(self, Py_ssize_t p):
         """The system of feature p and its factor: node rows, leaf rows, before and after."""
-        self._sum_products()
-        self._sum_grams(p, &self.node_gram_of[0, 0], &self.leaf_gram_of[0, 0])
-        self._begin_feature(p, &self.node_gram_of[0, 0], &self.leaf_gram_of[0, 0])
-        before = self._rows()
-        if self._eliminate() != 0:
+        cdef Scratch scratch = Scratch(self)
+        self._need_sums()
+        self._run(PRODUCTS, self.n_pieces)
+        self._add_products()
+        self._begin_feature(scratch.law, scratch.system, p)
+        before = scratch.system.rows()
+        if scratch.system.eliminate(False) != 0:
             raise ArithmeticError(f"the system of feature {p} is not positive definite")
-        return before, self._rows()
-
-    def _rows(self):
-        """A row of couplings and pivot for every node, then for every leaf."""
-        nodes = [np.array(self.node_row[n, :self.level[n]]) for n in range(self.n_nodes)]
-        return nodes + [np.array(self.leaf_row[b, :self.depth + 1]) for b in range(self.n_leaves)]
+        return before, scratch.system.rows()
 
 
-cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil:
-    return shape * log(rate) - lgamma(shape) + (shape - 1.0) * log(x) - rate * x
-
-
-def _longer(old, shape, dtype=np.float64):
-    """A larger array with what the old one holds."""
-    out = np.zeros(shape, dtype=dtype)
-    out[:len(old)] = old
-    return out
+def in_order(function, n_items, size):
+    """Call function(start, stop) for each block of the items, one after the other."""
+    for start in range(0, n_items, size):
+        function(start, min(start + size, n_items))

@@ -110,6 +110,13 @@ def statistics(sampler):
         out["log psi"] = log_psi.mean()
         out["log psi^2"] = (log_psi**2).mean()
         out["log psi x size"] = (log_psi[b, 0] * size).mean()
+    if prior.tail == "t":
+        u, log_df = np.log(s["row_precision"]), np.log(s["tail_df"])
+        out["log u"] = np.tanh(u).mean()
+        out["log u x size"] = (np.tanh(u) * size).mean()
+        out["log df"] = log_df.mean()
+        out["log df^2"] = (log_df**2).mean()
+        out["log df x size"] = (log_df[b] * size).mean()
     if prior.noise_rate_prior is not None:
         out["log b0"] = np.log(s["noise_rate"])
     return out

@@ -63,6 +63,28 @@ CONFIGURATIONS = {
         {"branch_levels": (0, 1, 3)},
         {"path_update": "collapsed"},
     ),
+    "single, tails": ("single", {"tail": "t"}, {}),
+    "tree, loadings, tails": ("tree", {"tail": "t", "branch_scale": "loadings"}, {}),
+    "tree, whole, one tail, holes": (
+        "tree",
+        {"tail": "t", "tail_df": "shared", "branch_scale": "whole"},
+        {"holes": 0.3},
+    ),
+    "tree, loadings, tails, collapsed": (
+        "tree",
+        {"tail": "t", "branch_scale": "loadings"},
+        {"path_update": "collapsed"},
+    ),
+    "mixture, noise, tails, collapsed, holes": (
+        "mixture",
+        {"tail": "t", "branch_scale": "noise"},
+        {"path_update": "collapsed", "holes": 0.3},
+    ),
+    "mixture, one tail, births from the prior": (
+        "mixture",
+        {"tail": "t", "tail_df": "shared"},
+        {"path_update": "collapsed", "birth": "prior"},
+    ),
     "more features than levels": ("tree", {"n_features": 5, "max_depth": 3}, {"n": 8}),
 }
 
@@ -86,7 +108,15 @@ def test_sweep_paired_long(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["single", "mixture", "tree", "tree, collapsed", "tree, loadings, holes"]
+    "name",
+    [
+        "single",
+        "mixture",
+        "tree",
+        "tree, collapsed",
+        "tree, loadings, holes",
+        "tree, loadings, tails",
+    ],
 )
 def test_sweep_successive(name):
     make, structure = configured(name)
@@ -104,6 +134,7 @@ def test_sweep_successive_long(name):
 
 TOUCHED = {
     "paths": ("leaves", "nodes", "1 and 2", "largest", "together", "tanh x", "log joint"),
+    "tails": ("log df", "log u", "tanh x", "log joint"),
     "leaf_means": ("tanh M", "tanh x", "log joint"),
     "scores": ("tanh x",),
     "loadings": ("tanh D", "tanh M", "tanh x D y", "log psi", "log joint"),
@@ -132,7 +163,8 @@ def test_each_move_alone_paired(move, options):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(TOUCHED[move])}
 
-    make = joint_draw(prior_of("tree", branch_scale="loadings"), move=move, **options)
+    tail = "t" if move in ("paths", "tails") else "gaussian"
+    make = joint_draw(prior_of("tree", branch_scale="loadings", tail=tail), move=move, **options)
     assert_z_scores_small(paired_one_step(make, touched, 1500, seed=5))
 
 
@@ -162,6 +194,7 @@ SHOWN = {
         ("tanh x D y", "log joint", "row kappa"),
     ),
     "mean_given_scores": (prior_of("single"), {"n": 8}, 1500, ("tanh M", "tanh x", "log joint")),
+    "short_tail": (prior_of("tree", tail="t"), {"n": 8}, 1500, ("log u", "log df", "tanh x")),
     "fills_in": (prior_of("tree"), {"n": 8}, 1500, ("tanh D", "tanh M", "log joint")),
 }
 

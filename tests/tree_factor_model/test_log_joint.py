@@ -1,16 +1,22 @@
 """The kernel's bookkeeping against the plain NumPy joint density, and its states."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 from checks.trees import STRUCTURES, make_sampler, prior_of
+from skbnp.mcmc.rows import for_row_blocks
 from skbnp.tree_factor_model import _model
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)
 every_scale = pytest.mark.parametrize("branch_scale", _model.BRANCH_SCALES)
+# A normal law, tails by branch, tails of all branches alike.
+TAILS = ({}, {"tail": "t"}, {"tail": "t", "tail_df": "shared"})
+every_tail = pytest.mark.parametrize("tail", TAILS)
 every_update = pytest.mark.parametrize("path_update", ["slice", "collapsed"])
 
 
@@ -25,10 +31,12 @@ def drawn(structure="tree", n=40, holes=0.0, seed=0, **prior):
 @every_structure
 @every_scale
 @every_update
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_after_random_sweeps(structure, branch_scale, path_update, holes):
+@pytest.mark.parametrize(
+    "holes, tail", [(0.0, {}), (0.3, {}), (0.0, TAILS[1]), (0.3, TAILS[1]), (0.3, TAILS[2])]
+)
+def test_after_random_sweeps(structure, branch_scale, path_update, holes, tail):
     p, state, X = drawn(
-        structure, holes=holes, branch_scale=branch_scale, noise_rate_prior=(3.0, 2.0)
+        structure, holes=holes, branch_scale=branch_scale, noise_rate_prior=(3.0, 2.0), **tail
     )
     sampler = make_sampler(X, p, state, path_update=path_update)
     for _ in range(20):
@@ -39,11 +47,12 @@ def test_after_random_sweeps(structure, branch_scale, path_update, holes):
         sampler.sweep()
 
 
+@every_tail
 @pytest.mark.parametrize("noise", _model.NOISES)
-def test_where_rows_fill_several_chunks(noise):
+def test_where_rows_fill_several_chunks(noise, tail):
     p, state, X = drawn(
         "tree", n=1500, n_features=6, max_depth=5, branch_levels=(2, 5), branch_scale="loadings",
-        noise=noise,
+        noise=noise, **tail,
     )  # fmt: skip
     X[:40][np.random.default_rng(1).random((40, 6)) < 0.3] = np.nan
     sampler = make_sampler(X, p, state)
@@ -55,27 +64,62 @@ def test_where_rows_fill_several_chunks(noise):
         assert_allclose(sampler.log_joint(scores), expected, rtol=1e-8)
 
 
+def log_law(x, mean, scale, df):
+    """SciPy's normal or t law; 0 for no entries."""
+    if len(x) == 0:
+        return 0.0
+    if np.isinf(df):
+        return stats.multivariate_normal(mean, scale).logpdf(x)
+    return stats.multivariate_t(mean, scale, df).logpdf(x)
+
+
+@every_tail
 @every_scale
 @pytest.mark.parametrize("shape", [(4, 3), (3, 6), (30, 8), (70, 40)])
-def test_densities_against_dense_covariances(branch_scale, shape):
+def test_densities_against_dense_covariances(branch_scale, shape, tail):
     """To 1e-10 with complete and incomplete rows, fewer and more features than levels."""
     n_features, depth = shape
     p, state, X = drawn(
         n=30, n_features=n_features, max_depth=depth, branch_levels=(1, depth),
-        branch_scale=branch_scale,
+        branch_scale=branch_scale, **tail,
     )  # fmt: skip
     rng = np.random.default_rng(2)
     X[::2][rng.random(X[::2].shape) < 0.4] = np.nan
     X[0] = np.nan
     sampler = make_sampler(X, p, state)
     for b in range(len(state["leaf_node"])):
-        mean, covariance = _model.branch_law(state, b)
+        mean, scale = _model.branch_law(state, b)
         expected = [
-            _model.log_normal(x[o], mean[o], covariance[np.ix_(o, o)])
+            log_law(x[o], mean[o], scale[np.ix_(o, o)], state["tail_df"][b])
             for x, o in zip(X, ~np.isnan(X), strict=True)
         ]
         assert_allclose(sampler._densities(b), expected, rtol=1e-10, atol=1e-10)
         assert abs(sampler._densities(b)[0]) < 1e-10
+
+
+@every_update
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@every_tail
+def test_threads_do_not_change_the_chain(path_update, holes, tail):
+    """Several blocks of rows and pieces of leaves, to the last bit."""
+    p, state, X = drawn(
+        n=3000 if path_update == "slice" else 300, holes=holes, n_features=6, max_depth=5,
+        branch_levels=(2, 5), branch_scale="loadings", **tail,
+    )  # fmt: skip
+    chains = []
+    for n_threads in (1, 3):
+        chains.append(
+            make_sampler(
+                X, p, state, path_update=path_update,
+                for_rows=partial(for_row_blocks, n_threads=n_threads),
+            )
+        )  # fmt: skip
+        for _ in range(3):
+            chains[-1].sweep()
+    one, other = (chain.get_state() for chain in chains)
+    for name in one.keys() - {"bit_generator"}:
+        assert_array_equal(one[name], other[name], err_msg=name)
+    assert chains[0].log_joint() == chains[1].log_joint()
 
 
 # -- the system of the loadings ---------------------------------------------------------------
@@ -120,10 +164,11 @@ def test_elimination_has_no_fill_in(structure, seed):
         assert np.count_nonzero(factor) <= n_entries
 
 
+@every_tail
 @pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_system_against_its_definition(holes):
+def test_system_against_its_definition(holes, tail):
     """A_p = diag(prior) + lambda_p Z'WZ over the rows where feature p is observed."""
-    p, state, X = drawn("tree", n=30, holes=holes, branch_scale="loadings")
+    p, state, X = drawn("tree", n=30, holes=holes, branch_scale="loadings", **tail)
     sampler = make_sampler(X, p, state)
     n_nodes, b = len(state["parent"]), state["branch"]
     Z = np.zeros((30, n_nodes + len(state["leaf_node"])))
@@ -137,6 +182,7 @@ def test_system_against_its_definition(holes):
             np.full(len(state["leaf_node"]), state["mean_precision"][feature]),
         )
         w = state["noise_precision"][feature] * state["noise_scale"][b]
+        w = w * state["row_precision"]
         expected = np.diag(prior) + (Z[seen].T * w[seen]) @ Z[seen]
         got = dense_system(sampler._eliminated(feature)[0], state)
         assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
@@ -145,10 +191,11 @@ def test_system_against_its_definition(holes):
 # -- states -----------------------------------------------------------------------------------
 
 
+@every_tail
 @every_structure
 @every_update
-def test_state_restores_bit_for_bit(structure, path_update):
-    p, state, X = drawn(structure, holes=0.1, branch_scale="loadings")
+def test_state_restores_bit_for_bit(structure, path_update, tail):
+    p, state, X = drawn(structure, holes=0.1, branch_scale="loadings", **tail)
     one = make_sampler(X, p, state, seed=1, path_update=path_update)
     for _ in range(7):
         one.sweep()

@@ -15,12 +15,15 @@ from skbnp.tree_factor_model._rows import Rows
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)
 every_scale = pytest.mark.parametrize("branch_scale", _model.BRANCH_SCALES)
+every_tail = pytest.mark.parametrize("tail", _model.TAILS)
 
 
-def fitted(structure="tree", branch_scale="loadings", n_draws=3, n_features=6, seed=0):
+def fitted(
+    structure="tree", branch_scale="loadings", n_draws=3, n_features=6, seed=0, tail="gaussian"
+):
     """Prior, draws of a short chain and new rows with holes; row 0 empty, row 1 complete."""
     rng = np.random.default_rng(seed)
-    p = prior_of(structure, n_features=n_features, branch_scale=branch_scale)
+    p = prior_of(structure, n_features=n_features, branch_scale=branch_scale, tail=tail)
     state, X = _model.draw_joint(p, 30, rng)
     sampler = make_sampler(X, p, state)
     draws = []
@@ -34,12 +37,13 @@ def fitted(structure="tree", branch_scale="loadings", n_draws=3, n_features=6, s
 
 
 def components(draws):
-    """(log weight, mean, covariance) of every component of the mixture over draws."""
+    """(log weight, mean, scale matrix, df) of every component of the mixture over draws."""
     out = []
     for draw in draws:
         log_weight = _predictive.log_branch_weights(draw)
         for b in range(len(log_weight)):
-            out.append((log_weight[b] - np.log(len(draws)), *_model.branch_law(draw, b)))
+            law = (*_model.branch_law(draw, b), draw["tail_df"][b])
+            out.append((log_weight[b] - np.log(len(draws)), *law))
     return out
 
 
@@ -47,23 +51,29 @@ def dense(x, mixture):
     """Log density of the observed entries, mean and variance of the missing ones."""
     o, m = ~np.isnan(x), np.isnan(x)
     logs, means, seconds = [], [], []
-    for log_weight, mean, C in mixture:
-        logs.append(log_weight + _model.log_normal(x[o], mean[o], C[np.ix_(o, o)]))
+    for log_weight, mean, C, df in mixture:
+        logs.append(log_weight + _model.log_student(x[o], mean[o], C[np.ix_(o, o)], df))
         gain = np.linalg.solve(C[np.ix_(o, o)], C[np.ix_(o, m)]).T
         at = mean[m] + gain @ (x[o] - mean[o])
         means.append(at)
-        seconds.append(np.diag(C[np.ix_(m, m)] - gain @ C[np.ix_(o, m)]) + at**2)
+        spread = 1.0
+        if np.isfinite(df):
+            off, n = x[o] - mean[o], o.sum()
+            q = off @ np.linalg.solve(C[np.ix_(o, o)], off)
+            spread = (df + q) / (df + n - 2) if df + n > 2 else np.inf
+        seconds.append(spread * np.diag(C[np.ix_(m, m)] - gain @ C[np.ix_(o, m)]) + at**2)
     total = logsumexp(logs)
     weight = np.exp(np.array(logs) - total)
     mean = weight @ np.array(means)
     return total, mean, weight @ np.array(seconds) - mean**2
 
 
+@every_tail
 @every_structure
 @every_scale
-def test_scores_and_moments_against_dense_algebra(structure, branch_scale):
-    p, draws, X = fitted(structure, branch_scale)
-    rows = Rows(X, p.max_depth)
+def test_scores_and_moments_against_dense_algebra(structure, branch_scale, tail):
+    p, draws, X = fitted(structure, branch_scale, tail=tail)
+    rows = Rows(X)
     score = _predictive.log_score(rows, draws)
     first, second = _predictive.imputed(rows, draws)
     mixture = components(draws)
@@ -79,7 +89,7 @@ def test_scores_and_moments_against_dense_algebra(structure, branch_scale):
 
 def test_an_empty_row_gets_the_predictive_moments():
     p, draws, X = fitted()
-    first, second = _predictive.imputed(Rows(X, p.max_depth), draws)
+    first, second = _predictive.imputed(Rows(X), draws)
     mixture = components(draws)
     weight = np.exp([one[0] for one in mixture])
     mean = weight @ np.array([one[1] for one in mixture])
@@ -90,7 +100,7 @@ def test_an_empty_row_gets_the_predictive_moments():
 
 def test_equal_weights_average_the_draws():
     p, draws, X = fitted()
-    rows = Rows(X, p.max_depth)
+    rows = Rows(X)
     one_by_one = [_predictive.imputed(rows, [draw])[0] for draw in draws]
     equal = _predictive.imputed(rows, draws, "equal")[0]
     assert_allclose(equal, np.mean(one_by_one, axis=0), atol=1e-12)
@@ -98,12 +108,13 @@ def test_equal_weights_average_the_draws():
         _predictive.imputed(rows, draws, "none")
 
 
-def test_score_integrates_to_one():
-    """In one dimension, on a grid."""
-    p, draws, _ = fitted(n_features=1)
-    x = np.linspace(-60, 60, 60_001)
-    score = _predictive.log_score(Rows(x[:, np.newaxis], p.max_depth), draws)
-    assert np.exp(score).sum() * (x[1] - x[0]) == pytest.approx(1.0, abs=1e-4)
+@every_tail
+def test_score_integrates_to_one(tail):
+    """In one dimension, on a grid; x = sinh z reaches into the tails."""
+    p, draws, _ = fitted(n_features=1, tail=tail)
+    z = np.linspace(-40, 40, 80_001)
+    score = _predictive.log_score(Rows(np.sinh(z)[:, np.newaxis]), draws)
+    assert np.exp(score) @ np.cosh(z) * (z[1] - z[0]) == pytest.approx(1.0, abs=1e-4)
 
 
 @every_structure
@@ -136,18 +147,19 @@ def test_branch_weights_of_small_trees():
         assert_allclose(weight, expected / np.sum(expected), rtol=1e-12)
 
 
+@every_tail
 @every_scale
-def test_probabilities_and_expected_scores(branch_scale):
-    p, draws, X = fitted("tree", branch_scale)
-    draw, rows = draws[0], Rows(X, p.max_depth)
+def test_probabilities_and_expected_scores(branch_scale, tail):
+    p, draws, X = fitted("tree", branch_scale, tail=tail)
+    draw, rows = draws[0], Rows(X)
     probability = _predictive.branch_probabilities(rows, draw)
     expected = np.zeros((len(X), len(draw["parent"])))
     paths = _predictive.branch_paths(draw)
     for i, x in enumerate(X):
         o = ~np.isnan(x)
         logs = [
-            lw + _model.log_normal(x[o], mean[o], C[np.ix_(o, o)])
-            for lw, mean, C in components([draw])
+            lw + _model.log_student(x[o], mean[o], C[np.ix_(o, o)], df)
+            for lw, mean, C, df in components([draw])
         ]
         assert_allclose(probability[i], np.exp(logs - logsumexp(logs)), atol=1e-11)
         for b, path in enumerate(paths):
@@ -167,27 +179,29 @@ def test_covariances(branch_scale):
         assert_allclose(covariance, _model.branch_law(draws[0], b)[1], rtol=1e-12)
 
 
+@every_tail
 @every_scale
 @pytest.mark.parametrize("noise_var", [0.0, 0.3])
-def test_inversion_against_dense_algebra(branch_scale, noise_var):
-    _, draws, _ = fitted("tree", branch_scale)
+def test_inversion_against_dense_algebra(branch_scale, noise_var, tail):
+    _, draws, _ = fitted("tree", branch_scale, tail=tail)
     rng = np.random.default_rng(1)
     Phi, v = rng.standard_normal((4, 6)), rng.standard_normal((5, 4))
     got = _predictive.inverted(Phi, v, noise_var, draws)
     for i in range(5):
         logs, means = [], []
-        for log_weight, mean, Omega in components(draws):
+        for log_weight, mean, Omega, df in components(draws):
             C = Phi @ Omega @ Phi.T + noise_var * np.eye(4)
-            logs.append(log_weight + _model.log_normal(v[i], Phi @ mean, C))
+            logs.append(log_weight + _model.log_student(v[i], Phi @ mean, C, df))
             means.append(mean + Omega @ Phi.T @ np.linalg.solve(C, v[i] - Phi @ mean))
         weight = np.exp(logs - logsumexp(logs))
         assert_allclose(got[i], weight @ np.array(means), rtol=1e-8, atol=1e-9)
 
 
-def test_missing_entries_are_an_inversion():
+@every_tail
+def test_missing_entries_are_an_inversion(tail):
     """A selection of entries as Phi, without measurement noise, is imputation."""
-    p, draws, X = fitted()
-    first = _predictive.imputed(Rows(X, p.max_depth), draws)[0]
+    p, draws, X = fitted(tail=tail)
+    first = _predictive.imputed(Rows(X), draws)[0]
     for i in (2, 3, 4, 5):
         o = ~np.isnan(X[i])
         y = _predictive.inverted(np.eye(6)[o], X[i : i + 1, o], 0.0, draws)[0]
@@ -200,10 +214,41 @@ def test_rows_in_any_order_and_many():
     p, draws, X = fitted()
     X[40:] = np.where(np.isnan(X[40:]), 0.5, X[40:])
     order = np.random.default_rng(2).permutation(len(X))
-    one, other = Rows(X, p.max_depth), Rows(X[order], p.max_depth)
+    one, other = Rows(X), Rows(X[order])
     assert_allclose(
         _predictive.log_score(one, draws)[order], _predictive.log_score(other, draws), rtol=1e-12
     )
     assert_allclose(
         _predictive.imputed(one, draws)[0][order], _predictive.imputed(other, draws)[0], atol=1e-12
     )
+
+
+@every_tail
+@every_structure
+def test_leave_one_out_against_dense_algebra(structure, tail):
+    """The predictive of the nested Chinese restaurant from the other rows, without new branches."""
+    p = prior_of(structure, n_features=3, branch_scale="loadings", tail=tail)
+    state, X = _model.draw_joint(p, 25, np.random.default_rng(3))
+    X[np.random.default_rng(4).random(X.shape) < 0.3] = np.nan
+    X[5] = np.nan
+    sampler = make_sampler(X, p, state)
+    sampler.sweep()
+    draw = sampler.draw()
+    paths = np.column_stack([_predictive.branch_paths(draw), np.arange(len(draw["leaf_node"]))])
+    got = _predictive.log_leave_one_out(Rows(X), draw)
+    for i, x in enumerate(X):
+        o, others = ~np.isnan(x), np.delete(draw["branch"], i)
+        rows = paths[others]
+        log_p = np.array(
+            [
+                ncrp.log_path_predictive(rows, path, draw["concentration"])
+                if (others == b).any()
+                else -np.inf
+                for b, path in enumerate(paths)
+            ]
+        )
+        laws = [(*_model.branch_law(draw, b), draw["tail_df"][b]) for b in range(len(paths))]
+        logs = log_p + [
+            _model.log_student(x[o], mean[o], C[np.ix_(o, o)], df) for mean, C, df in laws
+        ]
+        assert got[i] == pytest.approx(logsumexp(logs) - logsumexp(log_p), rel=1e-9, abs=1e-9)

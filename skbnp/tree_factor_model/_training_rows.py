@@ -1,0 +1,26 @@
+"""The training rows, for what looks at each of them given all others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbnp.tree_factor_model._predictive import log_leave_one_out
+from skbnp.tree_factor_model._rows import Rows
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Standardised rows (n_samples, n_features) and their units."""
+
+    X: np.ndarray
+    center: np.ndarray
+    scale: np.ndarray
+
+    def __call__(self, draw):
+        """Log density of each row given all others and the draw without it, in the units of X."""
+        jacobian = np.where(np.isnan(self.X), 0.0, np.log(self.scale)).sum(axis=1)
+        return log_leave_one_out(Rows(self.X), draw) - jacobian
+
+    def observed_data(self):
+        """The rows in their own units."""
+        return self.X * self.scale + self.center
