@@ -33,7 +33,7 @@ from skbnp.tree_factor_model._training_rows import TrainingRows
 
 # Levels that "auto" takes at most, and branches that a chain starts with at most.
 _AUTO_DEPTH, _AUTO_BRANCHES = 64, 16
-# Sweeps that a chain started from a mixture makes before its paths may change.
+# Sweeps that a chain started from labels makes before its paths may change.
 _SWEEPS_BEFORE_PATHS = 10
 # Beyond this, in standardised units, squared distances leave the range of floats.
 _FARTHEST = 1e50
@@ -125,10 +125,11 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         The same for the factor of their noise precision.
     scale : {"global", "column"}, default="global"
         Divide centred X by one standard deviation, or each column by its own.
-    init : {"klines", "em", "single"}, default="klines"
+    init : {"klines", "em", "kmeans", "single"}, default="klines"
         Chains start from rows grouped by the lines they scatter along; from the components of a
         Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
-        features and some ten rows for each; or from one branch.
+        features and some ten rows for each; from the clusters of k-means, grouped by their
+        centres, where clusters differ in their means; or from one branch.
     init_children : int or "auto", default="auto"
         Groups below each branching level at the start, at most. Start with too many rather than
         too few: branches merge easily and split hardly. "auto" makes about 16 branches.
@@ -258,7 +259,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "score_precision_prior": [Interval(Real, 0, 1e10, closed="right")],
         "noise_scale_prior": [Interval(Real, 0, 1e10, closed="right")],
         "scale": [StrOptions({"global", "column"})],
-        "init": [StrOptions({"klines", "em", "single"})],
+        "init": [StrOptions({"klines", "em", "kmeans", "single"})],
         "init_children": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     }
 
@@ -757,8 +758,8 @@ def _make_sampler(bit_generator, chain, *, X, prior, start, n_children, **option
     sampler = Sampler(
         X, prior, start_state(X, prior, rng, n_children, start), bit_generator, **options
     )
-    if start == "em":
-        # The mixture's labels are better than the first loadings: these adapt to those first.
+    if start in ("em", "kmeans"):
+        # The labels are better than the first loadings: these adapt to those first.
         for _ in range(_SWEEPS_BEFORE_PATHS):
             for move in ("leaf_means", "loadings", "precisions"):
                 sampler.sweep_only(move)

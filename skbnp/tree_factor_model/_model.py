@@ -29,7 +29,10 @@ row_precision      (N,)          u, 1 without tails
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import gammaln, logsumexp
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import multiplicative_gamma, ncrp
@@ -40,6 +43,8 @@ TAILS = ("gaussian", "t")
 TAIL_DFS = ("branch", "shared")
 # At or below it loadings grow down the path.
 LEAST_SHRINKAGE = multiplicative_gamma.SHRINKAGE_THRESHOLD
+# Principal scores that k-means looks at.
+N_SCORES = 20
 
 
 def df_grid():
@@ -345,42 +350,76 @@ def start_state(X, prior, rng, n_children=3, start="klines"):
     A segment of levels without branching takes the leading principal directions of its rows,
     times the standard deviations along them, and they are taken out of the rows. Below each
     branching level rows fall into at most ``n_children`` groups: "klines" splits what is left of
-    them by k-lines; "em" fits a Gaussian mixture first and groups its components by their shapes.
-    One group everywhere: a single branch.
+    them by k-lines; "em" fits a Gaussian mixture first and groups its components by their shapes;
+    "kmeans" finds clusters by k-means and groups them by their centres. The latter two start from
+    the means of their clusters and the directions within them. One group everywhere: a single
+    branch.
 
     X has columns of about zero mean and unit variance, in the prior's units; a missing entry
     stands at its column's mean.
     """
-    n_samples, n_features = X.shape
     depth, levels = prior.max_depth, list(prior.branch_levels)
     shift = np.nanmean(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
     filled = np.where(np.isnan(X), shift, X)
-    by_mixture = start == "em" and len(levels) > 0
-    if by_mixture:
-        path = grouped_components(filled, len(levels), n_children, rng)
-        residual, shared = filled.copy(), 0.7
-        for rows in groups_of(path[:, -1]):
-            residual[rows] -= residual[rows].mean(axis=0)
+    if not levels:
+        start = "klines"
+    if start in GROUPINGS:
+        path = GROUPINGS[start](filled, len(levels), n_children, rng)
+        residual = filled - group_means(filled, path[:, -1])[path[:, -1]]
+
+        def split(h, rows):
+            return [rows[part] for part in groups_of(path[rows, levels.index(h)])]
+
+    else:
+        residual = filled - shift
+
+        def split(h, rows):
+            return k_lines(residual, rows, n_children, rng)
+
+    if start == "em":
         # Branches share shapes; how much energy each has is for their score precisions to say.
         size = np.sqrt(np.mean(residual**2, axis=1, keepdims=True))
         residual /= np.where(size > 0, size, 1.0)
-    else:
-        path, residual, shared = None, filled - shift, 1.0
+    tree = grown_tree(residual, levels, depth, split, shared=0.7 if start == "em" else 1.0)
+    n_nodes, n_leaves = len(tree["parent"]), len(tree["leaf_node"])
+    rates = prior.concentration_rates
+    concentration = np.zeros(depth + 1)
+    concentration[levels] = (
+        prior.concentration_prior[0] / rates if prior.concentration is None else prior.concentration
+    )
+    xi = prior.mean_precision_prior[0] / prior.mean_precision_prior[1]
+    grouped = start in GROUPINGS
+    return {
+        **tree,
+        "local_precision": np.ones((n_nodes, prior.n_features)),
+        "multiplier": np.full(n_nodes, 1.1 if grouped else 1.2),
+        "leaf_mean": (
+            group_means(filled, tree["branch"]) if grouped else np.tile(shift, (n_leaves, 1))
+        ),
+        "score_precision": np.ones((n_leaves, depth)),
+        "noise_scale": np.ones(n_leaves),
+        "tail_df": np.full(n_leaves, 3.0 if prior.tail == "t" else np.inf),
+        "row_precision": np.ones(n_samples),
+        "mean_precision": np.full(prior.n_features, xi),
+        "noise_precision": np.full(prior.n_features, 10.0 if grouped else 5.0),
+        "noise_rate": prior.noise_prior[1],
+        "concentration": concentration,
+        "scores": np.zeros((len(X), depth)),
+    }
+
+
+def grown_tree(residual, levels, depth, split, shared):
+    """Nodes with their loadings, leaves and the branch of each row, from the root down.
+
+    ``split(h, rows)`` parts the rows of a node at a branching level h. Loadings are taken out of
+    ``residual``, in place; those above a branching level are multiplied by ``shared``.
+    """
     parent, level, loadings = [], [], []
-    groups = [(-1, np.arange(n_samples))]
-    segment = {}
+    groups = [(-1, np.arange(len(residual)))]
+    segment = {}  # node -> what is left of the directions of its segment
     for h in range(depth + 1):
-        if h in levels and path is None:
-            groups = [
-                (node, part)
-                for node, rows in groups
-                for part in k_lines(residual, rows, n_children, rng)
-            ]
-        elif h in levels:
-            label = path[:, levels.index(h)]
-            groups = [
-                (node, rows[part]) for node, rows in groups for part in groups_of(label[rows])
-            ]
+        if h in levels:
+            groups = [(node, part) for node, rows in groups for part in split(h, rows)]
         if h == depth:
             break
         below = []
@@ -398,44 +437,26 @@ def start_state(X, prior, rng, n_children=3, start="klines"):
             segment[len(parent) - 1] = axes[1:]
             below.append((len(parent) - 1, rows))
         groups = below
-    branch = np.empty(n_samples, dtype=np.intp)
-    leaf_mean = np.tile(shift, (len(groups), 1))
+    branch = np.empty(len(residual), dtype=np.intp)
     for leaf, (_, rows) in enumerate(groups):
         branch[rows] = leaf
-        if by_mixture:
-            leaf_mean[leaf] = filled[rows].mean(axis=0)
-    n_nodes, n_leaves = len(parent), len(groups)
-    rates = prior.concentration_rates
-    concentration = np.zeros(depth + 1)
-    concentration[levels] = (
-        prior.concentration_prior[0] / rates if prior.concentration is None else prior.concentration
-    )
     return {
         "parent": np.array(parent, dtype=np.intp),
         "level": np.array(level, dtype=np.intp),
         "loadings": np.array(loadings),
-        "local_precision": np.ones((n_nodes, n_features)),
-        "multiplier": np.full(n_nodes, 1.1 if by_mixture else 1.2),
         "leaf_node": np.array([node for node, _ in groups], dtype=np.intp),
-        "leaf_mean": leaf_mean,
-        "score_precision": np.ones((n_leaves, depth)),
-        "noise_scale": np.ones(n_leaves),
-        "tail_df": np.full(n_leaves, 3.0 if prior.tail == "t" else np.inf),
-        "row_precision": np.ones(n_samples),
-        "mean_precision": np.full(
-            n_features, prior.mean_precision_prior[0] / prior.mean_precision_prior[1]
-        ),
-        "noise_precision": np.full(n_features, 10.0 if by_mixture else 5.0),
-        "noise_rate": prior.noise_prior[1],
-        "concentration": concentration,
         "branch": branch,
-        "scores": np.zeros((n_samples, depth)),
     }
 
 
 def groups_of(label):
     """Positions of each label, in the order of the labels."""
     return [np.flatnonzero(label == k) for k in np.unique(label)]
+
+
+def group_means(X, label):
+    """Mean of the rows of each label 0, 1, ..."""
+    return np.array([X[rows].mean(axis=0) for rows in groups_of(label)])
 
 
 def grouped_components(X, n_levels, n_children, rng):
@@ -445,16 +466,72 @@ def grouped_components(X, n_levels, n_children, rng):
     ``n_children`` make one of the level above, next ones first by the Bhattacharyya distance of
     their covariances divided by their traces.
     """
+
+    def distances(groups):
+        shapes = [shrunk_covariance(X[rows], np.ones(len(rows)), X) for rows in groups]
+        return shape_distances(np.array([shape / np.trace(shape) for shape in shapes]))
+
     label = mixture_labels(X, n_children**n_levels, rng)
-    path = np.empty((len(X), n_levels), dtype=np.intp)
+    return grouped_upwards(label, n_levels, n_children, distances)
+
+
+def grouped_clusters(X, n_levels, n_children, rng):
+    """The same for the clusters of k-means, next ones first by the distance of their centres."""
+    scores = principal_scores(X, N_SCORES)
+
+    def distances(groups):
+        centers = np.array([scores[rows].mean(axis=0) for rows in groups])
+        return cdist(centers, centers)
+
+    n_clusters = min(n_children**n_levels, len(np.unique(X, axis=0)))
+    label = cluster_labels(scores, n_clusters, rng)
+    return grouped_upwards(label, n_levels, n_children, distances)
+
+
+GROUPINGS = {"em": grouped_components, "kmeans": grouped_clusters}
+
+
+def grouped_upwards(label, n_levels, n_children, distances):
+    """Labels of the last level and, from them up, of groups of at most ``n_children`` groups."""
+    path = np.empty((len(label), n_levels), dtype=np.intp)
     path[:, -1] = label
     for h in range(n_levels - 2, -1, -1):
-        shapes = []
-        for rows in groups_of(path[:, h + 1]):
-            covariance = shrunk_covariance(X[rows], np.ones(len(rows)), X)
-            shapes.append(covariance / np.trace(covariance))
-        path[:, h] = nearest_groups(shapes, n_children)[path[:, h + 1]]
+        groups = groups_of(path[:, h + 1])
+        path[:, h] = nearest_groups(distances(groups), n_children)[path[:, h + 1]]
     return path
+
+
+def nearest_groups(distance, size):
+    """Group of each item: the first one left and its nearest, at most so many."""
+    group = np.full(len(distance), -1)
+    for first in range(len(distance)):
+        if group[first] < 0:
+            left = np.flatnonzero(group < 0)
+            nearest = np.argsort(distance[first, left], kind="stable")[:size]
+            group[left[nearest]] = group.max() + 1
+    return group
+
+
+def shape_distances(shapes):
+    """Bhattacharyya distances of zero-mean Gaussians, twice, from covariances (k, P, P)."""
+    half = 0.5 * np.linalg.slogdet(shapes)[1]
+    middle = np.array([np.linalg.slogdet((shape + shapes) / 2)[1] for shape in shapes])
+    return middle - half - half[:, np.newaxis]
+
+
+def cluster_labels(scores, n_clusters, rng):
+    """Labels 0, 1, ... of k-means."""
+    means = KMeans(n_clusters, n_init=10, random_state=rng.integers(2**31))
+    # Threads add up centres in any order, and the same seed is to give the same labels.
+    with threadpool_limits(1, user_api="openmp"):
+        label = means.fit_predict(scores)
+    return np.unique(label, return_inverse=True)[1]
+
+
+def principal_scores(X, n_scores):
+    """Scores along the leading principal directions."""
+    off = X - X.mean(axis=0)
+    return off @ unit(principal_axes(off, n_scores)).T
 
 
 def mixture_labels(X, n_components, rng, n_rounds=25):
@@ -482,22 +559,6 @@ def shrunk_covariance(X, weight, all_rows, n_prior=10.0):
     pooled[np.diag_indices_from(pooled)] += 1e-6 * np.trace(pooled) / len(pooled) + 1e-12
     off = X - weight @ X / weight.sum()
     return ((off.T * weight) @ off + n_prior * pooled) / (weight.sum() + n_prior)
-
-
-def nearest_groups(shapes, size):
-    """Group of each covariance: the first one left and its nearest, at most so many."""
-    half_log_det = [0.5 * np.linalg.slogdet(shape)[1] for shape in shapes]
-    group = np.full(len(shapes), -1)
-    for first in range(len(shapes)):
-        if group[first] >= 0:
-            continue
-        left = np.flatnonzero(group < 0)
-        distance = [
-            np.linalg.slogdet((shapes[first] + shapes[other]) / 2)[1] - half_log_det[other]
-            for other in left
-        ]
-        group[left[np.argsort(distance, kind="stable")[:size]]] = group.max() + 1
-    return group
 
 
 def unit(axes):

@@ -72,6 +72,8 @@ OPTIONS = [
     {"branch_scale": "whole", "noise_rate_prior": (2.0, 1.0), "init": "single"},
     {"branch_scale": "whole", "init": "em"},
     {"structure": "single", "init": "em"},
+    {"branch_levels": (1, 2), "init": "kmeans"},
+    {"structure": "mixture", "init": "kmeans"},
     {"path_update": "collapsed", "birth": "prior"},
 ]
 
