@@ -130,9 +130,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
         features and some ten rows for each; from the clusters of k-means, grouped by their
         centres, where clusters differ in their means; or from one branch.
-    init_children : int or "auto", default="auto"
-        Groups below each branching level at the start, at most. Start with too many rather than
-        too few: branches merge easily and split hardly. "auto" makes about 16 branches.
+    init_children : int, sequence of int or "auto", default="auto"
+        Groups below every branching level, or each, at the start, at most. Start with too many
+        rather than too few: branches merge easily and split hardly. "auto" makes about 16 branches.
     n_chains : int, default=4
         Independent chains. They find different trees; averages over several predict better.
     n_warmup : int or "auto", default="auto"
@@ -260,7 +260,12 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "noise_scale_prior": [Interval(Real, 0, 1e10, closed="right")],
         "scale": [StrOptions({"global", "column"})],
         "init": [StrOptions({"klines", "em", "kmeans", "single"})],
-        "init_children": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "init_children": [
+            Interval(Integral, 1, None, closed="left"),
+            list,
+            tuple,
+            StrOptions({"auto"}),
+        ],
     }
 
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
@@ -675,11 +680,21 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
 
     def _start_children(self):
         """Groups below each branching level at the start."""
+        n_levels = len(self.branch_levels_)
         if self.init == "single":
-            return 1
-        if self.init_children != "auto":
-            return int(self.init_children)
-        return max(2, round(_AUTO_BRANCHES ** (1 / max(1, len(self.branch_levels_)))))
+            return (1,) * n_levels
+        if isinstance(self.init_children, Integral):
+            return (int(self.init_children),) * n_levels
+        if isinstance(self.init_children, str):
+            return (max(2, round(_AUTO_BRANCHES ** (1 / max(1, n_levels)))),) * n_levels
+        children = tuple(self.init_children)
+        whole = [isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in children]
+        if len(children) != n_levels or not all(whole):
+            raise ValueError(
+                f"init_children must have one integer >= 1 for each of the {n_levels} branching "
+                f"levels, got {self.init_children!r}"
+            )
+        return tuple(int(n) for n in children)
 
     # -- after sampling
 

@@ -27,6 +27,7 @@ row_precision      (N,)          u, 1 without tails
 """
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -344,16 +345,16 @@ def units(X, scale):
     return column_scaling(X, common=scale == "global")
 
 
-def start_state(X, prior, rng, n_children=3, start="klines"):
+def start_state(X, prior, rng, n_children, start="klines"):
     """First state of a chain (spec 8).
 
     A segment of levels without branching takes the leading principal directions of its rows,
     times the standard deviations along them, and they are taken out of the rows. Below each
-    branching level rows fall into at most ``n_children`` groups: "klines" splits what is left of
-    them by k-lines; "em" fits a Gaussian mixture first and groups its components by their shapes;
-    "kmeans" finds clusters by k-means and groups them by their centres. The latter two start from
-    the means of their clusters and the directions within them. One group everywhere: a single
-    branch.
+    branching level rows fall into at most so many groups as ``n_children`` has for it: "klines"
+    splits what is left of them by k-lines; "em" fits a Gaussian mixture first and groups its
+    components by their shapes; "kmeans" finds clusters by k-means and groups them by their centres.
+    The latter two start from the means of their clusters and the directions within them. One group
+    everywhere: a single branch.
 
     X has columns of about zero mean and unit variance, in the prior's units; a missing entry
     stands at its column's mean.
@@ -364,7 +365,7 @@ def start_state(X, prior, rng, n_children=3, start="klines"):
     if not levels:
         start = "klines"
     if start in GROUPINGS:
-        path = GROUPINGS[start](filled, len(levels), n_children, rng)
+        path = GROUPINGS[start](filled, n_children, rng)
         residual = filled - group_means(filled, path[:, -1])[path[:, -1]]
 
         def split(h, rows):
@@ -374,7 +375,7 @@ def start_state(X, prior, rng, n_children=3, start="klines"):
         residual = filled - shift
 
         def split(h, rows):
-            return k_lines(residual, rows, n_children, rng)
+            return k_lines(residual, rows, n_children[levels.index(h)], rng)
 
     if start == "em":
         # Branches share shapes; how much energy each has is for their score precisions to say.
@@ -459,23 +460,23 @@ def group_means(X, label):
     return np.array([X[rows].mean(axis=0) for rows in groups_of(label)])
 
 
-def grouped_components(X, n_levels, n_children, rng):
+def grouped_components(X, n_children, rng):
     """Group of each row at every branching level, shape (n_samples, n_levels).
 
-    The last level's groups are the components of a Gaussian mixture; groups of at most
-    ``n_children`` make one of the level above, next ones first by the Bhattacharyya distance of
-    their covariances divided by their traces.
+    The last level's groups are the components of a Gaussian mixture; at most as many of them as
+    ``n_children`` has for a level make one of the level above, next ones first by the
+    Bhattacharyya distance of their covariances divided by their traces.
     """
 
     def distances(groups):
         shapes = [shrunk_covariance(X[rows], np.ones(len(rows)), X) for rows in groups]
         return shape_distances(np.array([shape / np.trace(shape) for shape in shapes]))
 
-    label = mixture_labels(X, n_children**n_levels, rng)
-    return grouped_upwards(label, n_levels, n_children, distances)
+    label = mixture_labels(X, prod(n_children), rng)
+    return grouped_upwards(label, n_children, distances)
 
 
-def grouped_clusters(X, n_levels, n_children, rng):
+def grouped_clusters(X, n_children, rng):
     """The same for the clusters of k-means, next ones first by the distance of their centres."""
     scores = principal_scores(X, N_SCORES)
 
@@ -483,21 +484,21 @@ def grouped_clusters(X, n_levels, n_children, rng):
         centers = np.array([scores[rows].mean(axis=0) for rows in groups])
         return cdist(centers, centers)
 
-    n_clusters = min(n_children**n_levels, len(np.unique(X, axis=0)))
+    n_clusters = min(prod(n_children), len(np.unique(X, axis=0)))
     label = cluster_labels(scores, n_clusters, rng)
-    return grouped_upwards(label, n_levels, n_children, distances)
+    return grouped_upwards(label, n_children, distances)
 
 
 GROUPINGS = {"em": grouped_components, "kmeans": grouped_clusters}
 
 
-def grouped_upwards(label, n_levels, n_children, distances):
+def grouped_upwards(label, n_children, distances):
     """Labels of the last level and, from them up, of groups of at most ``n_children`` groups."""
-    path = np.empty((len(label), n_levels), dtype=np.intp)
+    path = np.empty((len(label), len(n_children)), dtype=np.intp)
     path[:, -1] = label
-    for h in range(n_levels - 2, -1, -1):
-        groups = groups_of(path[:, h + 1])
-        path[:, h] = nearest_groups(distances(groups), n_children)[path[:, h + 1]]
+    for h in range(len(n_children) - 1, 0, -1):
+        groups = groups_of(path[:, h])
+        path[:, h - 1] = nearest_groups(distances(groups), n_children[h])[path[:, h]]
     return path
 
 

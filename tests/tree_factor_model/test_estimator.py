@@ -72,7 +72,7 @@ OPTIONS = [
     {"branch_scale": "whole", "noise_rate_prior": (2.0, 1.0), "init": "single"},
     {"branch_scale": "whole", "init": "em"},
     {"structure": "single", "init": "em"},
-    {"branch_levels": (1, 2), "init": "kmeans"},
+    {"branch_levels": (1, 2), "init": "kmeans", "init_children": (3, 2)},
     {"structure": "mixture", "init": "kmeans"},
     {"path_update": "collapsed", "birth": "prior"},
 ]
@@ -234,6 +234,8 @@ def test_torture(name, structure):
         ({"branch_depth": 7}, "branch_levels must be from 0 to max_depth = 4"),
         ({"structure": "single", "branch_depth": 3}, "must not be given for structure='single'"),
         ({"concentration": [1.0]}, "one number for each of the 2 branching levels"),
+        ({"init_children": [2]}, "one integer >= 1 for each of the 2 branching levels"),
+        ({"init_children": [2, 0]}, "one integer >= 1 for each of the 2 branching levels"),
         ({"concentration": 1e5}, "concentration must be from 1e-10 to 1e4"),
         ({"concentration": 0.0}, "concentration"),
         ({"noise_prior": (1.0, 0.0)}, "noise_prior must be two positive numbers"),

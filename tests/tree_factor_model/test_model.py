@@ -118,12 +118,12 @@ def test_starts(structure, holes, start):
     p = prior_of(structure, max_depth=6)
     X = rng.standard_normal((40, 4))
     X[rng.random(X.shape) < holes] = np.nan
-    s = _model.start_state(X, p, rng, 3, start)
+    s = _model.start_state(X, p, rng, [3] * len(p.branch_levels), start)
     _model.checked_state(s, p, len(X))
     assert np.isfinite(_model.log_joint(s, X, p))
     assert set(s["branch"]) == set(range(len(s["leaf_node"])))
     assert len(s["leaf_node"]) > 1 or structure == "single"
-    alone = _model.start_state(X, p, rng, 1, start)
+    alone = _model.start_state(X, p, rng, [1] * len(p.branch_levels), start)
     assert len(alone["leaf_node"]) == 1
 
 
@@ -147,7 +147,7 @@ def test_components_of_a_mixture_are_grouped_by_their_shapes():
     shapes = np.array([np.diag(s**2) / np.sum(s**2) for s in sd])
     label = _model.nearest_groups(_model.shape_distances(shapes), 2)
     np.testing.assert_array_equal(label, [0, 0, 1, 1])
-    path = _model.grouped_components(X, 2, 2, rng)
+    path = _model.grouped_components(X, [2, 2], rng)
     assert len(np.unique(path[:, 0])) == 2
     agreement = np.mean((path[:, 0] == path[0, 0]) == (truth < 2))
     assert agreement > 0.9
@@ -172,7 +172,7 @@ def test_k_means_starts_from_clusters_and_what_varies_within(levels, holes):
     X, label = clusters(rng)
     X[rng.random(X.shape) < holes] = np.nan
     p = Prior(n_features=80, max_depth=4, branch_levels=levels)
-    s = _model.start_state(X, p, rng, 4 if len(levels) == 1 else 2, "kmeans")
+    s = _model.start_state(X, p, rng, [4] if len(levels) == 1 else [2, 2], "kmeans")
     _model.checked_state(s, p, len(X))
     assert adjusted_rand_score(label, s["branch"]) == 1.0
     tops = _model.paths_of(s)[s["branch"]][:, levels[-1] - 1]
@@ -192,17 +192,19 @@ def test_k_means_start_of_few_different_rows(n):
     rows = rng.standard_normal((n, 3))
     X = rows[rng.integers(n, size=40)] * [1.0, 1.0, 0.0]
     p = Prior(n_features=3, max_depth=2, branch_levels=(1, 2))
-    s = _model.start_state(X, p, rng, 4, "kmeans")
+    s = _model.start_state(X, p, rng, [4, 4], "kmeans")
     _model.checked_state(s, p, len(X))
     assert np.isfinite(_model.log_joint(s, X, p))
     assert len(s["leaf_node"]) == len(np.unique(X, axis=0))
-    few = _model.start_state(X[:2], p, rng, 4, "kmeans")
+    few = _model.start_state(X[:2], p, rng, [4, 4], "kmeans")
     assert len(few["leaf_node"]) <= 2
 
 
 def test_the_same_k_means_start_from_the_same_seed():
     X, _ = clusters(np.random.default_rng(8), n_each=300)
     p = Prior(n_features=80, max_depth=4, branch_levels=(1, 2))
-    one, other = (_model.start_state(X, p, np.random.default_rng(9), 4, "kmeans") for _ in range(2))
+    one, other = (
+        _model.start_state(X, p, np.random.default_rng(9), [4, 4], "kmeans") for _ in range(2)
+    )
     for name in one:
         np.testing.assert_array_equal(one[name], other[name], err_msg=name)
