@@ -2,6 +2,8 @@
 
 import numpy as np
 
+_ENTRIES_AT_A_TIME = 1_000_000
+
 
 def column_scaling(X, common=False):
     """Center and scale of each column, NaN left out: mean and standard deviation.
@@ -10,13 +12,22 @@ def column_scaling(X, common=False):
     """
     highest = np.nanmax(X, axis=0)
     constant = highest == np.nanmin(X, axis=0)
+    # Few columns at a time where X is large: the copies that this takes are not.
+    width = max(1, _ENTRIES_AT_A_TIME // len(X))
+    blocks = [slice(start, start + width) for start in range(0, X.shape[1], width)]
+
+    def by_columns(function):
+        return np.concatenate([function(X[:, block], block) for block in blocks])
+
     # The mean of a large constant is off by its rounding, which scale 1 would not take away.
-    center = np.where(constant, highest, np.nanmean(X, axis=0))
+    center = np.where(constant, highest, by_columns(lambda x, _: np.nanmean(x, axis=0)))
     # Squares are taken near one, so that no magnitude of X over- or underflows.
-    exponent = np.frexp(np.nanmax(np.abs(X - center), axis=0))[1]
+    exponent = by_columns(lambda x, b: np.frexp(np.nanmax(np.abs(x - center[b]), axis=0))[1])
     if common:
         exponent = np.full_like(exponent, exponent.max())
-    variance = np.nanmean(np.ldexp(X - center, -exponent) ** 2, axis=0)
+    variance = by_columns(
+        lambda x, b: np.nanmean(np.ldexp(x - center[b], -exponent[b]) ** 2, axis=0)
+    )
     if common and not constant.all():
         return center, np.ldexp(np.full(X.shape[1], np.sqrt(variance[~constant].mean())), exponent)
     return center, np.where(constant, 1.0, np.ldexp(np.sqrt(variance), exponent))

@@ -753,7 +753,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
 
     def _standard(self, X):
         with np.errstate(over="ignore"):
-            return (X - self._center) / self._scale
+            standard = X - self._center
+            standard /= self._scale
+        return standard
 
     def _rows(self, X):
         return Rows(self._standard(X))

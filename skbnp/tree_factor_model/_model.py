@@ -35,8 +35,11 @@ from scipy.special import gammaln, logsumexp
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
+from skbnp.mcmc.rows import row_blocks
 from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import multiplicative_gamma, ncrp
+from skbnp.tree_factor_model._predictive import branch_probabilities
+from skbnp.tree_factor_model._rows import Rows
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
 NOISES = ("diagonal", "isotropic")
@@ -46,6 +49,8 @@ TAIL_DFS = ("branch", "shared")
 LEAST_SHRINKAGE = multiplicative_gamma.SHRINKAGE_THRESHOLD
 # Principal scores that k-means looks at.
 N_SCORES = 20
+# Rows from which chains start, at most: more do not make a better tree, but cost time and room.
+MOST_START_ROWS = 20_000
 
 
 def df_grid():
@@ -357,8 +362,12 @@ def start_state(X, prior, rng, n_children, start="klines"):
     everywhere: a single branch.
 
     X has columns of about zero mean and unit variance, in the prior's units; a missing entry
-    stands at its column's mean.
+    stands at its column's mean. Of very many rows a random part makes the tree, and the others go
+    where they are most probable.
     """
+    if len(X) > MOST_START_ROWS:
+        chosen = np.sort(rng.choice(len(X), MOST_START_ROWS, replace=False))
+        return with_all_rows(start_state(X[chosen], prior, rng, n_children, start), X, chosen)
     depth, levels = prior.max_depth, list(prior.branch_levels)
     shift = np.nanmean(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
     filled = np.where(np.isnan(X), shift, X)
@@ -400,12 +409,26 @@ def start_state(X, prior, rng, n_children, start="klines"):
         "score_precision": np.ones((n_leaves, depth)),
         "noise_scale": np.ones(n_leaves),
         "tail_df": np.full(n_leaves, 3.0 if prior.tail == "t" else np.inf),
-        "row_precision": np.ones(n_samples),
+        "row_precision": np.ones(len(X)),
         "mean_precision": np.full(prior.n_features, xi),
         "noise_precision": np.full(prior.n_features, 10.0 if grouped else 5.0),
         "noise_rate": prior.noise_prior[1],
         "concentration": concentration,
         "scores": np.zeros((len(X), depth)),
+    }
+
+
+def with_all_rows(state, X, chosen):
+    """The state of the chosen rows, with all rows of X in their most probable branches."""
+    draw = state | {"leaf_count": np.bincount(state["branch"])}
+    branch = np.empty(len(X), dtype=np.intp)
+    for rows in row_blocks(len(X)):
+        branch[rows] = np.argmax(branch_probabilities(Rows(X[rows]), draw), axis=1)
+    branch[chosen] = state["branch"]  # so that no branch loses its last row
+    return state | {
+        "branch": branch,
+        "row_precision": np.ones(len(X)),
+        "scores": np.zeros((len(X), state["scores"].shape[1])),
     }
 
 

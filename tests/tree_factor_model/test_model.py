@@ -127,6 +127,22 @@ def test_starts(structure, holes, start):
     assert len(alone["leaf_node"]) == 1
 
 
+@pytest.mark.parametrize("start", ["klines", "em", "kmeans"])
+def test_a_start_from_a_part_of_the_rows_places_all(start, monkeypatch):
+    """Two clusters far apart, a tree from 60 of 400 rows: nobody is in the wrong branch."""
+    monkeypatch.setattr(_model, "MOST_START_ROWS", 60)
+    rng = np.random.default_rng(3)
+    label = rng.integers(2, size=400)
+    X = 0.2 * rng.standard_normal((400, 4)) * [3.0, 1.0, 1.0, 1.0] + 5.0 * label[:, np.newaxis]
+    X -= X.mean(axis=0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    p = prior_of("mixture", n_features=4)
+    state = _model.checked_state(_model.start_state(X, p, rng, (2,), start), p, 400)
+    assert len(state["leaf_node"]) <= 2
+    if start == "kmeans":  # the others look for lines through the origin, not for means
+        assert adjusted_rand_score(label, state["branch"]) == 1.0
+
+
 def test_k_lines_finds_lines():
     """Two zero-mean groups along different directions."""
     rng = np.random.default_rng(4)
