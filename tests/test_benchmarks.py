@@ -70,27 +70,68 @@ def test_long_runs(monkeypatch):
     assert [row["seconds between writes"] for row in rows] == [60.0, 1.0, 0.0]
 
 
-def test_tree_factor_model(monkeypatch):
-    module = load("tree_factor_model", monkeypatch)
+def test_exact_conditional_means(monkeypatch):
+    module = load("_gaussians", monkeypatch)
     rng = np.random.default_rng(0)
     mean, root = rng.normal(size=4), rng.normal(size=(4, 4))
-    exact = module.Gaussians(np.ones(1), mean[None], (root @ root.T)[None])
-    x = rng.normal(size=(1, 4))
-    x[0, 1] = np.nan
-    seen, covariance = [0, 2, 3], root @ root.T
+    covariance = root @ root.T
+    exact = module.Gaussians(np.ones(1), mean[None], covariance[None])
+    x = rng.normal(size=(3, 4))
+    x[[0, 2], 1] = np.nan
+    seen = [0, 2, 3]
     gain = covariance[1, seen] @ np.linalg.inv(covariance[np.ix_(seen, seen)])
-    assert exact.impute(x)[0, 1] == pytest.approx(mean[1] + gain @ (x[0, seen] - mean[seen]))
-    log_density = multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(x[0, seen])
-    assert exact.score_samples(x)[0] == pytest.approx(log_density)
+    filled = exact.impute(x)
+    assert np.array_equal(filled[1], x[1])
+    assert filled[2, 1] == pytest.approx(mean[1] + gain @ (x[2, seen] - mean[seen]))
+    of_seen = multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)])
+    log_density = [
+        of_seen.logpdf(x[0, seen]),
+        multivariate_normal(mean, covariance).logpdf(x[1]),
+        of_seen.logpdf(x[2, seen]),
+    ]
+    np.testing.assert_allclose(exact.score_samples(x), log_density)
+    two = module.pooled([exact, exact])
+    np.testing.assert_allclose(two.score_samples(x), log_density)
+    np.testing.assert_allclose(two.impute(x), filled)
 
-    def patches(data, n_train, n_test):
+
+def test_patches(monkeypatch):
+    module = load("_tree_patches", monkeypatch)
+
+    def few(data, n_train, n_test):
         random = np.random.default_rng(0)
         return [random.integers(256, size=(n, 16)).astype(np.uint8) for n in (60, 10)]
 
-    monkeypatch.setattr(module, "load_patches", patches)
-    monkeypatch.setattr(module, "peers", lambda X, quick: {"one": lambda: module.one_gaussian(X)})
-    monkeypatch.setattr(module, "OURS", {"tree, default": {"max_depth": 4}})
-    rows, paired = module.table("raw", None, 60, 10, [0], True)
-    assert [row["method"] for row in rows] == ["one", "tree, default"]
-    assert all(np.isfinite(row["80%"]) and np.isfinite(row["ld50"]) for row in rows)
-    assert len(paired) == 1
+    monkeypatch.setattr(module, "load_patches", few)
+    everything = module.peers(np.zeros((1, 16)), True)
+    monkeypatch.setattr(
+        module,
+        "peers",
+        lambda X, quick: {
+            "one": lambda: module.one_gaussian(X),
+            "zero": everything["predict zero"],
+        },
+    )
+    monkeypatch.setattr(module, "OURS", {module.DEFAULT: {"max_depth": 4}})
+    tables = module.patches(None, True, only=["unit"])
+    rows, paired, of_all = tables.values()
+    assert [row["method"] for row in rows] == ["one", "zero", module.DEFAULT]
+    assert all(np.isfinite(row["80%"]) for row in rows)
+    assert np.isfinite(rows[0]["ld50"]) and np.isnan(rows[1]["ld50"])
+    assert len(paired) == 2
+    assert len(of_all) == len(rows) + len(module.PUBLISHED)
+    assert of_all[-1]["50%"] == pytest.approx(0.5 * rows[-1]["50%"])
+
+
+def test_parts_of_tree_factor_model(monkeypatch, capsys, tmp_path):
+    module = load("tree_factor_model", monkeypatch)
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "tree_factor_model.py"))
+    rows = [{"method": "none", "50%": 1.0}]
+    for part in module.PARTS:
+        monkeypatch.setitem(module.PARTS, part, lambda data, quick: {"a table": rows})
+    monkeypatch.setattr(module, "patches", lambda data, quick, only: {"another": rows})
+    monkeypatch.setattr(sys, "argv", ["tree_factor_model.py", "--quick"])
+    module.main()
+    printed = capsys.readouterr().out
+    assert "### another" in printed
+    assert len(list(tmp_path.iterdir())) == len(module.PARTS)
