@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from _tables import markdown
+from _tree_cost import cost
 from _tree_patches import NORMALISATIONS, patches
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
-PARTS = {"patches": patches}
+PARTS = {"patches": patches, "cost": cost}
 
 
 def main():

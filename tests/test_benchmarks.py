@@ -123,6 +123,17 @@ def test_patches(monkeypatch):
     assert of_all[-1]["50%"] == pytest.approx(0.5 * rows[-1]["50%"])
 
 
+def test_cost(monkeypatch):
+    module = load("_tree_cost", monkeypatch)
+    n_branches, time = module.one_size(60, 8, 4, 2)
+    assert n_branches >= 1 and time > 0
+    X = module.planted(80, 64, 4, 2)
+    for row in module.share_of_products(X):
+        assert 1 <= row["branches a row considers"] <= row["branches"]
+        assert row["products, s"] > 0
+    assert [row["move"] for row in module.share_of_moves(X)] == list(module.MOVES)
+
+
 def test_parts_of_tree_factor_model(monkeypatch, capsys, tmp_path):
     module = load("tree_factor_model", monkeypatch)
     monkeypatch.setattr(module, "__file__", str(tmp_path / "tree_factor_model.py"))
