@@ -35,7 +35,6 @@ from scipy.special import gammaln, logsumexp
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from skbnp.mcmc.rows import row_blocks
 from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import multiplicative_gamma, ncrp
 from skbnp.tree_factor_model._predictive import branch_probabilities
@@ -422,7 +421,8 @@ def with_all_rows(state, X, chosen):
     """The state of the chosen rows, with all rows of X in their most probable branches."""
     draw = state | {"leaf_count": np.bincount(state["branch"])}
     branch = np.empty(len(X), dtype=np.intp)
-    for rows in row_blocks(len(X)):
+    for start in range(0, len(X), 1024):
+        rows = slice(start, start + 1024)
         branch[rows] = np.argmax(branch_probabilities(Rows(X[rows]), draw), axis=1)
     branch[chosen] = state["branch"]  # so that no branch loses its last row
     return state | {
