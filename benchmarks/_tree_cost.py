@@ -55,7 +55,7 @@ def patches_without_mean(data, n):
 def chain(X, depth, levels, n_children, **options):
     """A sampler that has left its start behind."""
     prior = Prior(X.shape[1], depth, branch_levels=levels)
-    state = start_state(X, prior, np.random.default_rng(0), n_children)
+    state = start_state(X, prior, np.random.default_rng(0), (n_children,) * len(levels))
     sampler = Sampler(X, prior, state, np.random.PCG64(1), **options)
     for _ in range(N_SETTLE):
         sampler.sweep()
