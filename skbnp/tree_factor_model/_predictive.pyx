@@ -14,6 +14,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 # Branches with less than this share of a row add nothing to its moments that a double could hold.
 cdef double NEGLIGIBLE = 1e-18
+# Features up to which covariance matrices of all branches are kept beside their loadings.
+MOST_DENSE_FEATURES = 512
 
 
 def branch_paths(draw):
@@ -64,6 +66,7 @@ cdef class Draw:
         const double[:, ::1] loading, mean, psi
         const double[::1] kappa, noise, tail_df
         Py_ssize_t[:, ::1] path
+        double[:, :, ::1] covariance        # (n_branches, n_features, n_features), where needed
 
     def __init__(self, draw):
         self.loading = np.ascontiguousarray(draw["loadings"])
@@ -76,7 +79,26 @@ cdef class Draw:
         self.n_branches, self.depth = draw["score_precision"].shape
         self.n_nodes = len(draw["parent"])
 
+    def need_covariances(self, Rows rows, draw):
+        """Omega of all branches, if rows have fewer entries than there are levels."""
+        few = np.any(np.asarray(rows.n_observed) < self.depth)
+        if few and rows.n_features <= MOST_DENSE_FEATURES:
+            self.covariance = branch_covariances(draw)
+
     cdef int prepare(
+        self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
+    ) except -1 nogil:
+        """Set up a law for densities and moments, by whichever matrix is smaller."""
+        if self.covariance is None or law.rows.n_observed[g] >= self.depth:
+            return self.prepare_scores(law, b, g, n_rows)
+        if law.prepare_dense(
+            g, &self.covariance[b, 0, 0], &self.mean[b, 0], self.tail_df[b]
+        ) != 0:
+            with gil:
+                raise ArithmeticError(f"the covariance of branch {b} is not positive definite")
+        return 0
+
+    cdef int prepare_scores(
         self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
     ) except -1 nogil:
         if law.prepare(
@@ -91,12 +113,14 @@ cdef class Draw:
 def log_densities(Rows rows, draw):
     """log p(y_i | b) over the observed entries, shape (n_rows, n_branches).
 
-    0 for a row without any. O(N B L (P + L)), and O(B L^2 (P + L)) for every pattern of holes.
+    0 for a row without any. O(N B L P), and for every pattern with n observed entries
+    O(B L^2 (n + L)), or O(B n^3) where n < L.
     """
     cdef Draw d = Draw(draw)
     cdef Law law = Law(rows, d.depth)
     cdef double[:, ::1] out = np.empty((rows.n_samples, d.n_branches))
     cdef Py_ssize_t b, g, t, n, k
+    d.need_covariances(rows, draw)
     with nogil:
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
@@ -124,11 +148,13 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
     cdef Draw d = Draw(draw)
     cdef Law law = Law(rows, d.depth)
     cdef Py_ssize_t depth = d.depth, n_features = rows.n_features
-    cdef double[:, ::1] column = np.empty((n_features, depth))
+    cdef double[::1] column = np.empty(n_features * depth)
     cdef double[::1] variance = np.empty(n_features)
     cdef Py_ssize_t b, g, t, n, k, p, h, i, n_missing
     cdef bint prepared
+    cdef Py_ssize_t width
     cdef double w, wider, mean
+    d.need_covariances(rows, draw)
     with nogil:
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
@@ -144,16 +170,27 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
                         continue
                     if not prepared:
                         d.prepare(law, b, g, n)
+                        width = rows.n_observed[g] if law.dense else depth
                         for k in range(n_missing):
                             p = rows.observed[g, rows.n_observed[g] + k]
-                            for h in range(depth):
-                                column[k, h] = d.loading[d.path[b, h], p]
-                        linalg.solve_rows(&law.factor[0], depth, &column[0, 0], n_missing)
+                            for h in range(width):
+                                if law.dense:
+                                    column[k * width + h] = d.covariance[
+                                        b, p, rows.observed[g, h]
+                                    ]
+                                else:
+                                    column[k * width + h] = d.loading[d.path[b, h], p]
+                        if width > 0:
+                            linalg.solve_rows(&law.factor[0], width, &column[0], n_missing)
                         for k in range(n_missing):
                             p = rows.observed[g, rows.n_observed[g] + k]
-                            variance[k] = 1.0 / (d.kappa[b] * d.noise[p]) + linalg.dot(
-                                depth, &column[k, 0], &column[k, 0]
+                            variance[k] = linalg.dot(
+                                width, &column[k * width], &column[k * width]
                             )
+                            if law.dense:
+                                variance[k] = d.covariance[b, p, p] - variance[k]
+                            else:
+                                variance[k] += 1.0 / (d.kappa[b] * d.noise[p])
                         prepared = True
                     law.whiten(n)
                     while n > 0:
@@ -163,9 +200,9 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
                         wider = law.spread(law.square[n])
                         for k in range(n_missing):
                             p = rows.observed[g, rows.n_observed[g] + k]
-                            # D_mis' G^-1 (..) = (U^-T D_mis)' omega
+                            # D_mis' G^-1 (..) = (U^-T D_mis)' omega, or with Omega alike
                             mean = d.mean[b, p] + linalg.dot(
-                                depth, &column[k, 0], &law.omega[n * depth]
+                                width, &column[k * width], &law.omega[n * width]
                             )
                             first[i, p] += w * mean
                             second[i, p] += w * (wider * variance[k] + mean * mean)
@@ -184,7 +221,7 @@ def expected_scores(Rows rows, draw, const double[:, ::1] weight):
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
                 t = rows.pattern_start[g]
-                d.prepare(law, b, g, rows.pattern_start[g + 1] - t)
+                d.prepare_scores(law, b, g, rows.pattern_start[g + 1] - t)
                 while t < rows.pattern_start[g + 1]:
                     n = min(<Py_ssize_t> CHUNK, rows.pattern_start[g + 1] - t)
                     for k in range(n):

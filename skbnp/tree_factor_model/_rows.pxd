@@ -23,6 +23,7 @@ cdef class Law:
         double[::1] root                        # (n_features,) sqrt(kappa lambda) of the observed
         double[::1] scaled                      # (max_depth, n_features) loadings times root
         double[::1] factor                      # (max_depth, max_depth) U of diag(psi) + kappa G
+        bint dense                              # U is that of Omega instead
         double log_det                          # of Omega, observed entries
         double df                               # of the tail, infinite for a normal one
         double log_norm                         # log density where the square is 0
@@ -42,8 +43,12 @@ cdef class Law:
         const Py_ssize_t* path, const double* mean, const double* psi, double kappa,
         const double* noise, double df,
     ) noexcept nogil
+    cdef int prepare_dense(
+        self, Py_ssize_t g, const double* omega, const double* mean, double df
+    ) noexcept nogil
     cdef void _invert(self) noexcept nogil
     cdef void whiten(self, Py_ssize_t n) noexcept nogil
+    cdef void _whiten_dense(self, Py_ssize_t n) noexcept nogil
     cdef void solve(self, Py_ssize_t n) noexcept nogil
     cdef double log_density(self, double square) noexcept nogil
     cdef double spread(self, double square) noexcept nogil

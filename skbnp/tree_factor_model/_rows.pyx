@@ -81,6 +81,7 @@ cdef class Law:
         cdef double log_scales = 0.0
         self.pattern, self.n_seen, self.depth = g, n, depth
         self.mean, self.df = mean, df
+        self.dense = False
         self.for_many = depth > 0 and n_rows > depth
         for j in range(n):
             self.root[j] = sqrt(kappa * noise[observed[j]])
@@ -104,6 +105,30 @@ cdef class Law:
             self._invert()
         return 0
 
+    cdef int prepare_dense(
+        self, Py_ssize_t g, const double* omega, const double* mean, double df
+    ) noexcept nogil:
+        """The same from the matrix Omega of all features, for densities and moments alone.
+
+        U'U is Omega of the n observed entries, and ``whiten`` gives U^-T (y_i - m). O(n^3) instead
+        of O(L^2 (n + L)); there must not be more of them than levels.
+        """
+        cdef Py_ssize_t n = self.rows.n_observed[g], n_features = self.rows.n_features, j, k
+        cdef const Py_ssize_t* observed = &self.rows.observed[g, 0]
+        self.pattern, self.n_seen = g, n
+        self.mean, self.df = mean, df
+        self.dense, self.for_many = True, False
+        self.log_det = 0.0
+        for j in range(n):
+            for k in range(j, n):
+                self.factor[j * n + k] = omega[observed[j] * n_features + observed[k]]
+        if n > 0:
+            if linalg.cholesky(&self.factor[0], n) != 0:
+                return 1
+            self.log_det = linalg.log_det(&self.factor[0], n)
+        self.log_norm = log_norm(n, self.log_det, df)
+        return 0
+
     cdef void _invert(self) noexcept nogil:
         """U^-1, and the whitened loadings scaled' U^-1."""
         cdef Py_ssize_t depth = self.depth, h
@@ -122,6 +147,9 @@ cdef class Law:
         cdef const Py_ssize_t* observed = &self.rows.observed[self.pattern, 0]
         cdef const double* y
         cdef double* e
+        if self.dense:
+            self._whiten_dense(n)
+            return
         for t in range(n):
             e = &self.residual[t * n_seen]
             y = &self.rows.X[self.chosen[t], 0]
@@ -145,6 +173,21 @@ cdef class Law:
             )
             if self.square[t] < 0.0:  # a rounded difference
                 self.square[t] = 0.0
+
+    cdef void _whiten_dense(self, Py_ssize_t n) noexcept nogil:
+        cdef Py_ssize_t n_seen = self.n_seen, t, j
+        cdef const Py_ssize_t* observed = &self.rows.observed[self.pattern, 0]
+        for t in range(n):
+            for j in range(n_seen):
+                self.omega[t * n_seen + j] = (
+                    self.rows.X[self.chosen[t], observed[j]] - self.mean[observed[j]]
+                )
+        if n_seen > 0:
+            linalg.solve_rows(&self.factor[0], n_seen, &self.omega[0], n)
+        for t in range(n):
+            self.square[t] = linalg.dot(
+                n_seen, &self.omega[t * n_seen], &self.omega[t * n_seen]
+            )
 
     cdef void solve(self, Py_ssize_t n) noexcept nogil:
         """Replace the n rows of omega by U^-1 omega: expected scores, or scores with noise."""

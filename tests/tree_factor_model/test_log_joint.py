@@ -269,7 +269,7 @@ def test_depth_follows_the_data_in_warm_up():
     X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 10)) * 2
     X += 0.3 * rng.standard_normal(X.shape)
     p = prior_of("single", n_features=10, max_depth=10)
-    state = _model.start_state(X, p, rng)
+    state = _model.start_state(X, p, rng, ())
     sampler = make_sampler(X, p, state, adapt_depth=True)
     depths = []
     for step in range(200):
