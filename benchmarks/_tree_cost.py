@@ -26,8 +26,9 @@ from threadpoolctl import threadpool_limits
 
 from skbnp import TreeFactorModel
 from skbnp.mcmc.rows import for_row_blocks
-from skbnp.tree_factor_model._model import Prior, start_state
+from skbnp.tree_factor_model._model import Prior
 from skbnp.tree_factor_model._sampler import Sampler
+from skbnp.tree_factor_model._start import start_state
 
 QUICK, FULL = 20_000, 100_000  # patches
 N_SETTLE, N_TIMED = 3, 3  # sweeps

@@ -16,8 +16,6 @@ from skbnp.tree_factor_model._model import (
     Prior,
     check_prior,
     checked_state,
-    start_state,
-    units,
 )
 from skbnp.tree_factor_model._predictive import (
     branch_probabilities,
@@ -29,10 +27,17 @@ from skbnp.tree_factor_model._predictive import (
 )
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._sampler import Sampler
+from skbnp.tree_factor_model._start import start_state, units
 from skbnp.tree_factor_model._training_rows import TrainingRows
 
-# Levels that "auto" takes at most, and branches that a chain starts with at most.
-_AUTO_DEPTH, _AUTO_BRANCHES = 64, 16
+# Levels that "auto" takes at most, where branches share half of them and where they own them, and
+# branches that a chain starts with at most.
+_AUTO_DEPTH, _AUTO_OWN_DEPTH, _AUTO_BRANCHES = 64, 40, 16
+# Rows for each feature that the covariances of many branches take, and rows for each cluster that
+# a chain starts with where there are fewer.
+_ROWS_PER_FEATURE, _ROWS_PER_CLUSTER = 10, 75
+# Features beyond which a mixture of full Gaussians takes too long to start from.
+_MOST_EM_FEATURES = 256
 # Sweeps that a chain started from labels makes before its paths may change.
 _SWEEPS_BEFORE_PATHS = 10
 # Beyond this, in standardised units, squared distances leave the range of floats.
@@ -75,11 +80,12 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "mixture": a Dirichlet process mixture of factor analysers that share nothing.
     max_depth : int or "auto", default="auto"
         Loadings on a path. Deeper does not overfit, shrinkage sees to that; "auto" is the number
-        of features, at most 64.
+        of features, at most 64, or 40 where it lets the tree branch early.
     branch_levels : sequence of int or "auto", default="auto"
         Levels l, 0 to `max_depth`, below which a tree may branch: 0 is above the first loading,
         `max_depth` lets leaves differ by their means and scales alone. "auto" is half the depth and
-        the depth, for many rows; clusters of few rows in many features want early branching.
+        the depth, so that branches share loadings, for ten rows or more for each feature; with
+        fewer it is (1, 2), so that they own nearly all of them.
     branch_depth : int or None, default=None
         Short for ``branch_levels=(1, ..., branch_depth - 1)``: one shared loading, then branching.
     branch_scale : {"loadings", "whole", "noise", "none"}, default="loadings"
@@ -125,14 +131,16 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         The same for the factor of their noise precision.
     scale : {"global", "column"}, default="global"
         Divide centred X by one standard deviation, or each column by its own.
-    init : {"klines", "em", "kmeans", "single"}, default="klines"
+    init : {"auto", "klines", "em", "kmeans", "single"}, default="auto"
         Chains start from rows grouped by the lines they scatter along; from the components of a
         Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
         features and some ten rows for each; from the clusters of k-means, grouped by their
-        centres, where clusters differ in their means; or from one branch.
+        centres, where clusters differ in their means; or from one branch. "auto" is "kmeans" for
+        fewer than ten rows for each feature, else "em" up to 256 features and "klines" beyond.
     init_children : int, sequence of int or "auto", default="auto"
         Groups below every branching level, or each, at the start, at most. Start with too many
-        rather than too few: branches merge easily and split hardly. "auto" makes about 16 branches.
+        rather than too few: branches merge easily and split hardly. "auto" makes about 16
+        branches, with "kmeans" one for each 75 rows, if that is less.
     n_chains : int, default=4
         Independent chains. They find different trees; averages over several predict better.
     n_warmup : int or "auto", default="auto"
@@ -181,6 +189,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         What "auto" came to.
     branch_levels_ : tuple of int
         What "auto" or `branch_depth` came to.
+    init_ : str
+        What "auto" came to.
     n_warmup_ : int
         Sweeps of warm-up, what "auto" came to.
     n_draws_ : int
@@ -259,7 +269,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "score_precision_prior": [Interval(Real, 0, 1e10, closed="right")],
         "noise_scale_prior": [Interval(Real, 0, 1e10, closed="right")],
         "scale": [StrOptions({"global", "column"})],
-        "init": [StrOptions({"klines", "em", "kmeans", "single"})],
+        "init": [StrOptions({"auto", "klines", "em", "kmeans", "single"})],
         "init_children": [
             Interval(Integral, 1, None, closed="left"),
             list,
@@ -296,7 +306,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         score_precision_prior=1.0,
         noise_scale_prior=1.0,
         scale="global",
-        init="klines",
+        init="auto",
         init_children="auto",
         n_chains=4,
         n_warmup="auto",
@@ -570,8 +580,10 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         if n < 2:
             raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         self._advise()
-        self.max_depth_ = min(_AUTO_DEPTH, d) if self.max_depth == "auto" else int(self.max_depth)
-        self.branch_levels_ = self._checked_levels()
+        few = n < _ROWS_PER_FEATURE * d
+        self.max_depth_ = self._checked_depth(d, few)
+        self.branch_levels_ = self._checked_levels(few)
+        self.init_ = self._chosen_init(d, few)
         self._center, self._scale = units(X, self.scale)
         if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
             raise ValueError("X must have a finite mean and spread in every column, got overflow")
@@ -590,8 +602,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             _make_sampler,
             X=standard,
             prior=self._prior,
-            start=self.init,
-            n_children=self._start_children(),
+            start=self.init_,
+            n_children=self._start_children(n),
             path_update=self.path_update,
             birth=self.birth,
             for_rows=self._row_threads(),
@@ -609,7 +621,15 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
                     stacklevel=6,
                 )
 
-    def _checked_levels(self):
+    def _checked_depth(self, n_features, few):
+        """The levels; ``few`` says whether there are too few rows for covariances of branches."""
+        if self.max_depth != "auto":
+            return int(self.max_depth)
+        by_itself = self.structure == "tree" and self.branch_levels == "auto"
+        early = few and by_itself and self.branch_depth is None
+        return min(_AUTO_OWN_DEPTH if early else _AUTO_DEPTH, n_features)
+
+    def _checked_levels(self, few):
         """The branching levels, ascending."""
         depth = self.max_depth_
         if self.branch_levels != "auto" and self.branch_depth is not None:
@@ -624,7 +644,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         if self.branch_depth is not None:
             levels = tuple(range(1, self.branch_depth))
         elif self.branch_levels == "auto":
-            levels = tuple(sorted({max(1, depth // 2), depth}))
+            levels = tuple(sorted({1, min(2, depth)} if few else {max(1, depth // 2), depth}))
         else:
             levels = tuple(self.branch_levels)
         whole = [isinstance(h, Integral) and not isinstance(h, bool) for h in levels]
@@ -678,15 +698,27 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             noise_scale_prior=float(self.noise_scale_prior),
         )
 
-    def _start_children(self):
+    def _chosen_init(self, n_features, few):
+        """Where chains start."""
+        if self.init != "auto":
+            return self.init
+        if self.structure == "single":
+            return "single"
+        if few:
+            return "kmeans"
+        return "em" if n_features <= _MOST_EM_FEATURES else "klines"
+
+    def _start_children(self, n_rows):
         """Groups below each branching level at the start."""
         n_levels = len(self.branch_levels_)
-        if self.init == "single":
+        if self.init_ == "single":
             return (1,) * n_levels
         if isinstance(self.init_children, Integral):
             return (int(self.init_children),) * n_levels
         if isinstance(self.init_children, str):
-            return (max(2, round(_AUTO_BRANCHES ** (1 / max(1, n_levels)))),) * n_levels
+            most = n_rows / _ROWS_PER_CLUSTER if self.init_ == "kmeans" else _AUTO_BRANCHES
+            n_branches = min(most, _AUTO_BRANCHES)
+            return (max(2, round(n_branches ** (1 / max(1, n_levels)))),) * n_levels
         children = tuple(self.init_children)
         whole = [isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in children]
         if len(children) != n_levels or not all(whole):

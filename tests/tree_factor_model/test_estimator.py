@@ -282,6 +282,29 @@ def test_priors_without_variances_warn(X, change):
         short(**change).fit(X)
 
 
+@pytest.mark.parametrize(
+    "shape, options, depth, levels, init",
+    [
+        ((60, 6), {}, 6, (3, 6), "em"),
+        ((59, 6), {}, 6, (1, 2), "kmeans"),
+        ((30, 50), {}, 40, (1, 2), "kmeans"),
+        ((30, 50), {"branch_levels": (25,)}, 50, (25,), "kmeans"),
+        ((30, 50), {"branch_depth": 4}, 50, (1, 2, 3), "kmeans"),
+        ((30, 50), {"structure": "mixture"}, 50, (0,), "kmeans"),
+        ((30, 50), {"structure": "single"}, 50, (), "single"),
+        ((30, 50), {"init": "klines", "max_depth": 20}, 20, (1, 2), "klines"),
+        ((20, 2), {"max_depth": 1}, 1, (1,), "em"),
+        ((9, 1), {}, 1, (1,), "kmeans"),
+    ],
+)
+def test_shape_and_start_follow_rows_per_feature(shape, options, depth, levels, init):
+    X = np.random.default_rng(3).normal(size=shape)
+    model = short(n_chains=1, n_warmup=1, n_draws=1, **options).fit(X)
+    assert model.max_depth_ == depth
+    assert model.branch_levels_ == levels
+    assert model.init_ == init
+
+
 def test_constant_columns_warn(X):
     with pytest.warns(UserWarning, match=r"constant in column\(s\) 1"):
         short().fit(np.where([False, True, False, False], 1.0, X))

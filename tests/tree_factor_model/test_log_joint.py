@@ -11,6 +11,7 @@ from scipy import stats
 from checks.trees import STRUCTURES, make_sampler, prior_of
 from skbnp.mcmc.rows import for_row_blocks
 from skbnp.tree_factor_model import _model
+from skbnp.tree_factor_model._start import start_state
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)
 every_scale = pytest.mark.parametrize("branch_scale", _model.BRANCH_SCALES)
@@ -269,7 +270,7 @@ def test_depth_follows_the_data_in_warm_up():
     X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 10)) * 2
     X += 0.3 * rng.standard_normal(X.shape)
     p = prior_of("single", n_features=10, max_depth=10)
-    state = _model.start_state(X, p, rng, ())
+    state = start_state(X, p, rng, ())
     sampler = make_sampler(X, p, state, adapt_depth=True)
     depths = []
     for step in range(200):
