@@ -44,33 +44,12 @@ def start_state(X, prior, rng, n_children, start="klines"):
     depth, levels = prior.max_depth, list(prior.branch_levels)
     shift = np.nanmean(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
     filled = np.where(np.isnan(X), shift, X)
-    if not levels:
-        start = "klines"
-    if start in GROUPINGS:
-        path = GROUPINGS[start](filled, n_children, rng)
-        residual = filled - group_means(filled, path[:, -1])[path[:, -1]]
-
-        def split(h, rows):
-            return [rows[part] for part in groups_of(path[rows, levels.index(h)])]
-
+    if start in GROUPINGS and levels:
+        tree = tree_of_groups(filled, GROUPINGS[start](filled, n_children, rng), prior, start)
+        leaf_mean, multiplier, noise_precision = group_means(filled, tree["branch"]), 1.1, 10.0
     else:
-        residual = filled - shift
-
-        def split(h, rows):
-            return k_lines(residual, rows, n_children[levels.index(h)], rng)
-
-    if start == "em":
-        # Branches share shapes; how much energy each has is for their score precisions to say.
-        size = np.sqrt(np.mean(residual**2, axis=1, keepdims=True))
-        residual /= np.where(size > 0, size, 1.0)
-        shared = 0.7
-    elif start == "kmeans" and levels[-1] < depth:
-        # Directions of clusters that are a direction of all and what is left of each rotate back
-        # into one another very slowly; loadings in common grow from nothing instead.
-        shared = 0.0
-    else:
-        shared = 1.0
-    tree = grown_tree(residual, levels, depth, split, shared)
+        tree = tree_of_lines(filled - shift, prior, n_children, rng)
+        leaf_mean, multiplier, noise_precision = shift, 1.2, 5.0
     n_nodes, n_leaves = len(tree["parent"]), len(tree["leaf_node"])
     rates = prior.concentration_rates
     concentration = np.zeros(depth + 1)
@@ -78,20 +57,17 @@ def start_state(X, prior, rng, n_children, start="klines"):
         prior.concentration_prior[0] / rates if prior.concentration is None else prior.concentration
     )
     xi = prior.mean_precision_prior[0] / prior.mean_precision_prior[1]
-    grouped = start in GROUPINGS
     return {
         **tree,
         "local_precision": np.ones((n_nodes, prior.n_features)),
-        "multiplier": np.full(n_nodes, 1.1 if grouped else 1.2),
-        "leaf_mean": (
-            group_means(filled, tree["branch"]) if grouped else np.tile(shift, (n_leaves, 1))
-        ),
+        "multiplier": np.full(n_nodes, multiplier),
+        "leaf_mean": np.array(np.broadcast_to(leaf_mean, (n_leaves, prior.n_features))),
         "score_precision": np.ones((n_leaves, depth)),
         "noise_scale": np.ones(n_leaves),
         "tail_df": np.full(n_leaves, 3.0 if prior.tail == "t" else np.inf),
         "row_precision": np.ones(len(X)),
         "mean_precision": np.full(prior.n_features, xi),
-        "noise_precision": np.full(prior.n_features, 10.0 if grouped else 5.0),
+        "noise_precision": np.full(prior.n_features, noise_precision),
         "noise_rate": prior.noise_prior[1],
         "concentration": concentration,
         "scores": np.zeros((len(X), depth)),
@@ -113,13 +89,45 @@ def with_all_rows(state, X, chosen):
     }
 
 
-def grown_tree(residual, levels, depth, split, shared):
+def tree_of_lines(residual, prior, n_children, rng):
+    """The tree that k-lines makes from the root down."""
+    levels = list(prior.branch_levels)
+
+    def split(h, rows):
+        return k_lines(residual, rows, n_children[levels.index(h)], rng)
+
+    return grown_tree(residual, prior, split)
+
+
+def tree_of_groups(X, path, prior, start):
+    """The tree of rows with a group for each branching level, its loadings from within them."""
+    levels = list(prior.branch_levels)
+    residual = X - group_means(X, path[:, -1])[path[:, -1]]
+    shared = 1.0
+    if start == "em":
+        # Branches share shapes; how much energy each has is for their score precisions to say.
+        size = np.sqrt(np.mean(residual**2, axis=1, keepdims=True))
+        residual /= np.where(size > 0, size, 1.0)
+        shared = 0.7
+    elif levels[-1] < prior.max_depth:
+        # A direction of all that is taken out of the clusters comes back very slowly, to the cost
+        # of each. What they share grows from nothing.
+        shared = 0.0
+
+    def split(h, rows):
+        return [rows[part] for part in groups_of(path[rows, levels.index(h)])]
+
+    return grown_tree(residual, prior, split, shared)
+
+
+def grown_tree(residual, prior, split, shared=1.0):
     """Nodes with their loadings, leaves and the branch of each row, from the root down.
 
     ``split(h, rows)`` parts the rows of a node at a branching level h. Loadings are taken out of
     ``residual``, in place; those above a branching level are multiplied by ``shared``, and if that
     is 0 they take nothing.
     """
+    depth, levels = prior.max_depth, prior.branch_levels
     parent, level, loadings = [], [], []
     groups = [(-1, np.arange(len(residual)))]
     segment = {}  # node -> what is left of the directions of its segment
