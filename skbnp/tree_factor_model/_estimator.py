@@ -1,6 +1,7 @@
 """The public estimator."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbnp.base import BaseMCMCEstimator
 from skbnp.tree_factor_model._model import (
     LEAST_SHRINKAGE,
+    MOST_START_ROWS,
     Prior,
     check_prior,
     checked_state,
@@ -40,6 +42,8 @@ _ROWS_PER_FEATURE, _ROWS_PER_CLUSTER = 10, 75
 _MOST_EM_FEATURES = 256
 # Sweeps that a chain started from labels makes before its paths may change.
 _SWEEPS_BEFORE_PATHS = 10
+# Sweeps of the one branch that fills rows with holes before they are told apart.
+_SWEEPS_TO_FILL = 20
 # Beyond this, in standardised units, squared distances leave the range of floats.
 _FARTHEST = 1e50
 
@@ -804,8 +808,9 @@ def _pair(name, value):
 def _make_sampler(bit_generator, chain, *, X, prior, start, n_children, **options):
     """The sampler of one chain on standardised X; runs where the chain runs."""
     rng = np.random.Generator(bit_generator)
+    rows = _filled(X, prior, bit_generator) if max(n_children, default=1) > 1 else X
     sampler = Sampler(
-        X, prior, start_state(X, prior, rng, n_children, start), bit_generator, **options
+        X, prior, start_state(rows, prior, rng, n_children, start), bit_generator, **options
     )
     if start in ("em", "kmeans"):
         # The labels are better than the first loadings: these adapt to those first.
@@ -813,3 +818,21 @@ def _make_sampler(bit_generator, chain, *, X, prior, start, n_children, **option
             for move in ("leaf_means", "loadings", "precisions"):
                 sampler.sweep_only(move)
     return sampler
+
+
+def _filled(X, prior, bit_generator):
+    """X with holes filled by what one branch expects there, for the start alone.
+
+    With column means in their holes rows of which little is observed would look all alike.
+    """
+    holes = np.isnan(X)
+    if not holes.any():
+        return X
+    rng = np.random.Generator(bit_generator)
+    some = X if len(X) <= MOST_START_ROWS else rng.choice(X, MOST_START_ROWS, replace=False)
+    one = replace(prior, branch_levels=(), concentration=None)
+    sampler = Sampler(some, one, start_state(some, one, rng, ()), bit_generator)
+    for _ in range(_SWEEPS_TO_FILL):
+        sampler.sweep()
+    mean, _ = imputed(Rows(X), [sampler.draw()])
+    return np.where(holes, mean, X)

@@ -5,6 +5,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp import TreeFactorModel
+from skbnp.tree_factor_model._estimator import _filled
+from skbnp.tree_factor_model._model import Prior
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -80,3 +82,15 @@ def test_inversion_of_few_measurements():
     assert np.mean((back - X[:50]) ** 2) < 0.3 * np.mean((least_norm - X[:50]) ** 2)
     np.testing.assert_allclose(back @ Phi.T, X[:50] @ Phi.T, atol=1e-6)
     np.testing.assert_allclose(model.invert(Phi, Phi @ X[0]), back[0], atol=1e-9)
+
+
+def test_chains_start_from_filled_rows():
+    # Three of four entries of each row are missing; what is left tells the one big factor.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 24))
+    holed = np.where(rng.random(X.shape) < 0.75, np.nan, X)
+    holes = np.isnan(holed)
+    filled = _filled(holed, Prior(24, 4, branch_levels=(2, 4)), np.random.PCG64(0))
+    assert np.array_equal(filled[~holes], X[~holes])
+    # Given about six entries the variance of another is 0.01 + 0.01 / 6.
+    assert np.mean((filled - X)[holes] ** 2) < 0.02
