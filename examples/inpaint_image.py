@@ -27,6 +27,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import TreeFactorModel
 
+# Short chains: filling needs good places of the posterior, not all of it.
+OPTIONS = dict(max_depth=16, noise="isotropic", init="em", init_children=3)
+
 
 def read_arguments():
     """The command line."""
@@ -35,7 +38,7 @@ def read_arguments():
     parser.add_argument("filled", type=Path, metavar="OUT")
     parser.add_argument("--mask", type=Path, help="picture of the same size, black where known")
     parser.add_argument("--truth", type=Path, help="the picture without holes")
-    parser.add_argument("--side", type=int, default=8, help="of a patch, in pixels")
+    parser.add_argument("--side", type=int, default=10, help="of a patch, in pixels")
     parser.add_argument("--step", type=int, default=2, help="between patches, in pixels")
     parser.add_argument("--rows", type=int, default=6000, help="patches to learn from, at most")
     parser.add_argument("--chains", type=int, default=2)
@@ -165,13 +168,8 @@ def joined(rows, weights, corner, picture, side):
 
 
 def learn(rows, **options):
-    """The model of a table of patches with holes.
-
-    Short chains: filling needs good places of the posterior, not all of it.
-    """
-    model = TreeFactorModel(
-        max_depth=min(16, rows.shape[1]), noise="isotropic", init="em", init_children=3, **options
-    )
+    """The model of a table of patches with holes."""
+    model = TreeFactorModel(**OPTIONS, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(rows)
