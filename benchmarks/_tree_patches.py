@@ -41,6 +41,7 @@ OURS = {
     DEFAULT: dict(),
     "tree, default, 4 chains": dict(n_chains=4, n_draws=8, predict_draws=32),
     "tree, default, init='em'": dict(init="em"),
+    "tree, default, tail='t'": dict(tail="t"),
 }
 
 
