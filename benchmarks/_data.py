@@ -121,3 +121,16 @@ def load_patches(data, n_train, n_test):
         with np.load(data / f"bsds_patches_{name}.npz") as file:
             found.append(random.permutation(file["patches"])[:n])
     return found
+
+
+def load_genotypes(data):
+    """Mean allele length of each person and locus, NaN where missing; regions and populations.
+
+    The 971 people of the panel of Rosenberg et al. (2002).
+    """
+    with np.load(data / "hgdp_microsatellites.npz") as file:
+        panel = file["in_hgdp_panel"]
+        alleles = file["alleles"][panel].astype(float)
+        population = file["population"][panel]
+        X = np.where((alleles == 0).any(axis=2), np.nan, alleles.mean(axis=2))
+        return X, file["population_region"][population], file["population_name"][population]

@@ -13,9 +13,16 @@ from pathlib import Path
 from _tables import markdown
 from _tree_cost import cost
 from _tree_patches import NORMALISATIONS, patches
+from _tree_photographs import photographs
+from _tree_populations import populations
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
-PARTS = {"patches": patches, "cost": cost}
+PARTS = {
+    "patches": patches,
+    "photographs": photographs,
+    "populations": populations,
+    "cost": cost,
+}
 
 
 def main():

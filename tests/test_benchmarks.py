@@ -134,6 +134,56 @@ def test_cost(monkeypatch):
     assert [row["move"] for row in module.share_of_moves(X)] == list(module.MOVES)
 
 
+def test_populations(monkeypatch):
+    module = load("_tree_populations", monkeypatch)
+    rng = np.random.default_rng(0)
+    place = np.repeat(["Han", "Italian", "Maya"], 20)
+    X = 3.0 * rng.normal(size=(3, 12))[np.repeat([0, 1, 2], 20)] + rng.normal(size=(60, 12))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    monkeypatch.setattr(module, "load_genotypes", lambda data: (X, place, place))
+    monkeypatch.setattr(module, "N_LOCI", {"all": 12, "few": 8})
+    monkeypatch.setattr(module, "N_COMPONENTS", 3)
+    monkeypatch.setattr(module, "N_RUNS", 2)
+    options = {"max_depth": 4, "init_children": (3, 1), "n_jobs": 1}
+    monkeypatch.setattr(module, "TREE", module.TREE | options)
+    (rows,) = module.populations(None, True).values()
+    methods = {row["method"]: row for row in rows}
+    upper, lower = methods["tree, nodes of level 2"], methods["tree, nodes of level 4"]
+    assert upper["ARI, regions"] > 0.9 and upper["China on one"] > 0.9
+    assert lower["between runs"] > 0.9
+    draw = {
+        "parent": [-1, 0, 0, 1],
+        "level": [1, 2, 2, 3],
+        "leaf_node": [3, 2],
+        "branch": [0, 1, 1],
+    }
+    draw = {name: np.array(value) for name, value in draw.items()}
+    assert module.nodes_at(draw, 2).tolist() == [1, 2, 2]
+    assert module.nodes_at(draw, 4).tolist() == [0, 1, 1]
+
+
+def test_photographs(monkeypatch):
+    pytest.importorskip("matplotlib")
+    module = load("_tree_photographs", monkeypatch)
+    monkeypatch.setattr(module, "CROP", np.s_[100:124, 100:124])
+    monkeypatch.setattr(module, "N_OWN", 100)
+    everything = module.methods
+
+    def few(given, berkeley, quick):
+        found = everything(given, berkeley[:100], quick)
+        names = ("griddata, linear", "IterativeImputer, own", "tree, own")
+        return {name: found[name] for name in names}
+
+    monkeypatch.setattr(module, "methods", few)
+    monkeypatch.setattr(
+        module,
+        "load_patches",
+        lambda *_: [np.random.default_rng(0).integers(256, size=(100, 64)).astype(np.uint8)],
+    )
+    (rows,) = module.photographs(None, True).values()
+    assert [float(row["PSNR, dB"]) > 10 for row in rows] == [True] * 3
+
+
 def test_parts_of_tree_factor_model(monkeypatch, capsys, tmp_path):
     module = load("tree_factor_model", monkeypatch)
     monkeypatch.setattr(module, "__file__", str(tmp_path / "tree_factor_model.py"))
