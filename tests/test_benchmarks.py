@@ -145,10 +145,11 @@ def test_populations(monkeypatch):
     monkeypatch.setattr(module, "N_COMPONENTS", 3)
     monkeypatch.setattr(module, "N_RUNS", 2)
     options = {"max_depth": 4, "init_children": (3, 1), "n_jobs": 1}
+    monkeypatch.setattr(module, "TREES", {"tree": {}})
     monkeypatch.setattr(module, "TREE", module.TREE | options)
     (rows,) = module.populations(None, True).values()
     methods = {row["method"]: row for row in rows}
-    upper, lower = methods["tree, nodes of level 2"], methods["tree, nodes of level 4"]
+    upper, lower = (methods[f"tree, branches below level {level}"] for level in (2, 4))
     assert upper["ARI, regions"] > 0.9 and upper["China on one"] > 0.9
     assert lower["between runs"] > 0.9
     draw = {
