@@ -40,7 +40,12 @@ def main():
     )
     arguments = parser.parse_args()
     parts = PARTS | {"patches": partial(patches, only=arguments.only)}
-    for name in arguments.part:
+    if not arguments.data.exists():
+        print(f"no {arguments.data}: left out is what needs it\n")
+        parts = {"cost": cost}
+    for name in parts:
+        if name not in arguments.part:
+            continue
         tables = parts[name](arguments.data, arguments.quick)
         for heading, rows in tables.items():
             print(f"\n### {heading}\n\n{markdown(rows)}\n", flush=True)

@@ -128,6 +128,7 @@ def test_cost(monkeypatch):
     n_branches, time = module.one_size(60, 8, 4, 2)
     assert n_branches >= 1 and time > 0
     X = module.planted(80, 64, 4, 2)
+    assert [row["same draws"] for row in module.threads(X)] == [True, True]
     for row in module.share_of_products(X):
         assert 1 <= row["branches a row considers"] <= row["branches"]
         assert row["products, s"] > 0
@@ -192,8 +193,13 @@ def test_parts_of_tree_factor_model(monkeypatch, capsys, tmp_path):
     for part in module.PARTS:
         monkeypatch.setitem(module.PARTS, part, lambda data, quick: {"a table": rows})
     monkeypatch.setattr(module, "patches", lambda data, quick, only: {"another": rows})
-    monkeypatch.setattr(sys, "argv", ["tree_factor_model.py", "--quick"])
+    command = ["tree_factor_model.py", "--quick", "--data"]
+    monkeypatch.setattr(module, "cost", lambda data, quick: {"no data": rows})
+    monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "nowhere")])
     module.main()
-    printed = capsys.readouterr().out
-    assert "### another" in printed
+    assert "### no data" in capsys.readouterr().out
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(sys, "argv", [*command, str(tmp_path)])
+    module.main()
+    assert "### another" in capsys.readouterr().out
     assert len(list(tmp_path.iterdir())) == len(module.PARTS)
