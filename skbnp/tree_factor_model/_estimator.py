@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from skbnp.base import BaseMCMCEstimator
 from skbnp.tree_factor_model._model import (
     LEAST_SHRINKAGE,
-    MOST_START_ROWS,
     Prior,
     check_prior,
     checked_state,
@@ -29,7 +28,7 @@ from skbnp.tree_factor_model._predictive import (
 )
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._sampler import Sampler
-from skbnp.tree_factor_model._start import start_state, units
+from skbnp.tree_factor_model._start import MOST_START_ROWS, start_state, units
 from skbnp.tree_factor_model._training_rows import TrainingRows
 
 # Levels that "auto" takes at most, where branches share half of them and where they own them, and
