@@ -7,15 +7,13 @@ what a new branch would take is left out.
 """
 
 from skbnp.numerics cimport linalg
-from skbnp.tree_factor_model._rows cimport CHUNK, Law, Rows, log_norm
+from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law, Rows, log_norm
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 # Branches with less than this share of a row add nothing to its moments that a double could hold.
 cdef double NEGLIGIBLE = 1e-18
-# Features up to which covariance matrices of all branches are kept beside their loadings.
-MOST_DENSE_FEATURES = 512
 
 
 def branch_paths(draw):

@@ -1,5 +1,7 @@
 cdef enum:
     CHUNK = 256                                 # rows worked on together
+    # Features up to which covariance matrices of all branches are kept beside their loadings.
+    MOST_DENSE_FEATURES = 512
 
 cdef class Rows:
     cdef:

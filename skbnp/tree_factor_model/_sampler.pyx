@@ -14,7 +14,7 @@ from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 from skbnp.processes cimport ncrp
-from skbnp.tree_factor_model._rows cimport CHUNK, Law, log_norm
+from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law, log_norm
 from skbnp.tree_factor_model._state cimport State, log_gamma_density
 from skbnp.tree_factor_model._system cimport System
 
@@ -53,6 +53,7 @@ cdef enum Move:
 # What is done item by item, by several threads: items are blocks or pieces of rows, leaves,
 # features.
 cdef enum Work:
+    COVARIANCES         # leaves
     SLICES              # blocks
     OFFERS              # blocks
     DISTANCES           # pieces
@@ -127,7 +128,8 @@ cdef class Sampler(State):
 
     Cost of a sweep for N complete rows, P features, B leaves, K nodes, depth L: O(N B L P) for the
     paths, O(N L (P + L)) for scores, products and residuals, O(P K L^2) for the loadings; but for
-    O(N B P) all that grows with N is BLAS 3. A pattern of its own costs a row O(B L^2 (P + L)).
+    O(N B P) all that grows with N is BLAS 3. A pattern of its own with n entries costs a row
+    O(B L^2 (n + L)), or O(B n^3 + L^2 (n + L)) where n < L.
     """
 
     cdef:
@@ -160,6 +162,8 @@ cdef class Sampler(State):
         double[::1] tail_psi                    # (max_depth,)
         Py_ssize_t[::1] owner, auxiliary        # (n_leaf_slots,), (n_node_slots + 1,)
         Law _law
+        bint _has_few                           # rows with fewer entries than levels
+        double[:, :, ::1] covariance            # (n_leaves, n_features, n_features) Omega, for them
         # Sums over the rows of a piece, then of a leaf or node.
         double[::1] square                      # (n_samples,) distance in the row's own leaf
         double[::1] piece_total                 # (n_pieces,)
@@ -212,6 +216,8 @@ cdef class Sampler(State):
         self.block_least = np.empty(self._n_blocks())
         self.choice = np.empty(n, dtype=np.intp)
         self.log_density = np.zeros((0, n))
+        few = np.any(np.asarray(self.rows.n_observed) < self.max_depth)
+        self._has_few = few and p <= MOST_DENSE_FEATURES
         self.tail_norm = np.array(
             [[log_norm(k, 0.0, df) for k in range(p + 1)] for df in np.asarray(self.df_grid)]
         )
@@ -429,7 +435,9 @@ cdef class Sampler(State):
         self._scratch.append(scratch)
 
     cdef int _work_on_item(self, Scratch scratch, Py_ssize_t k) except -1 nogil:
-        if self._work == SLICES:
+        if self._work == COVARIANCES:
+            self._compute_covariance(k)
+        elif self._work == SLICES:
             self._draw_slices(k)
         elif self._work == OFFERS:
             self._offer_leaves(scratch.law, k)
@@ -457,7 +465,7 @@ cdef class Sampler(State):
         return (self.n_samples + BLOCK - 1) // BLOCK
 
     cdef Py_ssize_t _whiten_run(
-        self, Law law, Py_ssize_t r, Py_ssize_t t
+        self, Law law, Py_ssize_t r, Py_ssize_t t, bint for_scores
     ) noexcept nogil:
         """Whiten the rows of piece r from ``order[t]`` on that share its pattern, in their leaf.
 
@@ -467,7 +475,8 @@ cdef class Sampler(State):
         cdef Py_ssize_t g = self.rows.pattern[i], n_rows
         if t == self.piece_start[r] or law.pattern != g:
             n_rows = min(stop - t, self.rows.pattern_start[g + 1] - self.rows.pattern_start[g])
-            if self._prepare(law, self.piece_leaf[r], g, n_rows) != 0:
+            if (self._prepare(law, self.piece_leaf[r], g, n_rows) if for_scores
+                    else self._prepare_density(law, self.piece_leaf[r], g, n_rows)) != 0:
                 return -1
         while n < CHUNK and t + n < stop and self.rows.pattern[self.order[t + n]] == g:
             law.chosen[n] = self.order[t + n]
@@ -505,6 +514,7 @@ cdef class Sampler(State):
                 self.least_log_slice = fmin(self.least_log_slice, self.block_least[k])
             if self._fault != NO_NEW_PATHS:
                 self._grow_fresh_paths()
+        self._compute_covariances()
         self._run(OFFERS, self._n_blocks())
         with nogil:
             for i in range(self.n_samples):
@@ -623,7 +633,7 @@ cdef class Sampler(State):
                 n = 0
                 for i in range(t, end):
                     n += self._is_offered(b, self.rows.by_pattern[i])
-                if n > 0 and self._prepare(law, b, g, n) != 0:
+                if n > 0 and self._prepare_density(law, b, g, n) != 0:
                     return self._break(PATHS)
                 n = 0
                 while t < end:
@@ -963,6 +973,37 @@ cdef class Sampler(State):
             self.tail_df[b],
         )
 
+    cdef int _prepare_density(
+        self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
+    ) noexcept nogil:
+        """The same for densities alone, after ``_compute_covariances``: by the smaller matrix."""
+        if self._has_few and b < self.n_leaves and self.rows.n_observed[g] < self.depth:
+            return law.prepare_dense(
+                g, &self.covariance[b, 0, 0], &self.leaf_mean[b, 0], self.tail_df[b]
+            )
+        return self._prepare(law, b, g, n_rows)
+
+    cdef int _compute_covariances(self) except -1:
+        """Omega of all occupied leaves, where rows have fewer entries than there are levels."""
+        if not self._has_few:
+            return 0
+        if self.covariance is None or self.covariance.shape[0] < self.n_leaves:
+            self.covariance = np.empty((2 * self.n_leaves, self.n_features, self.n_features))
+        return self._run(COVARIANCES, self.n_leaves)
+
+    cdef void _compute_covariance(self, Py_ssize_t b) noexcept nogil:
+        """Upper triangle of D' diag(1 / psi) D + (kappa Lambda)^-1."""
+        cdef Py_ssize_t h, p, n_features = self.n_features
+        cdef const double* d
+        self.covariance[b] = 0.0
+        for p in range(n_features):
+            self.covariance[b, p, p] = 1.0 / (self.kappa[b] * self.noise[p])
+        for h in range(self.depth):
+            d = &self.loading[self.node_path[self.leaf_node[b], h], 0]
+            for p in range(n_features):
+                linalg.axpy(n_features - p, d[p] / self.psi[b, h], d + p,
+                            &self.covariance[b, p, p])
+
     cdef double _log_density_of(self, Law law, double square) noexcept nogil:
         cdef double log_density = law.log_density(square)
         if self._fault == NO_DETERMINANT:
@@ -972,6 +1013,7 @@ cdef class Sampler(State):
     cdef double _log_data(self) except? -1.0:
         """sum_i log p(y_i | b_i) over the observed entries, scores integrated; NaN if it fails."""
         self._need_sums()
+        self._compute_covariances()
         self._run(DENSITIES, self.n_pieces)
         return np.sum(np.asarray(self.piece_total)[:self.n_pieces])
 
@@ -979,7 +1021,7 @@ cdef class Sampler(State):
         cdef Py_ssize_t t = self.piece_start[r], n, k
         cdef double total = 0.0
         while t < self.piece_start[r + 1]:
-            n = self._whiten_run(law, r, t)
+            n = self._whiten_run(law, r, t, False)
             if n < 0:
                 total = NAN
                 break
@@ -999,6 +1041,7 @@ cdef class Sampler(State):
         if not self._has_tail and not self._whole:
             return 0
         self._need_sums()
+        self._compute_covariances()
         self._run(DISTANCES, self.n_pieces)
         if self._has_tail:
             self._run(TAIL_LIKELIHOODS, self.n_pieces)
@@ -1013,7 +1056,7 @@ cdef class Sampler(State):
         """Squared distance of each row of a piece in its leaf."""
         cdef Py_ssize_t t = self.piece_start[r], n, k
         while t < self.piece_start[r + 1]:
-            n = self._whiten_run(law, r, t)
+            n = self._whiten_run(law, r, t, False)
             if n < 0:
                 return self._break(TAILS)
             for k in range(n):
@@ -1187,7 +1230,7 @@ cdef class Sampler(State):
         cdef double sd
         cdef draws.RowStream stream
         while t < self.piece_start[r + 1]:
-            n = self._whiten_run(law, r, t)
+            n = self._whiten_run(law, r, t, True)
             if n < 0:
                 return self._break(SCORES)
             if self._fault == FLAT_SCORES:
