@@ -58,6 +58,32 @@ def expected_loss(partition, labels, loss="vi", *, weights=None):
     return float(scale(distances(*check_partition(partition, n), draws, f) @ share, loss, n))
 
 
+def central_draw(labels, loss="vi"):
+    """The draw of least posterior expected loss: its partition is the closest to all others.
+
+    Where a draw is wanted as it was sampled, with the parameters that go with its partition;
+    otherwise `consensus_partition` finds a better one.
+
+    Parameters
+    ----------
+    labels : array-like of int of shape (n_draws, n), or list of n_draws arrays of shape (n,)
+        Posterior draws of the partition, each with any labels; narrow types save memory.
+    loss : {"vi", "binder"}, default="vi"
+        As in :func:`expected_loss`.
+
+    Returns
+    -------
+    index : int
+        Which draw; the first of several that are equally close.
+
+    Notes
+    -----
+    Exact, from contingency tables: O(n n_draws^2) time.
+    """
+    draws = check_draws(labels)
+    return int(np.argmin([expected_loss(draw, draws, loss) for draw in draws]))
+
+
 def consensus_partition(
     labels,
     loss="vi",

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import BaseMCMCEstimator
+from skbnp.summaries.partitions import central_draw
 from skbnp.tree_factor_model._model import (
     LEAST_SHRINKAGE,
     Prior,
@@ -43,6 +44,8 @@ _MOST_EM_FEATURES = 256
 _SWEEPS_BEFORE_PATHS = 10
 # Sweeps of the one branch that fills rows with holes before they are told apart.
 _SWEEPS_TO_FILL = 20
+# Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
+_COMPARISONS = 2e9
 # Beyond this, in standardised units, squared distances leave the range of floats.
 _FARTHEST = 1e50
 
@@ -177,8 +180,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Branch of each training row in the reference draw: the stored one with the highest log
-        joint density, scores integrated out. Trees are never averaged over draws.
+        Branch of each training row in the reference draw: of at most `predict_draws` stored ones
+        that whose branches have the least expected variation of information to all of them, or
+        for one path the highest log joint density. Trees are never averaged over draws.
     n_branches_ : int
         Branches of the reference draw.
     tree_ : dict of ndarray
@@ -734,7 +738,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     # -- after sampling
 
     def _summarise(self, X):
-        draw = self._reference = self.posterior_.highest()
+        draw = self._reference = self._reference_draw(len(X))
         self.labels_ = draw["branch"].astype(np.intp)
         self.n_branches_ = len(draw["leaf_node"])
         count = np.zeros(len(draw["parent"]), dtype=np.intp)
@@ -752,6 +756,14 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             "leaf_mean": draw["leaf_mean"] * self._scale + self._center,
         }
         self._n_features_out = len(count)
+
+    def _reference_draw(self, n_rows):
+        """The draw whose branches part the rows most like those of all others."""
+        if not self.branch_levels_:
+            return self.posterior_.highest()
+        most = max(16, int((_COMPARISONS / n_rows) ** 0.5))
+        draws = self.posterior_.evenly_spaced(min(self.predict_draws, most))
+        return draws[central_draw([draw["branch"] for draw in draws])]
 
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)

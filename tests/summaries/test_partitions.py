@@ -15,6 +15,7 @@ from skbnp.summaries import _search, partitions
 from skbnp.summaries._draws import merge_rows, number_draws
 from skbnp.summaries._losses import loss_table
 from skbnp.summaries.partitions import (
+    central_draw,
     coclustering,
     companion_table,
     consensus_partition,
@@ -576,3 +577,18 @@ def test_loss_table_covers_an_item_on_top_of_its_own_cluster(loss):
     """The search looks up f(size + weight) with size and weight up to n each."""
     f, step = loss_table(loss, 5)
     assert len(f) > 10 and len(step) > 10
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_central_draw_has_the_least_expected_loss_of_all_draws(loss):
+    rng = np.random.default_rng(11)
+    truth = np.repeat(np.arange(3), 10)
+    labels = [
+        np.where(rng.random(30) < p, rng.integers(3, size=30), truth) for p in (0.5, 0.1, 0.4)
+    ]
+    labels += [np.zeros(30, dtype=int), np.arange(30)]
+    losses = [expected_loss(draw, labels, loss) for draw in labels]
+    assert central_draw(labels, loss) == np.argmin(losses) == 1
+    assert central_draw([labels[2]] * 3, loss) == 0
+    with pytest.raises(ValueError, match="loss"):
+        central_draw(labels, "none")
