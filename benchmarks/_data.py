@@ -134,3 +134,9 @@ def load_genotypes(data):
         population = file["population"][panel]
         X = np.where((alleles == 0).any(axis=2), np.nan, alleles.mean(axis=2))
         return X, file["population_region"][population], file["population_name"][population]
+
+
+def load_faces(data):
+    """698 views of a face (n, 1024) of 32 x 32 pixels, intensities from 0 to 1."""
+    with np.load(data / "isomap_faces_32x32.npz") as file:
+        return file["images"].reshape(len(file["images"]), -1) / 65535

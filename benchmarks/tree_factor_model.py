@@ -12,6 +12,7 @@ from pathlib import Path
 
 from _tables import markdown
 from _tree_cost import cost
+from _tree_faces import faces
 from _tree_patches import NORMALISATIONS, patches
 from _tree_photographs import photographs
 from _tree_populations import populations
@@ -19,6 +20,7 @@ from _tree_populations import populations
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
 PARTS = {
     "patches": patches,
+    "faces": faces,
     "photographs": photographs,
     "populations": populations,
     "cost": cost,
