@@ -19,6 +19,7 @@ from skbnp.tree_factor_model._model import (
     check_prior,
     checked_state,
 )
+from skbnp.tree_factor_model._new_branches import with_new_branches
 from skbnp.tree_factor_model._predictive import (
     branch_probabilities,
     expected_scores,
@@ -44,6 +45,8 @@ _MOST_EM_FEATURES = 256
 _SWEEPS_BEFORE_PATHS = 10
 # Sweeps of the one branch that fills rows with holes before they are told apart.
 _SWEEPS_TO_FILL = 20
+# New branches that stand for all, below each node.
+_NEW_BRANCHES = 4
 # Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
 _COMPARISONS = 2e9
 # Beyond this, in standardised units, squared distances leave the range of floats.
@@ -147,6 +150,11 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         Groups below every branching level, or each, at the start, at most. Start with too many
         rather than too few: branches merge easily and split hardly. "auto" makes about 16
         branches, with "kmeans" one for each 75 rows, if that is less.
+    new_branch : {"drop", "prior"}, default="drop"
+        What becomes of the probability that a new row opens a branch of its own: prediction leaves
+        it out, or puts four branches in for it, drawn from the prior with loadings and mean
+        integrated out, below each node that may branch. The latter is slower, and matters for rows
+        unlike all others.
     n_chains : int, default=4
         Independent chains. They find different trees; averages over several predict better.
     n_warmup : int or "auto", default="auto"
@@ -277,6 +285,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "noise_scale_prior": [Interval(Real, 0, 1e10, closed="right")],
         "scale": [StrOptions({"global", "column"})],
         "init": [StrOptions({"auto", "klines", "em", "kmeans", "single"})],
+        "new_branch": [StrOptions({"drop", "prior"})],
         "init_children": [
             Interval(Integral, 1, None, closed="left"),
             list,
@@ -286,6 +295,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     }
 
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
+    _parameters_after_sampling = ("new_branch",)
     _saved_types = (Prior, TrainingRows)
 
     def __init__(
@@ -315,6 +325,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         scale="global",
         init="auto",
         init_children="auto",
+        new_branch="drop",
         n_chains=4,
         n_warmup="auto",
         n_draws="auto",
@@ -352,6 +363,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         self.scale = scale
         self.init = init
         self.init_children = init_children
+        self.new_branch = new_branch
         self.n_chains = n_chains
         self.n_warmup = n_warmup
         self.n_draws = n_draws
@@ -553,7 +565,12 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         chosen = rng.randint(self.posterior_.n_stored, size=n_samples)
         for t in np.unique(chosen):
             rows = np.flatnonzero(chosen == t)
-            X[rows] = sample_rows(self.posterior_.in_order(t), len(rows), rng)
+            draw = self.posterior_.in_order(t)
+            if self.new_branch == "prior":
+                seed = rng.randint(2**32, dtype=np.uint64)
+                new = np.random.default_rng(seed)
+                draw = with_new_branches(draw, self._prior, _NEW_BRANCHES, new)
+            X[rows] = sample_rows(draw, len(rows), rng)
         return X * self._scale + self._center
 
     def get_feature_names_out(self, input_features=None):
@@ -787,6 +804,13 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             raise ValueError("tree_ must be that of the reference draw")
 
     # -- one draw
+
+    def _prediction_draws(self):
+        draws = super()._prediction_draws()
+        if self.new_branch == "drop":
+            return draws
+        rng = np.random.default_rng(self.seed_)
+        return [with_new_branches(draw, self._prior, _NEW_BRANCHES, rng) for draw in draws]
 
     def _check_new(self, X):
         X = super()._check_new(X)

@@ -429,6 +429,7 @@ def checked_state(state, prior, n_samples, draw=False):
         "score_precision": (n_leaves, depth),
         "noise_scale": (n_leaves,),
         "noise_precision": (n_features,),
+        "mean_precision": (n_features,),
     }
     if draw:
         leaf_count = _array(state, "leaf_count", (n_leaves,), "iu", np.intp)
@@ -436,8 +437,7 @@ def checked_state(state, prior, n_samples, draw=False):
             raise ValueError("leaf_count of the state must count the rows of every leaf")
     else:
         real["scores"] = (n_samples, depth)
-        positive |= {"local_precision": (n_nodes, n_features), "mean_precision": (n_features,)}
-        positive["row_precision"] = (n_samples,)
+        positive |= {"local_precision": (n_nodes, n_features), "row_precision": (n_samples,)}
         out["noise_rate"] = float(_floats(state, "noise_rate", (), positive=True))
     out |= {name: _floats(state, name, shape) for name, shape in real.items()}
     out |= {name: _floats(state, name, shape, positive=True) for name, shape in positive.items()}

@@ -3,7 +3,7 @@
 Given a draw a row is a mixture over branches b with weights w_b, the nested Chinese restaurant's
 predictive, of N(m_b, Omega_b), Omega_b = D_b' diag(1 / psi_b) D_b + (kappa_b Lambda)^-1, or of t
 laws with Omega_b as their scale matrix. Weights are those of the present branches, renormalised:
-what a new branch would take is left out.
+what a new branch would take is left out, unless ``_new_branches`` has put some in.
 """
 
 from skbnp.numerics cimport linalg
@@ -31,8 +31,10 @@ def log_branch_weights(draw, count=None):
     """log w_b: the predictive product of N_c / (N_parent + alpha) down the path, renormalised.
 
     ``count`` are the rows of the branches, those of the draw unless given; -inf where there are
-    none.
+    none. A draw with new branches knows its weights.
     """
+    if "log_weight" in draw:
+        return draw["log_weight"]
     alpha, count = draw["concentration"], draw["leaf_count"] if count is None else count
     path, depth = branch_paths(draw), draw["score_precision"].shape[1]
     node_count = np.zeros(len(draw["parent"]))
@@ -46,11 +48,16 @@ def log_branch_weights(draw, count=None):
     return log_weight - np.logaddexp.reduce(log_weight)
 
 
+def noise_precisions(draw):
+    """kappa_b Lambda of every branch, shape (n_branches, n_features)."""
+    return draw["noise_scale"][:, np.newaxis] * draw["noise_precision"]
+
+
 def branch_covariances(draw):
     """Omega_b of every branch, shape (n_branches, n_features, n_features)."""
     D, psi = draw["loadings"][branch_paths(draw)], draw["score_precision"]
     covariance = np.einsum("blp,bl,blq->bpq", D, 1 / psi, D, optimize=True)
-    noise = 1 / (draw["noise_scale"][:, np.newaxis] * draw["noise_precision"])
+    noise = 1 / noise_precisions(draw)
     diagonal = np.arange(D.shape[2])
     covariance[:, diagonal, diagonal] += noise
     return covariance
@@ -62,7 +69,8 @@ cdef class Draw:
     cdef:
         readonly Py_ssize_t n_branches, n_nodes, depth
         const double[:, ::1] loading, mean, psi
-        const double[::1] kappa, noise, tail_df
+        const double[:, ::1] noise              # kappa Lambda
+        const double[::1] tail_df
         Py_ssize_t[:, ::1] path
         double[:, :, ::1] covariance        # (n_branches, n_features, n_features), where needed
 
@@ -70,8 +78,7 @@ cdef class Draw:
         self.loading = np.ascontiguousarray(draw["loadings"])
         self.mean = np.ascontiguousarray(draw["leaf_mean"])
         self.psi = np.ascontiguousarray(draw["score_precision"])
-        self.kappa = np.ascontiguousarray(draw["noise_scale"])
-        self.noise = np.ascontiguousarray(draw["noise_precision"])
+        self.noise = noise_precisions(draw)
         self.tail_df = np.ascontiguousarray(draw["tail_df"])
         self.path = branch_paths(draw)
         self.n_branches, self.depth = draw["score_precision"].shape
@@ -101,7 +108,7 @@ cdef class Draw:
     ) except -1 nogil:
         if law.prepare(
             g, n_rows, self.depth, &self.loading[0, 0], &self.path[b, 0], &self.mean[b, 0],
-            &self.psi[b, 0], self.kappa[b], &self.noise[0], self.tail_df[b],
+            &self.psi[b, 0], 1.0, &self.noise[b, 0], self.tail_df[b],
         ) != 0:
             with gil:
                 raise ArithmeticError(f"the covariance of branch {b} is not positive definite")
@@ -188,7 +195,7 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
                             if law.dense:
                                 variance[k] = d.covariance[b, p, p] - variance[k]
                             else:
-                                variance[k] += 1.0 / (d.kappa[b] * d.noise[p])
+                                variance[k] += 1.0 / d.noise[b, p]
                         prepared = True
                     law.whiten(n)
                     while n > 0:
@@ -305,11 +312,12 @@ def inverted(Phi, v, double noise_var, draws):
     total, mean = np.full(n_rows, -np.inf), np.zeros((n_rows, Phi.shape[1]))
     for draw in draws:
         log_weights, paths = log_branch_weights(draw), branch_paths(draw)
+        noise = noise_precisions(draw)
         for b in range(len(paths)):
             # Omega Phi' without the P x P matrix.
             D = draw["loadings"][paths[b]]
             crossed = (D.T / draw["score_precision"][b]) @ (D @ Phi.T)
-            crossed += Phi.T / (draw["noise_scale"][b] * draw["noise_precision"])[:, np.newaxis]
+            crossed += Phi.T / noise[b][:, np.newaxis]
             C = Phi @ crossed
             C[np.arange(n_measurements), np.arange(n_measurements)] += noise_var
             factor = cho_factor(C, lower=True)
@@ -344,6 +352,6 @@ def sample_rows(draw, n_rows, rng):
     psi = u[:, np.newaxis] * psi
     x = rng.standard_normal(psi.shape) / np.sqrt(psi)
     D = draw["loadings"][branch_paths(draw)[branch]]
-    w = (u * draw["noise_scale"][branch])[:, np.newaxis] * draw["noise_precision"]
+    w = u[:, np.newaxis] * noise_precisions(draw)[branch]
     noise = rng.standard_normal(w.shape) / np.sqrt(w)
     return draw["leaf_mean"][branch] + np.einsum("il,ilp->ip", x, D) + noise

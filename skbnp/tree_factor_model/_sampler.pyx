@@ -358,9 +358,7 @@ cdef class Sampler(State):
     def draw(self):
         """Snapshot for prediction: the tree, its parameters and the leaf of each row."""
         state = self._state()
-        for name in (
-            "local_precision", "scores", "row_precision", "mean_precision", "noise_rate"
-        ):
+        for name in ("local_precision", "scores", "row_precision", "noise_rate"):
             del state[name]
         state["leaf_count"] = np.bincount(state["branch"])
         state["branch"] = state["branch"].astype(
