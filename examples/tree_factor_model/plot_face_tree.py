@@ -1,0 +1,114 @@
+"""
+A tree of faces
+===============
+
+698 pictures of one head, turned to the sides (pan), up and down (tilt) and lit from the left or
+right (Tenenbaum, de Silva and Langford 2000). They lie on a surface of three dimensions in a space
+of 1,024 pixels. The tree covers it by flat pieces: branches, each with a mean and directions of its
+own, neighbouring ones under one node. Zhang, Dunson and Carin (2011) fitted their tree to the same
+pictures. Nobody tells the model the three angles.
+
+Not run when the documentation is built, because the data are not part of the package::
+
+    python plot_face_tree.py --data DIRECTORY    # holding isomap_faces_32x32.npz
+"""
+
+# %%
+# The data
+# --------
+
+import argparse
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skbnp import TreeFactorModel
+from skbnp.plot import TreeDisplay
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
+file = np.load(parser.parse_args().data / "isomap_faces_32x32.npz")
+shape = file["images"].shape[1:]
+X = file["images"].reshape(len(file["images"]), -1) / 65535
+angles = {name: file[name] for name in ("pan", "tilt", "light")}
+
+# %%
+# Fit
+# ---
+# There are fewer pictures than pixels, so the tree branches early and its chain starts from
+# clusters. ``fit`` warns of pixels that are black in all pictures, and that so short a chain is no
+# account of the whole posterior.
+
+model = TreeFactorModel(n_chains=1, n_warmup=60, n_draws=10, thin=3, random_state=0).fit(X)
+tree = model.tree_
+print(f"branching below levels {model.branch_levels_}, started from {model.init_!r}")
+
+# %%
+# The tree
+# --------
+# Mean faces of the pictures of each branch, and how many there are. The branches' own means, in
+# ``tree_``, are of one draw: what they lack or have in excess is made up for by the scores.
+
+mean_of = [X[model.labels_ == branch].mean(axis=0) for branch in range(model.n_branches_)]
+display = TreeDisplay({**tree, "leaf_mean": np.array(mean_of)}, image_shape=shape).plot()
+display.figure_.savefig("face_tree.png", dpi=120)
+
+# %%
+# Nodes and their branches
+# ------------------------
+# The mean of an inner node is that of all pictures below it. How much of the variance of the angles
+# do nodes and branches tell?
+
+top = tree["leaf_node"]
+while np.any(tree["level"][top] > model.branch_levels_[-1]):
+    top = np.where(tree["level"][top] > model.branch_levels_[-1], tree["parent"][top], top)
+nodes = np.unique(top)
+
+
+def explained(angle, label):
+    """Share of the variance of an angle that lies between groups."""
+    within = sum(np.sum((angle[label == k] - angle[label == k].mean()) ** 2) for k in set(label))
+    return 1.0 - within / np.sum((angle - angle.mean()) ** 2)
+
+
+for name, angle in angles.items():
+    by_node, by_branch = explained(angle, top[model.labels_]), explained(angle, model.labels_)
+    print(f"{name:5s}: {by_node:.0%} between nodes, {by_branch:.0%} between branches")
+
+most = max(np.sum(top == node) for node in nodes)
+figure, axes = plt.subplots(
+    len(nodes), most + 1, figsize=(1.3 * (most + 1), 1.4 * len(nodes)), layout="constrained"
+)
+for row, node in zip(np.atleast_2d(axes), nodes, strict=True):
+    branches = np.flatnonzero(top == node)
+    mean = X[np.isin(model.labels_, branches)].mean(axis=0)
+    pictures = [mean, *(mean_of[branch] for branch in branches)]
+    for ax, picture in zip(row, pictures, strict=False):
+        ax.imshow(picture.reshape(shape), cmap="gray", vmin=0.0, vmax=1.0)
+    for ax in row:
+        ax.axis("off")
+    row[0].set_title("node", fontsize="small")
+    for ax, branch in zip(row[1:], branches, strict=False):
+        ax.set_title(f"branch {branch}", fontsize="small")
+figure.savefig("face_nodes.png", dpi=120)
+
+# %%
+# Where the branches lie
+# ----------------------
+# Colours are nodes, shades and markers their branches, over the angles that the pictures were taken
+# at. Branches are neighbourhoods in pan and light; tilt changes fewer pixels.
+
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+for place, node in enumerate(nodes):
+    branches = np.flatnonzero(top == node)
+    for shade, branch in enumerate(branches):
+        rows = model.labels_ == branch
+        color = plt.get_cmap("tab20")((2 * place + shade % 2) % 20)
+        marker = "o^sDv"[shade // 2 % 5]
+        for ax, across in zip(axes, ("tilt", "light"), strict=True):
+            ax.scatter(angles["pan"][rows], angles[across][rows], s=14, color=color, marker=marker)
+for ax, across in zip(axes, ("tilt", "light"), strict=True):
+    ax.set(xlabel="pan", ylabel=across)
+figure.savefig("face_angles.png", dpi=120)
+plt.show()
