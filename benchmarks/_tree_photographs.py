@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
 import inpaint_image as script
 
 SIDE, STEP, RATE = 8, 4, 0.8
-N_BERKELEY, N_OWN = 20_000, 6_000  # patches to learn from
+N_BERKELEY, N_OWN = 20_000, 20_000  # patches to learn from
 SHORT = dict(n_chains=1, n_warmup=10, n_draws=4)
 CROP = np.s_[100:228, 100:292]
 

@@ -40,7 +40,7 @@ def read_arguments():
     parser.add_argument("--truth", type=Path, help="the picture without holes")
     parser.add_argument("--side", type=int, default=10, help="of a patch, in pixels")
     parser.add_argument("--step", type=int, default=2, help="between patches, in pixels")
-    parser.add_argument("--rows", type=int, default=6000, help="patches to learn from, at most")
+    parser.add_argument("--rows", type=int, default=20000, help="patches to learn from, at most")
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--warmup", type=int, default=40, help="sweeps before the first draw")
     parser.add_argument("--draws", type=int, default=8, help="draws per chain")
