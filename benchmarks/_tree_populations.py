@@ -32,7 +32,10 @@ TREE = dict(
     n_jobs=-1,
     random_state=0,
 )
-TREES = {"tree": {}, "tree that branches early": {"branch_levels": (1, 3)}}
+TREES = {
+    "tree that branches late": {"branch_levels": (5, 10)},
+    "tree that branches early": {"branch_levels": (1, 3)},
+}
 # Populations of the panel from two countries, as the paper groups them.
 COUNTRIES = {
     "China": (

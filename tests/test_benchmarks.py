@@ -146,7 +146,7 @@ def test_populations(monkeypatch):
     monkeypatch.setattr(module, "N_COMPONENTS", 3)
     monkeypatch.setattr(module, "N_RUNS", 2)
     options = {"max_depth": 4, "init_children": (3, 1), "n_jobs": 1}
-    monkeypatch.setattr(module, "TREES", {"tree": {}})
+    monkeypatch.setattr(module, "TREES", {"tree": {"branch_levels": (2, 4)}})
     monkeypatch.setattr(module, "TREE", module.TREE | options)
     (rows,) = module.populations(None, True).values()
     methods = {row["method"]: row for row in rows}

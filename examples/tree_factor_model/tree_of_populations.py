@@ -49,6 +49,7 @@ print(f"{len(X)} people, {X.shape[1]} columns, {np.isnan(X).mean():.1%} missing"
 
 model = TreeFactorModel(
     max_depth=10,
+    branch_levels=(5, 10),
     scale="column",
     init="kmeans",
     n_chains=1,
