@@ -6,7 +6,7 @@ cdef struct RowStream:
     bitgen_t rng            # its state is this struct
     uint32_t counter[4]
     uint32_t key[2]
-    uint32_t word[4]
+    uint32_t word[8]
     int n_left              # words not yet used
 
 

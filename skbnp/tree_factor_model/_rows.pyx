@@ -146,19 +146,22 @@ cdef class Law:
         cdef Py_ssize_t n_seen = self.n_seen, depth = self.depth, t, j
         cdef const Py_ssize_t* observed = &self.rows.observed[self.pattern, 0]
         cdef const double* y
+        cdef const double* mean = self.mean
+        cdef const double* root = &self.root[0]
         cdef double* e
+        cdef bint complete = n_seen == self.rows.n_features
         if self.dense:
             self._whiten_dense(n)
             return
         for t in range(n):
             e = &self.residual[t * n_seen]
             y = &self.rows.X[self.chosen[t], 0]
-            if n_seen == self.rows.n_features:
+            if complete:
                 for j in range(n_seen):
-                    e[j] = (y[j] - self.mean[j]) * self.root[j]
+                    e[j] = (y[j] - mean[j]) * root[j]
             else:
                 for j in range(n_seen):
-                    e[j] = (y[observed[j]] - self.mean[observed[j]]) * self.root[j]
+                    e[j] = (y[observed[j]] - mean[observed[j]]) * root[j]
         if self.for_many:
             linalg.gemm(False, False, n, depth, n_seen, 1.0, &self.residual[0], &self.axes[0],
                         0.0, &self.omega[0])

@@ -6,6 +6,7 @@ u_i = 1, or Gamma(df_b / 2, df_b / 2) for heavy tails. Missing entries are integ
 """
 
 from libc.math cimport NAN, fmax, isfinite, log, log1p, sqrt
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -539,6 +540,7 @@ cdef class Sampler(Paths):
     cdef int _draw_scores(self, Law law, Py_ssize_t r) noexcept nogil:
         cdef Py_ssize_t t = self.piece_start[r], n, k, h, i, depth = self.depth
         cdef double sd
+        cdef double* row
         cdef draws.RowStream stream
         while t < self.piece_start[r + 1]:
             n = self._whiten_run(law, r, t, True)
@@ -550,13 +552,13 @@ cdef class Sampler(Paths):
                 i = law.chosen[k]
                 draws.start_row_stream(&stream, self._key, 0, i)
                 sd = 1.0 / sqrt(self.row_precision[i])
+                row = &law.omega[k * depth]
                 for h in range(depth):
-                    law.omega[k * depth + h] += sd * draws.normal(&stream.rng)
+                    row[h] += sd * draws.normal(&stream.rng)
             if self._fault != FLAT_SCORES:
                 law.solve(n)
             for k in range(n):
-                for h in range(depth):
-                    self.score[law.chosen[k], h] = law.omega[k * depth + h]
+                memcpy(&self.score[law.chosen[k], 0], &law.omega[k * depth], depth * sizeof(double))
             t += n
         return 0
 
@@ -578,6 +580,7 @@ cdef class Sampler(Paths):
         cdef Py_ssize_t t, n, k, h, i, width = self.depth + 1, n_features = self.n_features
         cdef double* gram = &self.piece_gram[r, 0]
         cdef double* side = &self.piece_side[r, 0]
+        cdef double* weighted
         for h in range(width * width):
             gram[h] = 0.0
         for h in range(width * n_features):
@@ -588,21 +591,23 @@ cdef class Sampler(Paths):
             for k in range(n):
                 i = self.order[t + k]
                 self._copy_row(i, &law.omega[k * width], &law.other[k * width])
-                for h in range(n_features):
-                    law.residual[k * n_features + h] = self.rows.X[i, h]
-            linalg.gemm(True, False, width, width, n, 1.0, &law.other[0], &law.omega[0], 1.0, gram)
-            linalg.gemm(True, False, width, n_features, n, 1.0, &law.other[0], &law.residual[0],
-                        1.0, side)
+                memcpy(&law.residual[k * n_features], &self.rows.X[i, 0],
+                       n_features * sizeof(double))
+            weighted = &law.other[0] if self._has_tail else &law.omega[0]
+            linalg.gemm(True, False, width, width, n, 1.0, weighted, &law.omega[0], 1.0, gram)
+            linalg.gemm(True, False, width, n_features, n, 1.0, weighted, &law.residual[0], 1.0,
+                        side)
             t += n
 
     cdef void _copy_row(self, Py_ssize_t i, double* row, double* weighted) noexcept nogil:
-        """z_i = (x_i, 1), and u_i z_i."""
+        """z_i = (x_i, 1), and u_i z_i where u_i is not 1."""
         cdef Py_ssize_t h
-        for h in range(self.depth):
-            row[h] = self.score[i, h]
-            weighted[h] = self.row_precision[i] * row[h]
+        cdef double u = self.row_precision[i]
+        memcpy(row, &self.score[i, 0], self.depth * sizeof(double))
         row[self.depth] = 1.0
-        weighted[self.depth] = self.row_precision[i]
+        if self._has_tail:
+            for h in range(self.depth + 1):
+                weighted[h] = u * row[h]
 
     cdef void _add_products(self) noexcept nogil:
         """Z'WZ and Z'W y of all rows, from the products of the pieces."""
@@ -705,8 +710,9 @@ cdef class Sampler(Paths):
                     self._copy_row(i, &law.omega[n * width], &law.other[n * width])
                     n += 1
                 if n == CHUNK or (n > 0 and t + 1 == self.leaf_start[b + 1]):
-                    linalg.gemm(True, False, width, width, n, 1.0, &law.other[0], &law.omega[0],
-                                1.0, &system.gram[0])
+                    linalg.gemm(True, False, width, width, n, 1.0,
+                                &law.other[0] if self._has_tail else &law.omega[0],
+                                &law.omega[0], 1.0, &system.gram[0])
                     n = 0
             self._add_gram(b, &system.gram[0], &system.node_gram[0, 0], &system.leaf_gram[0, 0])
 
@@ -729,7 +735,10 @@ cdef class Sampler(Paths):
         """sum u_i (y_ip - m_bp - x_i'd_p)^2 over the observed entries of a piece."""
         cdef Py_ssize_t t, n, k, h, p, i, g, b = self.piece_leaf[r]
         cdef Py_ssize_t depth = self.depth, n_features = self.n_features
+        cdef double u
         cdef double* e
+        cdef const double* y
+        cdef const double* mean = &self.leaf_mean[b, 0]
         cdef double* total = &self.piece_square[r, 0]
         for p in range(n_features):
             total[p] = 0.0
@@ -743,10 +752,11 @@ cdef class Sampler(Paths):
             n = min(<Py_ssize_t> CHUNK, self.piece_start[r + 1] - t)
             for k in range(n):
                 i = self.order[t + k]
-                for h in range(depth):
-                    law.omega[k * depth + h] = self.score[i, h]
+                memcpy(&law.omega[k * depth], &self.score[i, 0], depth * sizeof(double))
+                e = &law.residual[k * n_features]
+                y = &self.rows.X[i, 0]
                 for p in range(n_features):
-                    law.residual[k * n_features + p] = self.rows.X[i, p] - self.leaf_mean[b, p]
+                    e[p] = y[p] - mean[p]
             linalg.gemm(False, False, n, n_features, depth, -1.0, &law.omega[0],
                         &law.scaled[0], 1.0, &law.residual[0])
             for k in range(n):
@@ -756,8 +766,9 @@ cdef class Sampler(Paths):
                 if self.rows.n_observed[g] < n_features:
                     for p in range(n_features):
                         e[p] *= self.rows.is_observed[g, p]
+                u = self.row_precision[i]
                 for p in range(n_features):
-                    total[p] += self.row_precision[i] * e[p] * e[p]
+                    total[p] += u * e[p] * e[p]
             t += n
 
     cdef void _add_squares(self) noexcept nogil:
