@@ -4,11 +4,12 @@ Times are those of the compiled sampler, one BLAS thread, the shortest of severa
 of matrix products is measured in turns with them. The arithmetic of a sweep is counted by
 
     paths        2 n_pairs P L    pairs of a row and a branch that its slice lets it consider
-    scores       2 N P L
+    scores       2 N L (P + L)    whitening, and the product with U^-1
     loadings     2 N L (P + L)    Z'WY and Z'WZ
     residuals    2 N P L
 
-and, where triangular solves are counted, n_pairs L^2 + 2 N L^2 more.
+and, where they are counted, 4 L^2 P more for each branch that a block of 2,048 rows considers: G and
+the whitened loadings.
 """
 
 import subprocess
@@ -87,12 +88,13 @@ def pairs(count):
 
 
 def flops(sampler):
-    """Flops of the matrix products of a sweep, and of its triangular solves."""
+    """Flops of the matrix products of a sweep: over rows, and to set branches up for blocks."""
     draw = sampler.draw()
     n, p, depth = sampler.n_samples, sampler.n_features, draw["score_precision"].shape[1]
     n_pairs = pairs(draw["leaf_count"])
-    products = 2 * n_pairs * p * depth + 2 * n * depth * (3 * p + depth)
-    return products, (n_pairs + 2 * n) * depth**2
+    over_rows = 2 * n_pairs * p * depth + 2 * n * depth * (3 * p + 2 * depth)
+    n_set_up = sampler.n_leaves * (n // 2048 + 1) + sampler.n_pieces
+    return over_rows, 4 * n_set_up * depth**2 * p
 
 
 # -- the tables
@@ -153,7 +155,7 @@ def share_of_products(X):
         for _ in range(3):
             time = min(time, sweep_seconds(sampler))
             rate = max(rate, gemm_rate())
-        products, solves = flops(sampler)
+        products, set_up = flops(sampler)
         rows.append(
             {
                 "N": len(X),
@@ -163,7 +165,7 @@ def share_of_products(X):
                 "dgemm, Gflop/s": rate / 1e9,
                 "products, s": products / rate,
                 "sweep / products": time * rate / products,
-                "sweep / (products + solves)": time * rate / (products + solves),
+                "sweep / (products + setting up)": time * rate / (products + set_up),
                 "share in products": products / rate / time,
             }
         )

@@ -16,7 +16,7 @@ from skbnp.tree_factor_model._state import longer
 
 
 cdef enum:
-    BLOCK = 1024            # rows that choose their paths together
+    BLOCK = 2048            # rows that choose their paths together
     DEAD = -3               # owner of a leaf that nobody may choose any more
     # What a slice may reach for, far beyond any use: a concentration gone astray would not end.
     MAX_STICKS = 1_000_000

@@ -72,6 +72,7 @@ cdef class Sampler(Paths):
 
     cdef:
         bint _adapt_depth
+        bint _has_products                      # of these scores, in piece_gram and piece_side
         double _log_jacobian
         # Sums over the rows of a piece, then of a leaf or node.
         double[::1] square                      # (n_samples,) distance in the row's own leaf
@@ -257,6 +258,7 @@ cdef class Sampler(Paths):
             self._bit_generator.state = before
             raise ValueError(f"state of the bit generator does not fit: {error}") from error
         self._put(checked)
+        self._has_products = False
         self._n_moved, self._n_proposed = moved, proposed
         self._broken = NO_MOVE
 
@@ -277,6 +279,7 @@ cdef class Sampler(Paths):
                 [draws.normal(self._rng) for _ in range(self.n_samples * self.n_features)]
             )
         seen = np.asarray(self.rows.is_observed)[np.asarray(self.rows.pattern)]
+        self._has_products = False
         self.rows.X = np.where(seen, mean + sd * eps.reshape(mean.shape), 0.0)
 
     def data(self):
@@ -532,9 +535,14 @@ cdef class Sampler(Paths):
     # -- scores -------------------------------------------------------------------------------
 
     cdef int _update_scores(self) except -1:
-        """x_i = U^-1 (omega_i + eps / sqrt(u_i)): p(x_i | b_i, u_i, y_i), spec 4.2 and 4.9."""
+        """x_i = U^-1 (omega_i + eps / sqrt(u_i)): p(x_i | b_i, u_i, y_i), spec 4.2 and 4.9.
+
+        The products that the loadings want are made on the way, while the rows are at hand.
+        """
+        self._need_sums()
         self._key = draws.bits(self._rng)
         self._run(SCORES_OF, self.n_pieces)
+        self._has_products = True
         return 0
 
     cdef int _draw_scores(self, Law law, Py_ssize_t r) noexcept nogil:
@@ -542,6 +550,7 @@ cdef class Sampler(Paths):
         cdef double sd
         cdef double* row
         cdef draws.RowStream stream
+        self._clear_products(r)
         while t < self.piece_start[r + 1]:
             n = self._whiten_run(law, r, t, True)
             if n < 0:
@@ -559,6 +568,7 @@ cdef class Sampler(Paths):
                 law.solve(n)
             for k in range(n):
                 memcpy(&self.score[law.chosen[k], 0], &law.omega[k * depth], depth * sizeof(double))
+            self._add_chunk(law, r, n)
             t += n
         return 0
 
@@ -567,7 +577,9 @@ cdef class Sampler(Paths):
     cdef int _update_loadings(self) except -1:
         """psi given the scores, then (D_.p, M_.p) jointly, feature by feature: ``_system``."""
         self._need_sums()
-        self._run(PRODUCTS, self.n_pieces)
+        if not self._has_products:
+            self._run(PRODUCTS, self.n_pieces)
+        self._has_products = False
         with nogil:
             self._add_products()
             self._update_score_precisions()
@@ -577,27 +589,35 @@ cdef class Sampler(Paths):
 
     cdef void _sum_products(self, Law law, Py_ssize_t r) noexcept nogil:
         """sum u z z' and sum u z y' over the rows of a piece, z = (x, 1)."""
-        cdef Py_ssize_t t, n, k, h, i, width = self.depth + 1, n_features = self.n_features
-        cdef double* gram = &self.piece_gram[r, 0]
-        cdef double* side = &self.piece_side[r, 0]
-        cdef double* weighted
-        for h in range(width * width):
-            gram[h] = 0.0
-        for h in range(width * n_features):
-            side[h] = 0.0
-        t = self.piece_start[r]
+        cdef Py_ssize_t t = self.piece_start[r], n, k
+        self._clear_products(r)
         while t < self.piece_start[r + 1]:
             n = min(<Py_ssize_t> CHUNK, self.piece_start[r + 1] - t)
             for k in range(n):
-                i = self.order[t + k]
-                self._copy_row(i, &law.omega[k * width], &law.other[k * width])
-                memcpy(&law.residual[k * n_features], &self.rows.X[i, 0],
-                       n_features * sizeof(double))
-            weighted = &law.other[0] if self._has_tail else &law.omega[0]
-            linalg.gemm(True, False, width, width, n, 1.0, weighted, &law.omega[0], 1.0, gram)
-            linalg.gemm(True, False, width, n_features, n, 1.0, weighted, &law.residual[0], 1.0,
-                        side)
+                law.chosen[k] = self.order[t + k]
+            self._add_chunk(law, r, n)
             t += n
+
+    cdef void _clear_products(self, Py_ssize_t r) noexcept nogil:
+        cdef Py_ssize_t h, width = self.depth + 1
+        for h in range(width * width):
+            self.piece_gram[r, h] = 0.0
+        for h in range(width * self.n_features):
+            self.piece_side[r, h] = 0.0
+
+    cdef void _add_chunk(self, Law law, Py_ssize_t r, Py_ssize_t n) noexcept nogil:
+        """Add the products of n chosen rows."""
+        cdef Py_ssize_t k, i, width = self.depth + 1, n_features = self.n_features
+        cdef double* weighted
+        for k in range(n):
+            i = law.chosen[k]
+            self._copy_row(i, &law.omega[k * width], &law.other[k * width])
+            memcpy(&law.residual[k * n_features], &self.rows.X[i, 0], n_features * sizeof(double))
+        weighted = &law.other[0] if self._has_tail else &law.omega[0]
+        linalg.gemm(True, False, width, width, n, 1.0, weighted, &law.omega[0], 1.0,
+                    &self.piece_gram[r, 0])
+        linalg.gemm(True, False, width, n_features, n, 1.0, weighted, &law.residual[0], 1.0,
+                    &self.piece_side[r, 0])
 
     cdef void _copy_row(self, Py_ssize_t i, double* row, double* weighted) noexcept nogil:
         """z_i = (x_i, 1), and u_i z_i where u_i is not 1."""
