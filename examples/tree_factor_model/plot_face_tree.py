@@ -11,6 +11,9 @@ pictures. Nobody tells the model the three angles.
 Not run when the documentation is built, because the data are not part of the package::
 
     python plot_face_tree.py --data DIRECTORY    # holding isomap_faces_32x32.npz
+
+It takes less than a minute and leaves ``face_tree.png``, ``face_nodes.png`` and
+``face_angles.png`` in the working directory.
 """
 
 # %%
@@ -57,8 +60,8 @@ display.figure_.savefig("face_tree.png", dpi=120)
 # %%
 # Nodes and their branches
 # ------------------------
-# The mean of an inner node is that of all pictures below it. How much of the variance of the angles
-# do nodes and branches tell?
+# The mean of an inner node is that of all pictures below it; titles give how many there are, as in
+# the tree. How much of the variance of the angles do nodes and branches tell?
 
 top = tree["leaf_node"]
 while np.any(tree["level"][top] > model.branch_levels_[-1]):
@@ -82,22 +85,23 @@ figure, axes = plt.subplots(
 )
 for row, node in zip(np.atleast_2d(axes), nodes, strict=True):
     branches = np.flatnonzero(top == node)
-    mean = X[np.isin(model.labels_, branches)].mean(axis=0)
+    below = np.isin(model.labels_, branches)
+    mean = X[below].mean(axis=0)
     pictures = [mean, *(mean_of[branch] for branch in branches)]
     for ax, picture in zip(row, pictures, strict=False):
         ax.imshow(picture.reshape(shape), cmap="gray", vmin=0.0, vmax=1.0)
     for ax in row:
         ax.axis("off")
-    row[0].set_title("node", fontsize="small")
+    row[0].set_title(f"node: {np.sum(below)}", fontsize="small")
     for ax, branch in zip(row[1:], branches, strict=False):
-        ax.set_title(f"branch {branch}", fontsize="small")
+        ax.set_title(f"branch {branch}: {np.sum(model.labels_ == branch)}", fontsize="small")
 figure.savefig("face_nodes.png", dpi=120)
 
 # %%
 # Where the branches lie
 # ----------------------
-# Colours are nodes, shades and markers their branches, over the angles that the pictures were taken
-# at. Branches are neighbourhoods in pan and light; tilt changes fewer pixels.
+# Colours are nodes, shades and markers their branches, over the angles (standardised) that the
+# pictures were taken at. Branches are neighbourhoods in pan and light; tilt changes fewer pixels.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for place, node in enumerate(nodes):
@@ -107,8 +111,16 @@ for place, node in enumerate(nodes):
         color = plt.get_cmap("tab20")((2 * place + shade % 2) % 20)
         marker = "o^sDv"[shade // 2 % 5]
         for ax, across in zip(axes, ("tilt", "light"), strict=True):
-            ax.scatter(angles["pan"][rows], angles[across][rows], s=14, color=color, marker=marker)
+            ax.scatter(
+                angles["pan"][rows],
+                angles[across][rows],
+                s=14,
+                color=color,
+                marker=marker,
+                label=f"{branch}",
+            )
 for ax, across in zip(axes, ("tilt", "light"), strict=True):
     ax.set(xlabel="pan", ylabel=across)
+axes[1].legend(title="branch", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 figure.savefig("face_angles.png", dpi=120)
 plt.show()
