@@ -11,6 +11,10 @@ of these rows fills all of them, and a pixel is the mean of what the patches aro
 weighted by how sure it is. Four of five pixels may be missing if they are scattered; a hole wider
 than a patch is filled with a guess at the colour alone.
 
+Save masks as PNG: in a JPEG black is not exactly black. Patches of colour pictures have three times
+the columns of grey ones, and take longer. For a first look add --rows 3000 --chains 1 --warmup 15
+--draws 4: 40 seconds for a colour picture of 80 x 100 pixels, on one core.
+
 With --truth FILE, the picture without holes, the peak signal to noise ratio over the missing
 pixels is printed.
 """
