@@ -12,7 +12,7 @@ weighted by how sure it is. Four of five pixels may be missing if they are scatt
 than a patch is filled with a guess at the colour alone.
 
 Save masks as PNG: in a JPEG black is not exactly black. Patches of colour pictures have three times
-the columns of grey ones, and take longer. For a first look add --rows 3000 --chains 1 --warmup 15
+the columns of grey ones. For a first look add --rows 3000 --chains 1 --warmup 15
 --draws 4: 40 seconds for a colour picture of 80 x 100 pixels, on one core.
 
 With --truth FILE, the picture without holes, the peak signal to noise ratio over the missing

@@ -36,7 +36,7 @@ class TreeDisplay:
         "means" shows the branches' means, at their feet and on one scale of greys. "loadings" shows
         the leading direction of the loadings of each vertical line, on the line, scaled each by
         itself, zero in white: blue and red are of opposite signs, which is which says nothing.
-        Loadings that rows hardly use look like any others, often as single pixels.
+        Loadings that rows hardly use look as strong as any others.
     max_branches : int, default=20
         Of more branches, those with the most rows are shown.
 
