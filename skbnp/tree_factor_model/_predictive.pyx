@@ -6,6 +6,8 @@ laws with Omega_b as their scale matrix. Weights are those of the present branch
 what a new branch would take is left out, unless ``_new_branches`` has put some in.
 """
 
+from libc.math cimport fmax
+
 from skbnp.numerics cimport linalg
 from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law, Rows, log_norm
 
@@ -14,6 +16,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 # Branches with less than this share of a row add nothing to its moments that a double could hold.
 cdef double NEGLIGIBLE = 1e-18
+# Where entries explain each other up to a smaller share, covariances have lost too many digits of
+# the noise to rounding, and scores are taken.
+cdef double LEAST_SHARE = 1e-6
 
 
 def branch_paths(draw):
@@ -83,6 +88,7 @@ cdef class Draw:
         self.path = branch_paths(draw)
         self.n_branches, self.depth = draw["score_precision"].shape
         self.n_nodes = len(draw["parent"])
+        self.covariance = None  # an attribute that was never set is not None to Cython
 
     def need_covariances(self, Rows rows, draw):
         """Omega of all branches, if rows have fewer entries than there are levels."""
@@ -94,14 +100,15 @@ cdef class Draw:
         self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
     ) except -1 nogil:
         """Set up a law for densities and moments, by whichever matrix is smaller."""
-        if self.covariance is None or law.rows.n_observed[g] >= self.depth:
-            return self.prepare_scores(law, b, g, n_rows)
-        if law.prepare_dense(
-            g, &self.covariance[b, 0, 0], &self.mean[b, 0], self.tail_df[b]
-        ) != 0:
-            with gil:
-                raise ArithmeticError(f"the covariance of branch {b} is not positive definite")
-        return 0
+        if (
+            self.covariance is not None and law.rows.n_observed[g] < self.depth
+            and law.prepare_dense(
+                g, &self.covariance[b, 0, 0], &self.mean[b, 0], self.tail_df[b]
+            ) == 0
+            and law.least_share > LEAST_SHARE
+        ):
+            return 0
+        return self.prepare_scores(law, b, g, n_rows)
 
     cdef int prepare_scores(
         self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
@@ -193,7 +200,10 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
                                 width, &column[k * width], &column[k * width]
                             )
                             if law.dense:
-                                variance[k] = d.covariance[b, p, p] - variance[k]
+                                # No less than the noise, whatever the difference rounds to.
+                                variance[k] = fmax(
+                                    d.covariance[b, p, p] - variance[k], 1.0 / d.noise[b, p]
+                                )
                             else:
                                 variance[k] += 1.0 / d.noise[b, p]
                         prepared = True

@@ -252,3 +252,46 @@ def test_leave_one_out_against_dense_algebra(structure, tail):
             _model.log_student(x[o], mean[o], C[np.ix_(o, o)], df) for mean, C, df in laws
         ]
         assert got[i] == pytest.approx(logsumexp(logs) - logsumexp(log_p), rel=1e-9, abs=1e-9)
+
+
+@every_tail
+@pytest.mark.parametrize("least", [1e-9, 1e-14, 1e-30])
+def test_rows_of_few_entries_where_loadings_drown_the_noise(least, tail):
+    """Covariances lose the noise to rounding: the same answers as without them."""
+    _, draws, X = fitted(tail=tail)
+    X = X[np.sum(~np.isnan(X), axis=1) < draws[0]["score_precision"].shape[1]]
+    assert len(X) > 10
+    draw = draws[0]
+    draw["score_precision"][:, 0] = least
+    # Beyond so many features no covariances are made; these are never observed.
+    score = _predictive.log_score(Rows(X), [draw])
+    first, second = _predictive.imputed(Rows(X), [draw])
+    wide = {**draw, **wider(draw)}
+    more = np.column_stack([X, np.full((len(X), 600), np.nan)])
+    assert_allclose(score, _predictive.log_score(Rows(more), [wide]), rtol=1e-7)
+    theirs = _predictive.imputed(Rows(more), [wide])
+    assert_allclose(first, theirs[0][:, : X.shape[1]], rtol=1e-4)
+    assert not np.isnan(second).any()
+
+
+def wider(draw, n_more=600):
+    """Arrays of the draw with features without loadings: too many for covariances."""
+    out = {
+        name: np.column_stack([draw[name], np.zeros((len(draw[name]), n_more))])
+        for name in ("loadings", "leaf_mean")
+    }
+    return out | {
+        name: np.append(draw[name], np.ones(n_more))
+        for name in ("noise_precision", "mean_precision")
+    }
+
+
+def test_rows_of_few_entries_among_very_many_features():
+    """Beyond so many features no covariances are made; few entries do not ask for them."""
+    rng = np.random.default_rng(12)
+    p = prior_of("single", n_features=600)
+    state, X = _model.draw_joint(p, 10, rng)
+    draw = make_sampler(X, p, state).draw()
+    X[:, 2:] = np.nan
+    score = _predictive.log_score(Rows(X), [draw])
+    assert_allclose(score, [dense(x, components([draw]))[0] for x in X], rtol=1e-9)
