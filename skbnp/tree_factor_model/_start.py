@@ -251,6 +251,8 @@ def principal_scores(X, n_scores):
 def mixture_labels(X, n_components, rng, n_rounds=25):
     """Labels 0, 1, ... of a Gaussian mixture fitted by EM from k-lines, covariances shrunk."""
     n = len(X)
+    # Two rows for each: components with one row or less are dropped, and then one at least stays.
+    n_components = min(n_components, max(1, n // 2))
     share = np.zeros((n, n_components))
     for k, rows in enumerate(k_lines(X - X.mean(axis=0), np.arange(n), n_components, rng)):
         share[rows, k] = 1.0

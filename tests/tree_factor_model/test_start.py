@@ -126,3 +126,13 @@ def test_the_same_k_means_start_from_the_same_seed():
     )
     for name in one:
         assert_array_equal(one[name], other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 30])
+def test_a_mixture_of_more_components_than_rows_leaves_some(n):
+    X = np.random.default_rng(10).standard_normal((n, 4))
+    p = Prior(n_features=4, max_depth=2, branch_levels=(1, 2))
+    s = _start.start_state(X, p, np.random.default_rng(11), [100, 100], "em")
+    _model.checked_state(s, p, n)
+    assert np.isfinite(_model.log_joint(s, X, p))
+    assert len(s["leaf_node"]) <= n // 2
