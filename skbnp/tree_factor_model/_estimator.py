@@ -518,6 +518,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         X : ndarray of shape (n_samples, n_features) or (n_features,)
         """
         check_is_fitted(self, "posterior_")
+        self._validate_params()
         Phi = check_array(Phi, dtype=np.float64, input_name="Phi")
         single = np.ndim(v) == 1
         v = check_array(v, dtype=np.float64, ensure_2d=False, input_name="v").reshape(
@@ -535,13 +536,19 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
 
         def mean(start, stop):
             try:
-                return inverted(Phi * self._scale, standard[start:stop], noise_var, draws)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    return inverted(Phi * self._scale, standard[start:stop], noise_var, draws)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     "Phi must have linearly independent rows where noise_var is 0"
                 ) from error
 
         y = self._by_row_blocks(mean, len(v)) * self._scale + self._center
+        if not np.isfinite(y).all():
+            raise ValueError(
+                f"v must be within about {_FARTHEST:g} standard deviations of what Phi makes of "
+                "the training data"
+            )
         return y[0] if single else y
 
     def sample(self, n_samples=1, random_state=None):
@@ -558,6 +565,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             In the units of the training data.
         """
         check_is_fitted(self, "posterior_")
+        self._validate_params()
         if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
             raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
         rng = check_random_state(random_state)
@@ -666,6 +674,11 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
                 )
             return () if self.structure == "single" else (0,)
         if self.branch_depth is not None:
+            if self.branch_depth > depth + 1:
+                raise ValueError(
+                    f"branch_depth must be at most max_depth + 1 = {depth + 1}, got "
+                    f"{self.branch_depth}"
+                )
             levels = tuple(range(1, self.branch_depth))
         elif self.branch_levels == "auto":
             levels = tuple(sorted({1, min(2, depth)} if few else {max(1, depth // 2), depth}))

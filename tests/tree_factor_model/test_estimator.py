@@ -231,7 +231,7 @@ def test_torture(name, structure):
         ({"branch_levels": ()}, "branch_levels must be ascending integers, at least one"),
         ({"branch_levels": (1.0,)}, "branch_levels must be ascending integers"),
         ({"branch_levels": (1,), "branch_depth": 3}, "branch_levels must be 'auto' where"),
-        ({"branch_depth": 7}, "branch_levels must be from 0 to max_depth = 4"),
+        ({"branch_depth": 7}, r"branch_depth must be at most max_depth \+ 1 = 5, got 7"),
         ({"structure": "single", "branch_depth": 3}, "must not be given for structure='single'"),
         ({"concentration": [1.0]}, "one number for each of the 2 branching levels"),
         ({"init_children": [2]}, "one integer >= 1 for each of the 2 branching levels"),
@@ -268,6 +268,13 @@ def test_bad_data_and_arguments(X):
         model.invert(np.ones((2, 4)), np.ones((1, 2)))
     with pytest.raises(ValueError, match="noise_var must be a number >= 0"):
         model.invert(np.eye(4)[:2], np.ones((1, 2)), noise_var=-1.0)
+    with pytest.raises(ValueError, match="v must be within about 1e"):
+        model.invert(np.eye(4)[:2], np.full((1, 2), 1e160))
+    model.set_params(new_branch="x")
+    for ask in (model.sample, lambda: model.invert(np.eye(4)[:2], np.ones((1, 2)))):
+        with pytest.raises(ValueError, match="new_branch"):
+            ask()
+    model.set_params(new_branch="drop")
     with pytest.raises(ValueError, match="standard deviations of the training data"):
         model.predict(X * 1e60)
     with pytest.raises(ValueError, match="n_samples must be an integer >= 1"):
