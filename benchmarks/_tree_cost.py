@@ -8,7 +8,7 @@ of matrix products is measured in turns with them. The arithmetic of a sweep is 
     loadings     2 N L (P + L)    Z'WY and Z'WZ
     residuals    2 N P L
 
-and, where they are counted, 4 L^2 P more for each branch that a block of 2,048 rows considers: G and
+and, where they are counted, 4 L^2 P more for each branch that a block of 2,048 rows considers: G, and
 the whitened loadings.
 """
 
@@ -32,7 +32,7 @@ from skbnp.tree_factor_model._sampler import Sampler
 from skbnp.tree_factor_model._start import start_state
 
 QUICK, FULL = 20_000, 100_000  # patches
-N_SETTLE, N_TIMED = 3, 3  # sweeps
+N_SETTLE, N_TIMED = 3, 5  # sweeps
 MOVES = ("paths", "leaf_means", "scores", "loadings", "precisions")
 PROCESS = Path("/proc/self/status")
 

@@ -620,10 +620,13 @@ cdef class Paths(State):
         self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
     ) noexcept nogil:
         """The same for densities alone, after ``_compute_covariances``: by the smaller matrix."""
-        if self._has_few and b < self.n_leaves and self.rows.n_observed[g] < self.depth:
-            return law.prepare_dense(
+        if (
+            self._has_few and b < self.n_leaves and self.rows.n_observed[g] < self.depth
+            and law.prepare_dense(
                 g, &self.covariance[b, 0, 0], &self.leaf_mean[b, 0], self.tail_df[b]
-            )
+            ) == 0
+        ):
+            return 0
         return self._prepare(law, b, g, n_rows)
 
     cdef int _compute_covariances(self) except -1:

@@ -16,9 +16,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 # Branches with less than this share of a row add nothing to its moments that a double could hold.
 cdef double NEGLIGIBLE = 1e-18
-# Where entries explain each other up to a smaller share, covariances have lost too many digits of
-# the noise to rounding, and scores are taken.
-cdef double LEAST_SHARE = 1e-6
 
 
 def branch_paths(draw):
@@ -105,7 +102,6 @@ cdef class Draw:
             and law.prepare_dense(
                 g, &self.covariance[b, 0, 0], &self.mean[b, 0], self.tail_df[b]
             ) == 0
-            and law.least_share > LEAST_SHARE
         ):
             return 0
         return self.prepare_scores(law, b, g, n_rows)

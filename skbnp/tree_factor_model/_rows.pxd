@@ -29,8 +29,6 @@ cdef class Law:
         double log_det                          # of Omega, observed entries
         double df                               # of the tail, infinite for a normal one
         double log_norm                         # log density where the square is 0
-        # Of the variance of an entry, the least that those before it leave; where dense alone.
-        double least_share
         # For many rows also
         bint for_many
         double[::1] inverse                     # (max_depth, max_depth) U^-1

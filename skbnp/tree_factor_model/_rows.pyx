@@ -4,12 +4,15 @@ y_i ~ N(m, Omega / u_i) over the observed entries, Omega = D' diag(1 / psi) D + 
 with u_i = 1, or u_i ~ Gamma(df / 2, df / 2) integrated out as well: a multivariate t law.
 """
 
-from libc.math cimport INFINITY, fmin, isinf, log, log1p, sqrt
+from libc.math cimport INFINITY, isinf, log, log1p, sqrt
 
 import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics.special cimport lgamma
+
+# Of the variance of an entry, the least that entries before it may leave unexplained in Omega.
+cdef double LEAST_SHARE = 1e-6
 
 
 cdef class Rows:
@@ -111,9 +114,8 @@ cdef class Law:
         """The same from the matrix Omega of all features, for densities and moments alone.
 
         U'U is Omega of the n observed entries, and ``whiten`` gives U^-T (y_i - m). O(n^3) instead
-        of O(L^2 (n + L)); there must not be more of them than levels. Non-zero:
-        Omega is not positive definite in floats, as where it has lost the noise beside large
-        loadings.
+        of O(L^2 (n + L)); there must not be more of them than levels. Non-zero: beside large
+        loadings Omega has lost digits of the noise, and ``prepare`` is to be taken.
         """
         cdef Py_ssize_t n = self.rows.n_observed[g], n_features = self.rows.n_features, j, k
         cdef double unexplained
@@ -121,7 +123,7 @@ cdef class Law:
         self.pattern, self.n_seen = g, n
         self.mean, self.df = mean, df
         self.dense, self.for_many = True, False
-        self.log_det, self.least_share = 0.0, 1.0
+        self.log_det = 0.0
         for j in range(n):
             for k in range(j, n):
                 self.factor[j * n + k] = omega[observed[j] * n_features + observed[k]]
@@ -130,9 +132,8 @@ cdef class Law:
                 return 1
             for j in range(n):
                 unexplained = self.factor[j * (n + 1)] ** 2
-                self.least_share = fmin(
-                    self.least_share, unexplained / omega[observed[j] * (n_features + 1)]
-                )
+                if unexplained < LEAST_SHARE * omega[observed[j] * (n_features + 1)]:
+                    return 1
             self.log_det = linalg.log_det(&self.factor[0], n)
         self.log_norm = log_norm(n, self.log_det, df)
         return 0
