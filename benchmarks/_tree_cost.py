@@ -8,8 +8,8 @@ of matrix products is measured in turns with them. The arithmetic of a sweep is 
     loadings     2 N L (P + L)    Z'WY and Z'WZ
     residuals    2 N P L
 
-and, where they are counted, 4 L^2 P more for each branch that a block of 2,048 rows considers: G, and
-the whitened loadings.
+and, where it is counted, 4 L^2 P for each branch that a block of 2,048 rows considers: its products
+of loadings and the whitened ones.
 """
 
 import subprocess

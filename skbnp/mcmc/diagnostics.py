@@ -127,7 +127,8 @@ class LeaveOneOut:
         Largest Pareto k with which that many draws are enough.
     elpd_i : ndarray of shape (n_samples,)
     pareto_k : ndarray of shape (n_samples,)
-        How heavy the tail of a row's importance weights is.
+        How heavy the tail of a row's importance weights is; -inf of a row whose density is the
+        same at every draw, as that of one without entries.
     """
 
     elpd: float
@@ -177,11 +178,16 @@ def loo(log_likelihood):
         )
     if np.isnan(log_likelihood).any():
         raise ValueError("loo needs log densities that are not NaN")
-    efficiency = min(1.0, ess(log_likelihood.sum(axis=2), method="mean") / total)
-    figures = array_stats.loo(
-        np.moveaxis(log_likelihood, 2, 0), chain_axis=1, draw_axis=2, r_eff=efficiency
-    )
-    elpd_i, pareto_k = (np.asarray(x, dtype=np.float64) for x in figures[:2])
+    elpd_i, pareto_k = log_likelihood[0, 0].copy(), np.full(n, -np.inf)
+    varies = np.ptp(log_likelihood, axis=(0, 1)) > 0.0  # not of a row without entries
+    if varies.any():
+        efficiency = min(1.0, ess(log_likelihood.sum(axis=2), method="mean") / total)
+        elpd_i[varies], pareto_k[varies] = array_stats.loo(
+            np.moveaxis(log_likelihood[:, :, varies], 2, 0),
+            chain_axis=1,
+            draw_axis=2,
+            r_eff=efficiency,
+        )[:2]
     good_k = min(0.7, 1 - 1 / math.log10(total))
     lowest = log_likelihood.min(axis=(0, 1))
     uneven = np.exp(lowest - log_likelihood).mean(axis=(0, 1)) < 1 / _EVEN_WEIGHTS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from skbnp.mcmc.diagnostics import convergence_problems, ess, mcse, rhat
+from skbnp.mcmc.diagnostics import convergence_problems, ess, loo, mcse, rhat
 
 
 @pytest.fixture(autouse=True)
@@ -102,3 +102,14 @@ def test_limits_and_names():
     assert convergence_problems({"good": good, "short": short}, names=["good"]) == []
     assert convergence_problems({"short": short}, max_rhat=2.0, min_ess=5) == []
     assert convergence_problems({}) == []
+
+
+def test_loo_of_rows_that_the_draws_say_nothing_of():
+    """A row without entries has density one at every draw, and others are as without it."""
+    log_density = -1.0 + 0.1 * np.random.default_rng(0).standard_normal((2, 50, 4))
+    with_empty = np.insert(log_density, 1, 0.0, axis=2)
+    expected, got = loo(log_density), loo(with_empty)
+    np.testing.assert_allclose(np.delete(got.elpd_i, 1), expected.elpd_i)
+    assert got.elpd_i[1] == 0.0
+    assert got.pareto_k[1] == -np.inf
+    assert loo(np.zeros((2, 50, 3))).elpd == 0.0
