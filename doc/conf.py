@@ -27,7 +27,7 @@ numpydoc_validation_exclude = {r"\.set_\w+_request$", r"\.get_metadata_routing$"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": "/plot_(?!face_tree)",  # its data are not part of the package
+    "filename_pattern": "/plot_(?!face_tree|populations)",  # their data are not in the package
     "ignore_pattern": r"demo\.py$",  # the job of `make demo`, not a page
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed

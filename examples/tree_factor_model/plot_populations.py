@@ -8,7 +8,7 @@ out to be parts of the world.
 
 Not run when the documentation is built, because the data are not part of the package::
 
-    python tree_of_populations.py --data DIRECTORY    # holding hgdp_microsatellites.npz
+    python plot_populations.py --data DIRECTORY    # holding hgdp_microsatellites.npz
 """
 
 # %%
