@@ -241,8 +241,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             # Callbacks are code, and what belongs to them.
             if name not in parameters and "callback" not in name
         }
-        content = {"class": type(self).__name__, "parameters": parameters, "fitted": fitted}
-        io.write(path, "fitted estimator", content, self._types_in_files())
+        content = {"parameters": parameters, "fitted": fitted}
+        io.write(path, f"fitted {type(self).__name__}", content, self._types_in_files())
         return self
 
     @classmethod
@@ -265,13 +265,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         skbnp.mcmc.io.FileFormatError
             If the file is damaged, holds another estimator or comes from a newer version.
         """
-        content = io.read(path, "fitted estimator", cls._types_in_files())
+        content = io.read(path, f"fitted {cls.__name__}", cls._types_in_files())
         try:
-            if content["class"] != cls.__name__:
-                raise io.FileFormatError(
-                    f"{path} holds a {content['class']}, not a {cls.__name__}: load it with the "
-                    "class it was saved from"
-                )
             estimator = cls(**content["parameters"])
             estimator._validate_params()
             for name, value in content["fitted"].items():

@@ -13,7 +13,7 @@ import pytest
 from checks.saved import answers
 from checks.toy_samplers import TaskLog
 from checks.watched import ToyModel, table_with_holes
-from skbnp import DirichletProcessMixture
+from skbnp import DirichletProcessMixture, TreeFactorModel
 from skbnp.mcmc import Posterior, io
 
 SMALL = {"n_chains": 2, "n_warmup": 10, "n_draws": 10}
@@ -157,9 +157,9 @@ def spoil(mixture, path, change):
     """A file of the mixture after a change to what it holds."""
     mixture.save(path)
     types = mixture._types_in_files()
-    content = io.read(path, "fitted estimator", types)
+    content = io.read(path, "fitted DirichletProcessMixture", types)
     change(content)
-    io.write(path, "fitted estimator", content, types)
+    io.write(path, "fitted DirichletProcessMixture", content, types)
 
 
 def set_fitted(name, value):
@@ -215,8 +215,7 @@ class Other:
 
 TAMPERED = {
     "no content": lambda content: content.clear(),
-    "another class": lambda content: content.update({"class": "TreeFactorModel"}),
-    "no class": lambda content: content.pop("class"),
+    "no parameters": lambda content: content.pop("parameters"),
     "parameters are a list": lambda content: content.update(parameters=[1]),
     "unknown parameter": set_parameter("os", "system"),
     "parameter out of range": set_parameter("n_chains", -1),
@@ -313,29 +312,36 @@ def test_only_classes_of_the_mixture_are_made(gaussian, tmp_path):
     path = tmp_path / "file"
     gaussian.save(path)
     types = (*gaussian._types_in_files(), Other)
-    content = io.read(path, "fitted estimator", types)
+    content = io.read(path, "fitted DirichletProcessMixture", types)
     content["fitted"]["extra_"] = Other()
-    io.write(path, "fitted estimator", content, types)
+    io.write(path, "fitted DirichletProcessMixture", content, types)
     with pytest.raises(io.FileFormatError, match="an object of the type 'Other'"):
         DirichletProcessMixture.load(path)
 
 
 def test_content_that_is_no_dict(tmp_path):
-    io.write(tmp_path / "file", "fitted estimator", [1, 2])
+    io.write(tmp_path / "file", "fitted DirichletProcessMixture", [1, 2])
     with pytest.raises(io.FileFormatError, match="file is damaged"):
         DirichletProcessMixture.load(tmp_path / "file")
 
 
 def test_files_of_other_kinds(gaussian, tmp_path):
     gaussian.posterior_.save(tmp_path / "posterior")
-    with pytest.raises(io.FileFormatError, match="holds a posterior, not a fitted estimator"):
+    with pytest.raises(io.FileFormatError, match="holds a posterior, not a fitted Dirichlet"):
         DirichletProcessMixture.load(tmp_path / "posterior")
     gaussian.save(tmp_path / "mixture")
-    with pytest.raises(io.FileFormatError, match="holds a fitted estimator, not a posterior"):
+    with pytest.raises(io.FileFormatError, match="holds a fitted DirichletProcessMixture, not a"):
         Posterior.load(tmp_path / "mixture")
     ToyModel(n_draws=2).fit(np.zeros((2, 2))).save(tmp_path / "toy")
-    with pytest.raises(io.FileFormatError, match="a ToyModel, not a DirichletProcessMixture"):
+    with pytest.raises(io.FileFormatError, match="a fitted ToyModel, not a fitted Dirichlet"):
         DirichletProcessMixture.load(tmp_path / "toy")
+    tree = TreeFactorModel(max_depth=1, n_chains=1, n_warmup=1, n_draws=1)
+    with pytest.warns(UserWarning):
+        tree.fit(np.random.default_rng(0).standard_normal((8, 2))).save(tmp_path / "tree")
+    with pytest.raises(io.FileFormatError, match="a fitted TreeFactorModel, not a fitted Diri"):
+        DirichletProcessMixture.load(tmp_path / "tree")
+    with pytest.raises(io.FileFormatError, match="a fitted Dirichlet.*, not a fitted TreeFactor"):
+        TreeFactorModel.load(tmp_path / "mixture")
 
 
 def test_cut_off_and_flipped(gaussian, tmp_path):
