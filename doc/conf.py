@@ -28,7 +28,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_(?!face_tree|populations)",  # their data are not in the package
-    "ignore_pattern": r"demo\.py$",  # the job of `make demo`, not a page
+    "ignore_pattern": r"(demo|cluster_table|inpaint_image)\.py$",  # commands, not pages
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed
 }
