@@ -6,7 +6,7 @@ memory. What lies below the diagonal is never read.
 """
 
 from libc.math cimport INFINITY, log, sqrt
-from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dtrsm
+from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, dsyr, dsyrk, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf, dsyev
 
 import numpy as np
@@ -33,15 +33,54 @@ cdef void gemm(
     double alpha, const double* a, const double* b, double beta, double* c,
 ) noexcept nogil:
     """C (m, n) = alpha op(A) op(B) + beta C, with op(A) of shape (m, k) and op(B) (k, n)."""
+    gemm_strided(
+        trans_a, trans_b, m, n, k, alpha, a, m if trans_a else k, b, k if trans_b else n, beta, c, n
+    )
+
+
+cdef void gemm_strided(
+    bint trans_a, bint trans_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+    double alpha, const double* a, Py_ssize_t stride_a, const double* b, Py_ssize_t stride_b,
+    double beta, double* c, Py_ssize_t stride_c,
+) noexcept nogil:
+    """The same for matrices whose rows are so many entries apart."""
     # BLAS is column-major: it computes C^T = op(B)^T op(A)^T, so the operands swap.
     cdef char* op_a = b"T" if trans_a else b"N"
     cdef char* op_b = b"T" if trans_b else b"N"
     cdef blas_int rows = <blas_int> m, columns = <blas_int> n, inner = <blas_int> k
-    cdef blas_int lda = <blas_int> max(1, m if trans_a else k)
-    cdef blas_int ldb = <blas_int> max(1, k if trans_b else n)
-    cdef blas_int ldc = <blas_int> max(1, n)
+    cdef blas_int lda = <blas_int> max(1, stride_a), ldb = <blas_int> max(1, stride_b)
+    cdef blas_int ldc = <blas_int> max(1, stride_c)
     dgemm(op_b, op_a, &columns, &rows, &inner, &alpha, <double*> b, &ldb, <double*> a, &lda,
           &beta, c, &ldc)
+
+
+cdef void gemv(
+    bint trans, Py_ssize_t m, Py_ssize_t n, double alpha, const double* a, const double* x,
+    double beta, double* y,
+) noexcept nogil:
+    """y = alpha op(A) x + beta y for A (m, n); y has n entries if transposed, else m."""
+    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, one = 1
+    cdef blas_int lda = <blas_int> max(1, n)
+    dgemv(b"N" if trans else b"T", &columns, &rows, &alpha, <double*> a, &lda, <double*> x, &one,
+          &beta, y, &one)
+
+
+cdef void gram(
+    Py_ssize_t m, Py_ssize_t n, const double* a, double* c, Py_ssize_t stride
+) noexcept nogil:
+    """Upper triangle of C (m, m), rows ``stride`` apart, = A A^T for A (m, n)."""
+    cdef blas_int rows = <blas_int> m, inner = <blas_int> n, lda = <blas_int> max(1, n)
+    cdef blas_int ldc = <blas_int> max(1, stride)
+    cdef double one = 1.0, zero = 0.0
+    dsyrk(b"L", b"T", &rows, &inner, &one, <double*> a, &lda, &zero, c, &ldc)
+
+
+cdef void symmetric_rank_one(
+    Py_ssize_t n, double alpha, const double* x, double* a
+) noexcept nogil:
+    """Upper triangle of A (n, n) += alpha x x^T"""
+    cdef blas_int size = <blas_int> n, one = 1
+    dsyr(b"L", &size, &alpha, <double*> x, &one, a, &size)
 
 
 cdef int cholesky(double* a, Py_ssize_t n) noexcept nogil:
@@ -231,6 +270,28 @@ def matrix_product(const double[:, ::1] a, const double[:, ::1] b, trans_a=False
     cdef Py_ssize_t n = b.shape[0] if trans_b else b.shape[1]
     cdef double[:, ::1] out = np.empty((m, n))
     gemm(trans_a, trans_b, m, n, k, 1.0, &a[0, 0], &b[0, 0], 0.0, &out[0, 0])
+    return np.asarray(out)
+
+
+def matrix_vector_product(const double[:, ::1] a, const double[::1] x, trans=False):
+    """op(a) x through gemv."""
+    cdef double[::1] out = np.empty(a.shape[1] if trans else a.shape[0])
+    gemv(trans, a.shape[0], a.shape[1], 1.0, &a[0, 0], &x[0], 0.0, &out[0])
+    return np.asarray(out)
+
+
+def row_products(const double[:, ::1] a):
+    """Upper triangle of a a^T through syrk."""
+    cdef Py_ssize_t m = a.shape[0]
+    cdef double[:, ::1] out = np.zeros((m, m + 2))
+    gram(m, a.shape[1], &a[0, 0], &out[0, 0], m + 2)
+    return np.asarray(out)[:, :m]
+
+
+def rank_one_sum(const double[:, ::1] a, double alpha, const double[::1] x):
+    """Upper triangle of a + alpha x x^T; what lies below is that of a."""
+    cdef double[:, ::1] out = np.array(a)
+    symmetric_rank_one(x.shape[0], alpha, &x[0], &out[0, 0])
     return np.asarray(out)
 
 

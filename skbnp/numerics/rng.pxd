@@ -19,6 +19,9 @@ cdef double gamma(bitgen_t* rng, double shape) noexcept nogil
 cdef double poisson(bitgen_t* rng, double rate) noexcept nogil
 cdef double log_gamma(bitgen_t* rng, double shape) noexcept nogil
 cdef double draw_gamma(bitgen_t* rng, double shape, double rate) noexcept nogil
+cdef double truncated_gamma(
+    bitgen_t* rng, double shape, double rate, double high
+) noexcept nogil
 cdef double log_beta(bitgen_t* rng, double a, double b) noexcept nogil
 cdef void log_dirichlet(
     bitgen_t* rng, const double* shape, Py_ssize_t n, double* out

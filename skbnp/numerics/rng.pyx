@@ -76,6 +76,26 @@ cdef double draw_gamma(bitgen_t* rng, double shape, double rate) noexcept nogil:
     return max(exp(log_gamma(rng, shape)) / rate, 1e-300)
 
 
+cdef double truncated_gamma(
+    bitgen_t* rng, double shape, double rate, double high
+) noexcept nogil:
+    """Draw from Gamma(shape, rate) on (0, high), by rejection.
+
+    Where little mass lies below ``high``, y = log(high / x) has a density proportional to
+    exp(-shape y - rate high e^-y), which exp(-(shape - rate high) y) bounds from above.
+    """
+    cdef double at_end = rate * high, slope = shape - rate * high, x
+    if slope * slope < shape or slope <= 0.0:
+        while True:
+            x = draw_gamma(rng, shape, rate)
+            if x < high:
+                return x
+    while True:
+        x = -log(uniform(rng)) / slope
+        if log(uniform(rng)) < -at_end * (exp(-x) - 1.0 + x):
+            return max(high * exp(-x), 1e-300)
+
+
 cdef double log_beta(bitgen_t* rng, double a, double b) noexcept nogil:
     """Log of a Beta(a, b) draw, for any a, b > 0."""
     cdef double x = log_gamma(rng, a)
@@ -290,6 +310,17 @@ def sample_log_gamma(bit_generator, double shape, Py_ssize_t size):
     with bit_generator.lock:
         for t in range(size):
             out[t] = log_gamma(rng, shape)
+    return np.asarray(out)
+
+
+def sample_truncated_gamma(bit_generator, double shape, double rate, double high, Py_ssize_t size):
+    """``size`` draws of Gamma(shape, rate) on (0, high), shape (size,)."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef double[::1] out = np.empty(size)
+    cdef Py_ssize_t t
+    with bit_generator.lock:
+        for t in range(size):
+            out[t] = truncated_gamma(rng, shape, rate, high)
     return np.asarray(out)
 
 

@@ -1,7 +1,7 @@
 """Special functions for log densities, without the GIL."""
 
 from libc.math cimport INFINITY, exp, log, log1p
-from scipy.special.cython_special cimport gammaln
+from scipy.special.cython_special cimport gammainc, gammaln
 
 import numpy as np
 
@@ -9,6 +9,15 @@ import numpy as np
 cdef double lgamma(double x) noexcept nogil:
     """log |Gamma(x)|. SciPy's: libm's writes the global ``signgam`` and so is not thread-safe."""
     return gammaln(x)
+
+
+cdef double log_gamma_cdf(double shape, double rate, double x) noexcept nogil:
+    """log P(g < x) for g ~ Gamma(shape, rate)."""
+    cdef double share = gammainc(shape, rate * x)
+    if share > 1e-280:
+        return log(share)
+    # The first term of the series at 0, where the share itself underflows.
+    return shape * log(rate * x) - rate * x - gammaln(shape + 1.0)
 
 
 cdef double log_sum_exp(const double* x, Py_ssize_t n) noexcept nogil:

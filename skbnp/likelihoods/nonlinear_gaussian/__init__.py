@@ -1,0 +1,1 @@
+"""Squashed Gaussian units of networks: their weights, activations and precisions."""

@@ -1,0 +1,249 @@
+"""One unit of a network regressed on its candidate parents, bias and weights integrated out.
+
+a ~ N(Phi_S w, 1 / nu) with w_j ~ N(mean_j, 1 / precision_j); S are the active candidates, column 0
+of Phi is the bias. The data enter through Phi'Phi, Phi'a and a'a alone.
+"""
+
+from libc.math cimport NAN, fmax, log
+
+import numpy as np
+
+from skbnp.numerics cimport linalg
+from skbnp.numerics cimport rng as draws
+
+cdef double LOG_2_PI = 1.8378770664093454836
+
+
+cdef class RowRegression:
+    """Posterior of one unit's bias and weights for a set S of parents that changes one by one.
+
+    The matrix M = [[P, h], [h', 0]], P = nu Phi'Phi + diag(precision), h = precision mean +
+    nu Phi'a, is held swept on S: there it shows -Sigma, outside S the Schur complements, in its
+    last column the posterior means on S and the projected h_j outside, in its corner
+    -h_S' Sigma h_S. So the gain of any parent is O(1) and a change of S O(size^2) by one symmetric
+    rank-one update (BLAS 2).
+    """
+
+    def __init__(self, Py_ssize_t size=8):
+        self.size = 0
+        self.reserve(size)
+
+    cdef int reserve(self, Py_ssize_t size) except -1:
+        """Room for so many candidates, the bias included."""
+        if self.active is not None and self.active.shape[0] >= size:
+            return 0
+        cdef Py_ssize_t room = 2 * size
+        self.active = np.zeros(room, dtype=np.uint8)
+        self.prior_mean, self.prior_precision = np.zeros(room), np.ones(room)
+        self.side, self.normals, self.column = np.zeros(room), np.zeros(room), np.zeros(room + 1)
+        self.swept, self.factor = np.zeros((room + 1) * (room + 1)), np.zeros(room * room)
+        self.chosen = np.zeros(room, dtype=np.intp)
+        return 0
+
+    cdef int start(
+        self, Py_ssize_t size, const double* gram, Py_ssize_t gram_stride, Py_ssize_t n_rows,
+        double square, double noise_precision,
+    ) noexcept nogil:
+        """Begin with the data of a row; ``active``, the prior and ``side`` have been filled in.
+
+        Cost O(|S| size^2). Non-zero: the matrix is not positive definite.
+        """
+        cdef Py_ssize_t i, j, n = size + 1
+        cdef double* row = &self.swept[0]
+        self.size, self.gram, self.gram_stride = size, gram, gram_stride
+        self.n_rows, self.square, self.noise_precision = n_rows, square, noise_precision
+        for i in range(size):
+            for j in range(i, size):
+                row[j] = noise_precision * gram[i * gram_stride + j]
+            row[i] += self.prior_precision[i]
+            row[size] = (
+                self.prior_precision[i] * self.prior_mean[i] + noise_precision * self.side[i]
+            )
+            row += n
+        row[size] = 0.0
+        for j in range(size):
+            if self.active[j] and self._sweep(j, False) != 0:
+                return 1
+        return 0
+
+    cdef double gain(self, Py_ssize_t j) noexcept nogil:
+        """log evidence with candidate j less that without, the others as they are: O(1)."""
+        cdef Py_ssize_t n = self.size + 1
+        cdef double pivot = self.swept[j * n + j], h = self.swept[j * n + self.size]
+        cdef double rho = self.prior_precision[j], mean = self.prior_mean[j]
+        if self.active[j]:
+            return 0.5 * (log(-rho * pivot) - h * h / pivot - rho * mean * mean)
+        return 0.5 * (log(rho / pivot) + h * h / pivot - rho * mean * mean)
+
+    cdef double gain_of_new(
+        self, const double* products, double own, double side, double mean, double precision
+    ) noexcept nogil:
+        """The same for a parent u that is no candidate: O(|S|^2).
+
+        ``products`` are Phi_j'u of all candidates, ``own`` is u'u and ``side`` u'a.
+        """
+        cdef Py_ssize_t i, j, n = self.size + 1
+        cdef double nu = self.noise_precision, of_i
+        cdef double pivot = precision + nu * own, h = precision * mean + nu * side
+        cdef const double* row = &self.swept[0]
+        for i in range(self.size):
+            if self.active[i]:
+                of_i = row[i] * products[i]
+                for j in range(i + 1, self.size):
+                    if self.active[j]:
+                        of_i += 2.0 * row[j] * products[j]
+                pivot += nu * nu * of_i * products[i]
+                h -= nu * products[i] * row[self.size]
+            row += n
+        return 0.5 * (log(precision / pivot) + h * h / pivot - precision * mean * mean)
+
+    cdef int flip(self, Py_ssize_t j) noexcept nogil:
+        """Put candidate j into S or take it out; non-zero if the pivot has lost its digits."""
+        if self._sweep(j, self.active[j]) != 0:
+            return 1
+        self.active[j] = 1 - self.active[j]
+        return 0
+
+    cdef int _sweep(self, Py_ssize_t k, bint back) noexcept nogil:
+        """The sweep operator on k, or its inverse: the two differ by a sign on row k."""
+        cdef Py_ssize_t j, n = self.size + 1
+        cdef double* column = &self.column[0]
+        cdef double* matrix = &self.swept[0]
+        cdef double pivot = matrix[k * n + k], scale
+        if not (pivot < 0.0 if back else pivot > 0.0):
+            return 1
+        for j in range(k):
+            column[j] = matrix[j * n + k]
+        for j in range(k, n):
+            column[j] = matrix[k * n + j]
+        column[k] = 0.0
+        linalg.symmetric_rank_one(n, -1.0 / pivot, column, matrix)
+        scale = -1.0 / pivot if back else 1.0 / pivot
+        for j in range(k):
+            matrix[j * n + k] = scale * column[j]
+        for j in range(k + 1, n):
+            matrix[k * n + j] = scale * column[j]
+        matrix[k * n + k] = -1.0 / pivot
+        return 0
+
+    cdef double log_evidence(self) noexcept nogil:
+        """log p(a | S): O(size + |S|^3), for tests and summaries; moves need gains alone."""
+        cdef Py_ssize_t i, n_chosen = self._factor_precision()
+        cdef double total, rho, mean
+        if n_chosen < 0:
+            return NAN
+        total = 0.5 * self.n_rows * (log(self.noise_precision) - LOG_2_PI)
+        total -= 0.5 * linalg.log_det(&self.factor[0], n_chosen)
+        total -= 0.5 * self.noise_precision * self.square
+        total -= 0.5 * self.swept[self.size * (self.size + 2)]
+        for i in range(self.size):
+            if self.active[i]:
+                rho, mean = self.prior_precision[i], self.prior_mean[i]
+                total += 0.5 * (log(rho) - rho * mean * mean)
+        return total
+
+    cdef Py_ssize_t _factor_precision(self) noexcept nogil:
+        """Factor P_SS, listing S in ``chosen``; its size, -1 if it is not positive definite."""
+        cdef Py_ssize_t i, a, b, m = 0
+        cdef double* out = &self.factor[0]
+        for i in range(self.size):
+            if self.active[i]:
+                self.chosen[m] = i
+                m += 1
+        for a in range(m):
+            i = self.chosen[a]
+            for b in range(a, m):
+                out[a * m + b] = (
+                    self.noise_precision * self.gram[i * self.gram_stride + self.chosen[b]]
+                )
+            out[a * m + a] += self.prior_precision[i]
+        return m if linalg.cholesky(out, m) == 0 else -1
+
+    cdef int draw(self, bitgen_t* rng, double* weight) noexcept nogil:
+        """Draw bias and weights from N(mean, P_SS^-1) into weight (size,), 0 outside S."""
+        cdef Py_ssize_t i, a, m = self._factor_precision(), n = self.size + 1
+        if m < 0:
+            return 1
+        for a in range(m):
+            self.normals[a] = draws.normal(rng)
+        linalg.solve(&self.factor[0], m, &self.normals[0])
+        for i in range(self.size):
+            weight[i] = 0.0
+        for a in range(m):
+            i = self.chosen[a]
+            weight[i] = self.swept[i * n + self.size] + self.normals[a]
+        return 0
+
+    cdef double squared_residual(self, const double* weight) noexcept nogil:
+        """|a - Phi w|^2 for weights that are 0 outside S."""
+        cdef Py_ssize_t i, j
+        cdef double total = self.square, of_i
+        for i in range(self.size):
+            if not self.active[i]:
+                continue
+            of_i = 0.5 * self.gram[i * self.gram_stride + i] * weight[i] - self.side[i]
+            for j in range(i + 1, self.size):
+                if self.active[j]:
+                    of_i += self.gram[i * self.gram_stride + j] * weight[j]
+            total += 2.0 * weight[i] * of_i
+        return fmax(total, 0.0)
+
+
+def regression_answers(
+    const double[:, ::1] Phi, const double[::1] a, double noise_precision,
+    const double[::1] mean, const double[::1] precision, active, flips, new=None,
+    new_prior=(0.0, 1.0), weight=None,
+):
+    """For tests: after the flips, the evidence, every gain, that of a new parent, a residual.
+
+    Phi is (n_rows, size) with its first column the bias.
+    """
+    cdef Py_ssize_t size = Phi.shape[1], j
+    cdef RowRegression row = RowRegression(1)
+    cdef double[:, ::1] gram = np.asarray(Phi).T @ np.asarray(Phi)
+    cdef double[::1] products, w
+    row.reserve(size)
+    for j in range(size):
+        row.active[j] = active[j]
+        row.prior_mean[j], row.prior_precision[j] = mean[j], precision[j]
+        row.side[j] = np.asarray(Phi)[:, j] @ np.asarray(a)
+    square = np.asarray(a) @ np.asarray(a)
+    if row.start(size, &gram[0, 0], size, a.shape[0], square, noise_precision) != 0:
+        raise np.linalg.LinAlgError("the matrix must be positive definite")
+    for j in flips:
+        if row.flip(j) != 0:
+            raise np.linalg.LinAlgError("the pivot must keep its digits")
+    out = {
+        "log_evidence": row.log_evidence(),
+        "gains": np.array([row.gain(j) for j in range(size)]),
+        "active": np.array(row.active[:size]).astype(bool),
+    }
+    if new is not None:
+        products = np.asarray(Phi).T @ new
+        out["gain_of_new"] = row.gain_of_new(
+            &products[0], new @ new, new @ np.asarray(a), new_prior[0], new_prior[1]
+        )
+    if weight is not None:
+        w = np.array(weight, dtype=np.float64)
+        out["squared_residual"] = row.squared_residual(&w[0])
+    return out
+
+
+def regression_draws(
+    const double[:, ::1] Phi, const double[::1] a, double noise_precision,
+    const double[::1] mean, const double[::1] precision, active, bit_generator, Py_ssize_t n,
+):
+    """For tests: n draws of bias and weights, (n, size)."""
+    cdef Py_ssize_t size = Phi.shape[1], j, t
+    cdef RowRegression row = RowRegression(size)
+    cdef double[:, ::1] gram = np.asarray(Phi).T @ np.asarray(Phi)
+    cdef double[:, ::1] out = np.empty((n, size))
+    for j in range(size):
+        row.active[j] = active[j]
+        row.prior_mean[j], row.prior_precision[j] = mean[j], precision[j]
+        row.side[j] = np.asarray(Phi)[:, j] @ np.asarray(a)
+    square = np.asarray(a) @ np.asarray(a)
+    row.start(size, &gram[0, 0], size, a.shape[0], square, noise_precision)
+    for t in range(n):
+        row.draw(draws.borrow(bit_generator), &out[t, 0])
+    return np.asarray(out)
