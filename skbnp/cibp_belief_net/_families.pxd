@@ -24,7 +24,6 @@ cdef class Families(Clusters):
 
     cdef int _need_born(self, Py_ssize_t n) except -1 nogil
     cdef int _need_born_edges(self, Py_ssize_t n) except -1 nogil
-    cdef int _need_layer_changes(self) except -1 nogil
     cdef int _draw_family(self, Py_ssize_t layer) except -1 nogil
     cdef int _draw_family_edges(self, Py_ssize_t layer) except -1 nogil
     cdef void _draw_family_values(self) noexcept nogil

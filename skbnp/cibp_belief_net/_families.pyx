@@ -42,6 +42,9 @@ cdef class Families(Clusters):
         for name in ("change", "victim", "gone"):
             self._grow(name, (self.pre.shape[0],))
 
+    def _layers_grown(self):
+        self._grow("layer_change", (self.hyper.shape[1] + 2,))
+
     cdef int _need_born(self, Py_ssize_t n) except -1 nogil:
         cdef Py_ssize_t n_clusters = self.cluster_mean.shape[1]
         if self.born_layer.shape[0] >= n and self.born_cluster_mean.shape[1] >= n_clusters:
@@ -96,7 +99,6 @@ cdef class Families(Clusters):
                 first, next_first = i, self.n_born
             if l >= n_known:
                 self._reserve_layers(l + 2)
-                self._need_layer_changes()
                 self._draw_hyper(l)
                 n_known = l + 1
             self.born_edge_start[i] = n_edges
@@ -131,7 +133,6 @@ cdef class Families(Clusters):
                 self.n_born += n_new
             i += 1
         self.born_edge_start[self.n_born] = n_edges
-        self._need_layer_changes()
         for i in range(self.n_born):
             self.layer_change[self.born_layer[i]] += 1
         return 0
@@ -290,12 +291,6 @@ cdef class Families(Clusters):
             self.gone[self.member[l]] = 0
         for l in range(self.layer_change.shape[0]):
             self.layer_change[l] = 0
-
-    cdef int _need_layer_changes(self) except -1 nogil:
-        if self.layer_change.shape[0] < self.hyper.shape[1] + 2:
-            with gil:
-                self._grow("layer_change", (self.hyper.shape[1] + 2,))
-        return 0
 
     # -- skip connections ---------------------------------------------------------------------
 

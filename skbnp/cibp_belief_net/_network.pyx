@@ -231,6 +231,7 @@ cdef class Network:
             self._grow("hyper", (len(HYPER), room))
             self._grow("layer_start", (room + 2,))
             np.asarray(self.layer_start)[self.n_layers + 1:] = self.n_hidden
+            self._layers_grown()
         return 0
 
     cdef int _reserve_clusters(self, Py_ssize_t n_clusters) except -1 nogil:
@@ -250,6 +251,9 @@ cdef class Network:
 
     def _grown(self):
         """For subclasses: the number of slots has changed."""
+
+    def _layers_grown(self):
+        """For subclasses: the number of layers that there is room for has changed."""
 
     # -- bookkeeping --------------------------------------------------------------------------
 

@@ -1,1 +1,1 @@
-"""Squashed Gaussian units of networks: their weights, activations and precisions."""
+"""Squashed Gaussian units, the layers of belief networks: their activations given all else."""
