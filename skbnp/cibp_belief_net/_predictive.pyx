@@ -1,0 +1,948 @@
+"""What one draw of the belief network says of rows: samples, densities, missing entries, means.
+
+Rows stand as pre-activations A_0 (n_rows, n_features) with NaN where an entry is missing;
+"sigmoid" visible units report expectations of s(a) = tanh(a / 2), "gaussian" ones of a. Given the
+hidden activations u the observed entries of a row have the log density
+    const + T'u - 1/2 u'S u,   S = W diag(nu) W',   T = W diag(nu) (a - b),
+over the observed visible units alone, W (n_hidden, n_features); rows with the same missing
+entries share S.
+
+With row clusters the law of the top layer is a mixture, here ``components``: log weights (C,),
+means and precisions (C, K). Nothing of a draw is changed, and each row's random numbers depend on
+(seed, t, row) alone, so that the functions may be called from several threads on any blocks.
+"""
+
+from libc.math cimport INFINITY, exp, fabs, log, sqrt
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+
+from skbnp.likelihoods.nonlinear_gaussian._activations cimport Activations, squash_all
+from skbnp.numerics cimport linalg, rng as random, special
+from skbnp.numerics.rng cimport RowStream
+
+import numpy as np
+
+cdef enum:
+    BLOCK = 128             # rows, or particles, of a chain at a time
+    MOST_COMPONENTS = 15    # that a row is expanded around
+    N_NEWTON = 12
+    N_NODES = 15            # of Gauss-Hermite quadrature over a unit's own noise
+
+cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is left out
+cdef double WIDENED = 1.15          # of the proposals of importance sampling
+cdef uint64_t NO_ROW = 0xFFFFFFFFFFFFFFFF   # the stream of what all rows of a draw share
+
+
+# -- laws of the top layer --------------------------------------------------------------------
+
+
+def has_row_clusters(draw):
+    """Whether the top layer of this draw is a mixture over rows."""
+    return (
+        "cluster_mean" in draw and len(draw["widths"]) > 1
+        and draw["cluster_mean"].shape[1] == draw["widths"][len(draw["widths"]) - 1]
+    )
+
+
+def cluster_components(draw, double row_concentration, double kappa, double shape,
+                       uint64_t seed, uint64_t t=0):
+    """The row clusters and one fresh one drawn from its prior: log weights, means, precisions.
+
+    Weights are those of the Chinese restaurant's next row, the fresh cluster's m and nu are
+    drawn from nu_k ~ Gamma(shape, s_k), m_k ~ N(0, kappa nu_k). Shapes (C + 1,), (C + 1, K) twice.
+    """
+    cdef RowStream stream
+    cdef Py_ssize_t k
+    rate = draw["cluster_rate"]
+    mean, precision = np.empty(len(rate)), np.empty(len(rate))
+    random.start_row_stream(&stream, seed, t, NO_ROW)
+    for k in range(len(rate)):
+        precision[k] = random.draw_gamma(&stream.rng, shape, rate[k])
+        mean[k] = random.normal(&stream.rng) / sqrt(kappa * precision[k])
+    weight = np.append(draw["cluster_count"], row_concentration)
+    return (
+        np.log(weight / weight.sum()),
+        np.vstack([draw["cluster_mean"], mean]),
+        np.vstack([draw["cluster_precision"], precision]),
+    )
+
+
+def row_components(draw, double radius=0.3):
+    """The training rows' own activations in place of the top layer's law; one hidden layer only.
+
+    One component per stored row, of precision 1 / (radius^2 var_k). Not the model's posterior.
+    """
+    if len(draw["widths"]) > 2:
+        raise ValueError(
+            f"the prior of rows needs at most one hidden layer, got {len(draw['widths']) - 1}"
+        )
+    mean = np.ascontiguousarray(draw["activations"])
+    # A unit that stands still has no spread to take a share of; its own noise has.
+    own = 1.0 / draw["unit_precision"][draw["widths"][0]:]
+    variance = np.maximum(mean.var(axis=0), 1e-6 * own)
+    return (
+        np.full(len(mean), -np.log(len(mean))), mean,
+        np.tile(1.0 / (radius**2 * variance), (len(mean), 1)),
+    )
+
+
+# -- a network as dense blocks ----------------------------------------------------------------
+
+
+cdef class Network:
+    """A draw as the loops below want it. Hidden units are 0..n_hidden-1, layers 0..n_layers-1."""
+
+    cdef:
+        readonly Py_ssize_t n_features, n_hidden, n_layers, widest, n_components
+        readonly object weights             # (n_hidden, n_features), into visible units
+        readonly object bias, precision     # of the visible units
+        Py_ssize_t[::1] offset, width       # (n_layers + 1,), (n_layers,)
+        double[::1] hidden_bias, hidden_precision
+        # Edges into visible units by child, for sums over few of them.
+        Py_ssize_t[::1] child_start, parent
+        double[::1] weight
+        # W (width[p], width[c]) of parent layer p and child layer c; -1 where there are no edges.
+        double[::1] between
+        Py_ssize_t[:, ::1] block
+        double[::1] quadratic               # S of each layer over its hidden children
+        Py_ssize_t[::1] quadratic_start
+        double[::1] log_weight              # of the top layer's components, if any
+        double[:, ::1] mean, top_precision
+        double[::1] half_log_det
+
+    def __init__(self, draw, components=None):
+        widths = np.asarray(draw["widths"], dtype=np.intp)
+        cdef Py_ssize_t D = widths[0], M = len(widths) - 1, p, c
+        edges = np.asarray(draw["edges"], dtype=np.intp).reshape(-1, 2)
+        weights = np.ascontiguousarray(draw["weights"], dtype=np.float64)
+        self.n_features, self.n_layers, self.n_hidden = D, M, widths[1:].sum()
+        self.width = widths[1:].copy()
+        offset = np.concatenate([[0], np.cumsum(widths[1:])]).astype(np.intp)
+        self.offset = offset
+        self.widest = max(1, widths[1:].max(initial=1))
+        self.bias, self.precision = draw["biases"][:D], draw["unit_precision"][:D]
+        self.hidden_bias = np.array(draw["biases"][D:])
+        self.hidden_precision = np.array(draw["unit_precision"][D:])
+
+        full = np.zeros((self.n_hidden, D + self.n_hidden))
+        full[edges[:, 0] - D, edges[:, 1]] = weights
+        self.weights = np.ascontiguousarray(full[:, :D])
+        n_visible = np.searchsorted(edges[:, 1], D)
+        self.child_start = np.searchsorted(edges[:, 1], np.arange(D + 1)).astype(np.intp)
+        self.parent = np.ascontiguousarray(edges[:n_visible, 0] - D)
+        self.weight = weights[:n_visible].copy()
+
+        block, pieces, at = -np.ones((M, M), dtype=np.intp), [np.zeros(0)], 0
+        squares, start = [np.zeros(0)], np.zeros(M + 1, dtype=np.intp)
+        nu = draw["unit_precision"]
+        for p in range(M):
+            rows = full[offset[p]:offset[p + 1]]
+            for c in range(p):
+                piece = rows[:, D + offset[c]:D + offset[c + 1]]
+                if piece.any():
+                    block[p, c] = at
+                    pieces.append(piece.ravel())
+                    at += piece.size
+            rows = rows[:, D:]
+            squares.append(((rows * nu[D:]) @ rows.T).ravel())
+            start[p + 1] = start[p] + rows.shape[0] ** 2
+        self.block, self.between = block, np.concatenate(pieces)
+        self.quadratic, self.quadratic_start = np.concatenate(squares), start
+
+        if components is not None and M > 0:
+            log_weight, mean, precision = components
+            self.n_components = len(log_weight)
+            self.log_weight = np.array(log_weight, dtype=np.float64)
+            self.mean = np.array(mean, dtype=np.float64, order="C")
+            self.top_precision = np.array(precision, dtype=np.float64, order="C")
+            self.half_log_det = 0.5 * np.log(precision).sum(axis=1)
+
+    def likelihood(self, A):
+        """T (n_rows, n_hidden) and S (n_hidden, n_hidden) of rows with the same entries."""
+        observed = ~np.isnan(A[0])
+        W = self.weights[:, observed]
+        scaled = W * self.precision[observed]
+        T = (A[:, observed] - self.bias[observed]) @ scaled.T
+        return np.ascontiguousarray(T), np.ascontiguousarray(scaled @ W.T)
+
+    def log_density_without_units(self, A):
+        """sum over the observed entries of log N(a; b, nu), all hidden u = 0, shape (n_rows,)."""
+        terms = 0.5 * np.log(self.precision / (2 * np.pi))
+        return np.nansum(terms - 0.5 * self.precision * (A - self.bias) ** 2, axis=1)
+
+
+def patterns(A):
+    """The rows of each pattern of missing entries: a list of index arrays."""
+    if len(A) == 0:
+        return []
+    missing = np.isnan(A)
+    if not missing.any():
+        return [np.arange(len(A))]
+    _, group = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
+    order = np.argsort(group.ravel(), kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(group.ravel()[order])) + 1)
+
+
+# -- sampling the hidden units ----------------------------------------------------------------
+
+
+cdef class Chain:
+    """Gibbs over the layers of up to BLOCK rows with the same missing entries, network given.
+
+    Arrays of a layer are contiguous (n, width), those of all layers follow one another.
+    """
+
+    cdef:
+        Network net
+        Activations activations
+        Py_ssize_t n
+        double[::1] a, u, T             # (n_hidden * BLOCK,), layer by layer
+        double[:, ::1] S                # (n_hidden, n_hidden), of the visible children
+        double[::1] cross               # the blocks of S
+        Py_ssize_t[:, ::1] cross_block
+        double[::1] mean, linear, rest  # (BLOCK * widest,)
+        double[::1] quadratic           # (widest^2,)
+        double[::1] precision           # (BLOCK * width of the top layer,)
+        double[::1] log_weight          # (n_components,)
+        double[::1] log_likelihood      # (BLOCK,)
+        double[::1] row                 # (n_hidden,)
+        RowStream stream[BLOCK]
+
+    def __init__(self, Network net, str method="auto", Py_ssize_t n_passes=2):
+        self.net = net
+        self.activations = Activations(method, n_passes)
+        self.activations.reserve(net.widest)
+        size = max(1, net.n_hidden * BLOCK)
+        self.a, self.u, self.T = np.empty(size), np.empty(size), np.empty(size)
+        size = BLOCK * net.widest
+        self.mean, self.linear, self.rest = np.empty(size), np.empty(size), np.empty(size)
+        self.precision = np.empty(size)
+        self.quadratic = np.empty(net.widest**2)
+        self.log_weight = np.empty(max(1, net.n_components))
+        self.log_likelihood = np.empty(BLOCK)
+        self.row = np.empty(max(1, net.n_hidden))
+
+    def set_pattern(self, S):
+        """The quadratic form of the observed visible units, by pairs of layers."""
+        offset, M = np.asarray(self.net.offset), self.net.n_layers
+        block, pieces, at = np.full((M, M), -1, dtype=np.intp), [np.zeros(0)], 0
+        for p in range(M):
+            for q in range(M):
+                piece = S[offset[p]:offset[p + 1], offset[q]:offset[q + 1]]
+                if piece.any():
+                    block[p, q] = at
+                    pieces.append(piece.ravel())
+                    at += piece.size
+        self.cross, self.cross_block = np.concatenate(pieces), block
+
+    cdef void load(
+        self, const double[:, ::1] T, Py_ssize_t first, Py_ssize_t n, Py_ssize_t n_copies,
+        const Py_ssize_t[::1] rows, uint64_t seed, uint64_t t, uint64_t first_row,
+    ) noexcept nogil:
+        """Take up n particles from particle ``first`` on; row i has particles i * n_copies + .."""
+        cdef Py_ssize_t i, layer, k, particle
+        self.n = n
+        for i in range(n):
+            particle = first + i
+            for layer in range(self.net.n_layers):
+                for k in range(self.net.width[layer]):
+                    self.T[self.net.offset[layer] * BLOCK + i * self.net.width[layer] + k] = T[
+                        particle // n_copies, self.net.offset[layer] + k
+                    ]
+            random.start_row_stream(
+                &self.stream[i], seed, t,
+                (first_row + <uint64_t> rows[particle // n_copies]) * <uint64_t> n_copies
+                + <uint64_t> (particle % n_copies),
+            )
+
+    cdef void start_at_rows(
+        self, const double[:, ::1] stored, const double[:, ::1] log_weight, Py_ssize_t first,
+        Py_ssize_t n_copies, double* scratch,
+    ) noexcept nogil:
+        """Each particle at the activations of a stored training row.
+
+        With ``log_weight`` (n_rows, n_stored), the log likelihood of a row under each, the stored
+        rows are resampled by it; without, any of them is as likely.
+        """
+        cdef Py_ssize_t i, layer, k, chosen, n_stored = stored.shape[0], width
+        for i in range(self.n):
+            if log_weight is None:
+                chosen = random.below(&self.stream[i].rng, n_stored)
+            else:
+                memcpy(scratch, &log_weight[(first + i) // n_copies, 0],
+                       n_stored * sizeof(double))
+                chosen = random.categorical_from_logs(&self.stream[i].rng, scratch, n_stored)
+            for layer in range(self.net.n_layers):
+                width = self.net.width[layer]
+                for k in range(width):
+                    self.a[self.net.offset[layer] * BLOCK + i * width + k] = stored[
+                        chosen, self.net.offset[layer] + k
+                    ]
+        for layer in range(self.net.n_layers):
+            self._squash(layer)
+
+    cdef void start_at_prior(self) noexcept nogil:
+        """Each particle at a draw of the network's own, from the top layer down."""
+        cdef Py_ssize_t i, k, layer, width, c, top = self.net.n_layers - 1
+        cdef double nu
+        for layer in range(top, -1, -1):
+            width = self.net.width[layer]
+            if layer == top and self.net.n_components > 0:
+                for i in range(self.n):
+                    memcpy(&self.log_weight[0], &self.net.log_weight[0],
+                           self.net.n_components * sizeof(double))
+                    c = random.categorical_from_logs(
+                        &self.stream[i].rng, &self.log_weight[0], self.net.n_components
+                    )
+                    self._set_label(i, c)
+            else:
+                self._mean(layer, -1, &self.mean[0])
+            for i in range(self.n):
+                for k in range(width):
+                    nu = self.net.hidden_precision[self.net.offset[layer] + k]
+                    if layer == top and self.net.n_components > 0:
+                        nu = self.precision[i * width + k]
+                    self.a[self.net.offset[layer] * BLOCK + i * width + k] = (
+                        self.mean[i * width + k] + random.normal(&self.stream[i].rng) / sqrt(nu)
+                    )
+            self._squash(layer)
+
+    cdef void sweep(self, double heat) noexcept nogil:
+        """Every layer given the others, under the likelihood to the power of heat.
+
+        Labels of the top layer's components are drawn just before it and not kept.
+        """
+        cdef Py_ssize_t layer, i, width, size, p, c, k, start
+        cdef Py_ssize_t top = self.net.n_layers - 1, stride
+        cdef const double* nu
+        cdef double* linear = &self.linear[0]
+        for layer in range(top + 1):
+            width = self.net.width[layer]
+            size = self.n * width
+            start = self.net.offset[layer] * BLOCK
+            for i in range(size):
+                linear[i] = heat * self.T[start + i]
+            for p in range(top + 1):
+                if p != layer and self.cross_block[p, layer] >= 0:
+                    linalg.gemm(
+                        False, False, self.n, width, self.net.width[p], -heat,
+                        &self.u[self.net.offset[p] * BLOCK],
+                        &self.cross[self.cross_block[p, layer]], 1.0, linear,
+                    )
+            for i in range(width * width):
+                self.quadratic[i] = self.net.quadratic[self.net.quadratic_start[layer] + i]
+                if self.cross_block[layer, layer] >= 0:
+                    self.quadratic[i] += heat * self.cross[self.cross_block[layer, layer] + i]
+            for c in range(layer):
+                if self.net.block[layer, c] < 0:
+                    continue
+                self._mean(c, layer, &self.rest[0])
+                for i in range(self.n):
+                    for k in range(self.net.width[c]):
+                        p = i * self.net.width[c] + k
+                        self.rest[p] = self.net.hidden_precision[self.net.offset[c] + k] * (
+                            self.a[self.net.offset[c] * BLOCK + p] - self.rest[p]
+                        )
+                linalg.gemm(
+                    False, True, self.n, width, self.net.width[c], 1.0, &self.rest[0],
+                    &self.net.between[self.net.block[layer, c]], 1.0, linear,
+                )
+            if layer == top and self.net.n_components > 0:
+                self._draw_labels()
+                nu, stride = &self.precision[0], width
+            else:
+                self._mean(layer, -1, &self.mean[0])
+                nu, stride = &self.net.hidden_precision[self.net.offset[layer]], 0
+            self.activations.update_rows(
+                self.stream, self.n, width, &self.a[start], &self.mean[0], nu, stride, linear,
+                &self.quadratic[0],
+            )
+            self._squash(layer)
+
+    cdef void measure(self) noexcept nogil:
+        """log_likelihood[i] = T'u - 1/2 u'S u of each particle."""
+        cdef Py_ssize_t layer, p, i, k, width, start
+        for i in range(self.n):
+            self.log_likelihood[i] = 0.0
+        for layer in range(self.net.n_layers):
+            if self.cross_block[layer, layer] < 0:
+                continue
+            width = self.net.width[layer]
+            start = self.net.offset[layer] * BLOCK
+            memcpy(&self.linear[0], &self.T[start], self.n * width * sizeof(double))
+            for p in range(self.net.n_layers):
+                if self.cross_block[p, layer] >= 0:
+                    linalg.gemm(
+                        False, False, self.n, width, self.net.width[p], -0.5,
+                        &self.u[self.net.offset[p] * BLOCK],
+                        &self.cross[self.cross_block[p, layer]], 1.0, &self.linear[0],
+                    )
+            for i in range(self.n):
+                for k in range(width):
+                    self.log_likelihood[i] += (
+                        self.u[start + i * width + k] * self.linear[i * width + k]
+                    )
+
+    cdef const double* activations_of(self, Py_ssize_t i) noexcept nogil:
+        """u of all hidden units of particle i, (n_hidden,)."""
+        cdef Py_ssize_t layer, width
+        for layer in range(self.net.n_layers):
+            width = self.net.width[layer]
+            memcpy(&self.row[self.net.offset[layer]],
+                   &self.u[self.net.offset[layer] * BLOCK + i * width], width * sizeof(double))
+        return &self.row[0]
+
+    cdef void _squash(self, Py_ssize_t layer) noexcept nogil:
+        cdef Py_ssize_t start = self.net.offset[layer] * BLOCK
+        squash_all(self.n * self.net.width[layer], &self.a[start], &self.u[start])
+
+    cdef void _mean(self, Py_ssize_t layer, Py_ssize_t without, double* out) noexcept nogil:
+        """b + sum of the parent layers' U W of layer layer, leaving one parent layer out."""
+        cdef Py_ssize_t i, p, width = self.net.width[layer]
+        for i in range(self.n):
+            memcpy(out + i * width, &self.net.hidden_bias[self.net.offset[layer]],
+                   width * sizeof(double))
+        for p in range(layer + 1, self.net.n_layers):
+            if p != without and self.net.block[p, layer] >= 0:
+                linalg.gemm(
+                    False, False, self.n, width, self.net.width[p], 1.0,
+                    &self.u[self.net.offset[p] * BLOCK],
+                    &self.net.between[self.net.block[p, layer]], 1.0, out,
+                )
+
+    cdef void _draw_labels(self) noexcept nogil:
+        """The component of each particle given its top activations; sets its mean, precision."""
+        cdef Py_ssize_t i, k, c, top = self.net.n_layers - 1, width = self.net.width[top]
+        cdef const double* a = &self.a[self.net.offset[top] * BLOCK]
+        cdef double total
+        for i in range(self.n):
+            for c in range(self.net.n_components):
+                total = 0.0
+                for k in range(width):
+                    total += self.net.top_precision[c, k] * (
+                        (a[k] - self.net.mean[c, k]) * (a[k] - self.net.mean[c, k])
+                    )
+                self.log_weight[c] = (
+                    self.net.log_weight[c] + self.net.half_log_det[c] - 0.5 * total
+                )
+            self._set_label(i, random.categorical_from_logs(
+                &self.stream[i].rng, &self.log_weight[0], self.net.n_components
+            ))
+            a += width
+
+    cdef void _set_label(self, Py_ssize_t i, Py_ssize_t c) noexcept nogil:
+        cdef Py_ssize_t width = self.net.width[self.net.n_layers - 1]
+        memcpy(&self.mean[i * width], &self.net.mean[c, 0], width * sizeof(double))
+        memcpy(&self.precision[i * width], &self.net.top_precision[c, 0], width * sizeof(double))
+
+
+cdef class Moments:
+    """Sums of E[g(a)] and E[g(a)^2] over a visible unit's own noise, g = s or the identity."""
+
+    cdef:
+        Network net
+        bint sigmoid
+        double[::1] node, share, bias, precision
+
+    def __init__(self, Network net, visible):
+        if visible not in ("gaussian", "sigmoid"):
+            raise ValueError(f"visible must be 'gaussian' or 'sigmoid', got {visible!r}")
+        self.net, self.sigmoid = net, visible == "sigmoid"
+        node, share = np.polynomial.hermite_e.hermegauss(N_NODES)
+        self.node, self.share = node, share / share.sum()
+        self.bias, self.precision = np.array(net.bias), np.array(net.precision)
+
+    cdef void add(
+        self, double weight, const double* u, const Py_ssize_t[::1] missing, double* first,
+        double* second,
+    ) noexcept nogil:
+        """Add weight times both moments given u (n_hidden,), at the missing units of a row."""
+        cdef Py_ssize_t i, d, e
+        cdef int h
+        cdef double y, spread, one, two
+        cdef double[N_NODES] a
+        for i in range(missing.shape[0]):
+            d = missing[i]
+            y = self.bias[d]
+            for e in range(self.net.child_start[d], self.net.child_start[d + 1]):
+                y += self.net.weight[e] * u[self.net.parent[e]]
+            if not self.sigmoid:
+                one, two = y, y * y + 1.0 / self.precision[d]
+            else:
+                spread = 1.0 / sqrt(self.precision[d])
+                for h in range(N_NODES):
+                    a[h] = y + spread * self.node[h]
+                squash_all(N_NODES, a, a)
+                one, two = 0.0, 0.0
+                for h in range(N_NODES):
+                    one += self.share[h] * a[h]
+                    two += self.share[h] * a[h] * a[h]
+            first[d] += weight * one
+            second[d] += weight * two
+
+
+def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t, first_row,
+             n_burn_in, n_kept):
+    """Means over the kept passes of an inner chain: moments of missing entries, or of layer's u.
+
+    One chain per row from a random training row; where the top layer is a mixture, four from
+    training rows resampled by their likelihood, since a chain seldom leaves its cluster.
+    O(n_hidden^2) per row and pass, and O(edges into missing entries) per kept one.
+    """
+    cdef Py_ssize_t n_copies = 4 if net.n_components > 0 else 1
+    cdef Py_ssize_t burn_in = n_burn_in, kept = max(1, n_kept // n_copies), i, step, first, n, k
+    cdef Py_ssize_t n_particles, at, begin, end
+    cdef uint64_t seed_ = seed, t_ = t, first_row_ = first_row
+    cdef bint entries = layer == 0
+    cdef double weight = 1.0 / (kept * n_copies)
+    cdef const double* u
+    cdef double[:, ::1] one = np.zeros(A.shape if entries else (len(A), net.width[layer - 1]))
+    cdef double[:, ::1] two = np.zeros(A.shape if entries else (0, 0))
+    cdef const double[:, ::1] stored_a = np.ascontiguousarray(stored)
+    cdef const double[:, ::1] T, log_weight = None
+    cdef const Py_ssize_t[::1] rows, missing
+    cdef double[::1] scratch = np.empty(max(1, len(stored)))
+    cdef Chain chain = Chain(net)
+    stored_u = np.tanh(0.5 * np.asarray(stored))
+    begin, end = net.offset[max(layer - 1, 0)], net.offset[layer]
+    for group in patterns(A):
+        lacking = np.flatnonzero(np.isnan(A[group[0]]))
+        if entries and len(lacking) == 0:
+            continue
+        rows, missing = group, lacking
+        T_group, S = net.likelihood(A[group])
+        T = T_group
+        if n_copies > 1:
+            fit = T_group @ stored_u.T - 0.5 * np.sum(stored_u @ S * stored_u, axis=1)
+            log_weight = np.ascontiguousarray(fit)
+        chain.set_pattern(S)
+        with nogil:
+            n_particles, first = rows.shape[0] * n_copies, 0
+            while first < n_particles:
+                n = min(<Py_ssize_t> BLOCK, n_particles - first)
+                chain.load(T, first, n, n_copies, rows, seed_, t_, first_row_)
+                chain.start_at_rows(stored_a, log_weight, first, n_copies, &scratch[0])
+                for step in range(burn_in + kept):
+                    chain.sweep(1.0)
+                    if step < burn_in:
+                        continue
+                    for i in range(n):
+                        u = chain.activations_of(i)
+                        at = rows[(first + i) // n_copies]
+                        if entries:
+                            moments.add(weight, u, missing, &one[at, 0], &two[at, 0])
+                        else:
+                            for k in range(begin, end):
+                                one[at, k - begin] += weight * u[k]
+                first += n
+    return np.asarray(one), np.asarray(two)
+
+
+def _annealed(Network net, A, seed, t, first_row, n_temperatures, n_particles):
+    """log of an unbiased estimate of each row's density relative to u = 0 (Neal 2001).
+
+    From the network's prior through powers (k / n_temperatures)^3 of the likelihood, which the
+    first steps raise gently. O(n_temperatures n_particles n_hidden^2) per row.
+    """
+    cdef Py_ssize_t n_copies = n_particles, steps = n_temperatures, i, k, first, n
+    cdef uint64_t seed_ = seed, t_ = t, first_row_ = first_row
+    cdef double heat, before
+    cdef const double[:, ::1] T
+    cdef const Py_ssize_t[::1] rows
+    cdef double[:, ::1] out = np.zeros((len(A), n_particles))
+    cdef Chain chain = Chain(net)
+    for group in patterns(A):
+        rows = group
+        T_group, S = net.likelihood(A[group])
+        T = T_group
+        chain.set_pattern(S)
+        with nogil:
+            first = 0
+            while first < rows.shape[0] * n_copies:
+                n = min(<Py_ssize_t> BLOCK, rows.shape[0] * n_copies - first)
+                chain.load(T, first, n, n_copies, rows, seed_, t_, first_row_)
+                chain.start_at_prior()
+                before = 0.0
+                for k in range(1, steps + 1):
+                    heat = (<double> k / steps) ** 3
+                    chain.measure()
+                    for i in range(n):
+                        out[rows[(first + i) // n_copies], (first + i) % n_copies] += (
+                            (heat - before) * chain.log_likelihood[i]
+                        )
+                    if k < steps:
+                        chain.sweep(heat)
+                    before = heat
+                first += n
+    return np.logaddexp.reduce(np.asarray(out), axis=1) - np.log(n_particles)
+
+
+# -- expanding around modes -------------------------------------------------------------------
+
+
+cdef class Expansion:
+    """Laplace's approximation of one hidden layer under each component of its law.
+
+    f_c(a) = -1/2 sum_k nu_ck (a_k - m_ck)^2 + T'u - 1/2 u'S u, with the Gauss-Newton
+    H = diag(nu_c) + J S J, J = diag((1 - u^2) / 2).
+    """
+
+    cdef:
+        Network net
+        Py_ssize_t width
+        double[::1] u, slope, field, step, factor       # (width,) and (width^2,)
+        double[:, ::1] mode                             # (MOST_COMPONENTS, width)
+        Py_ssize_t[::1] kept                            # (MOST_COMPONENTS,)
+        double[::1] log_evidence                        # (MOST_COMPONENTS,)
+        double log_det
+
+    def __init__(self, Network net):
+        K = net.width[0]
+        self.net, self.width = net, K
+        self.u, self.slope, self.field, self.step = (np.empty(K) for _ in range(4))
+        self.factor = np.empty(K * K)
+        self.mode = np.empty((MOST_COMPONENTS, K))
+        self.kept = np.empty(MOST_COMPONENTS, dtype=np.intp)
+        self.log_evidence = np.empty(MOST_COMPONENTS)
+
+    cdef double _value(
+        self, Py_ssize_t c, const double* a, const double* T, const double* S
+    ) noexcept nogil:
+        """f_c(a); sets u, slope = J and field = T - S u."""
+        cdef Py_ssize_t k, h, K = self.width
+        cdef double total = 0.0, off
+        squash_all(K, a, &self.u[0])
+        for k in range(K):
+            self.field[k] = T[k]
+        for h in range(K):
+            for k in range(K):
+                self.field[k] -= self.u[h] * S[h * K + k]
+        for k in range(K):
+            off = a[k] - self.net.mean[c, k]
+            total += self.u[k] * (T[k] + self.field[k])
+            total -= self.net.top_precision[c, k] * off * off
+            self.slope[k] = 0.5 * (1.0 - self.u[k] * self.u[k])
+        return 0.5 * total
+
+    cdef int _factor(self, Py_ssize_t c, const double* S) noexcept nogil:
+        """Factor H at the slopes of the last _value; non-zero if that fails."""
+        cdef Py_ssize_t k, h, K = self.width
+        cdef double* row = &self.factor[0]
+        for h in range(K):
+            for k in range(h, K):
+                row[k] = self.slope[h] * self.slope[k] * S[h * K + k]
+            row[h] += self.net.top_precision[c, h]
+            row += K
+        if linalg.cholesky(&self.factor[0], K) != 0:
+            return 1
+        self.log_det = linalg.log_det(&self.factor[0], K)
+        return 0
+
+    cdef int _screen(
+        self, const double* T, const double* S, double* score, Py_ssize_t* n_kept
+    ) noexcept nogil:
+        """Keep the components of the highest evidence to second order at their means."""
+        cdef Py_ssize_t c, k, i, C = self.net.n_components, K = self.width
+        cdef double value
+        n_kept[0] = min(C, <Py_ssize_t> MOST_COMPONENTS)
+        if C <= MOST_COMPONENTS:
+            for c in range(C):
+                self.kept[c] = c
+            return 0
+        n_kept[0] = 0
+        for c in range(C):
+            value = self._value(c, &self.net.mean[c, 0], T, S)
+            for k in range(K):
+                self.step[k] = self.slope[k] * self.field[k]
+            if self._factor(c, S) != 0:
+                return 1
+            value += 0.5 * linalg.solve_transposed(&self.factor[0], K, &self.step[0])
+            value += self.net.log_weight[c] + self.net.half_log_det[c] - 0.5 * self.log_det
+            # Into the sorted list of those kept so far.
+            if n_kept[0] < MOST_COMPONENTS:
+                i = n_kept[0]
+                n_kept[0] += 1
+            elif value > score[MOST_COMPONENTS - 1]:
+                i = MOST_COMPONENTS - 1
+            else:
+                continue
+            while i > 0 and score[i - 1] < value:
+                score[i] = score[i - 1]
+                self.kept[i] = self.kept[i - 1]
+                i -= 1
+            score[i] = value
+            self.kept[i] = c
+        return 0
+
+    cdef int expand(
+        self, const double* T, const double* S, Py_ssize_t* n_kept
+    ) noexcept nogil:
+        """Modes and log evidences of the kept components of a row; non-zero on failure."""
+        cdef double[MOST_COMPONENTS] score
+        cdef Py_ssize_t i, c, k, r, K = self.width
+        cdef double change, largest, value
+        cdef double* a
+        if self._screen(T, S, score, n_kept) != 0:
+            return 1
+        for i in range(n_kept[0]):
+            c = self.kept[i]
+            a = &self.mode[i, 0]
+            memcpy(a, &self.net.mean[c, 0], K * sizeof(double))
+            for r in range(N_NEWTON):
+                self._value(c, a, T, S)
+                if self._factor(c, S) != 0:
+                    return 1
+                for k in range(K):
+                    self.step[k] = self.slope[k] * self.field[k] - (
+                        self.net.top_precision[c, k] * (a[k] - self.net.mean[c, k])
+                    )
+                linalg.solve_transposed(&self.factor[0], K, &self.step[0])
+                linalg.solve(&self.factor[0], K, &self.step[0])
+                largest = 0.0
+                for k in range(K):
+                    change = min(max(self.step[k], -1.5), 1.5)
+                    largest = max(largest, fabs(change))
+                    a[k] += change if r < N_NEWTON // 2 else 0.7 * change
+                if largest < 1e-7:
+                    break
+            value = self._value(c, a, T, S)
+            if self._factor(c, S) != 0:
+                return 1
+            self.log_evidence[i] = (
+                self.net.log_weight[c] + self.net.half_log_det[c] + value - 0.5 * self.log_det
+            )
+        return 0
+
+    cdef void correct(
+        self, RowStream* stream, const double* T, const double* S, Py_ssize_t i, Py_ssize_t n
+    ) noexcept nogil:
+        """Replace log_evidence[i] by importance sampling of n points around the mode."""
+        cdef Py_ssize_t c = self.kept[i], k, _, K = self.width
+        cdef double highest = -INFINITY, total = 0.0, value, squares
+        cdef double* a = &self.mode[i, 0]
+        self._value(c, a, T, S)
+        self._factor(c, S)
+        for _ in range(n):
+            squares = 0.0
+            for k in range(K):
+                self.step[k] = random.normal(&stream.rng)
+                squares += self.step[k] * self.step[k]
+            linalg.solve(&self.factor[0], K, &self.step[0])
+            for k in range(K):
+                self.step[k] = a[k] + WIDENED * self.step[k]
+            value = self._value(c, &self.step[0], T, S) + 0.5 * squares
+            if value > highest:
+                total = total * exp(highest - value) + 1.0
+                highest = value
+            else:
+                total += exp(value - highest)
+        self.log_evidence[i] = (
+            self.net.log_weight[c] + self.net.half_log_det[c] - 0.5 * self.log_det
+            + K * log(WIDENED) + highest + log(total / n)
+        )
+
+    cdef void draw(
+        self, RowStream* stream, Py_ssize_t i, const double* T, const double* S, bint first
+    ) noexcept nogil:
+        """u at a ~ N(mode_i, H^-1); H is factored when it is the first draw of component i."""
+        cdef Py_ssize_t k, K = self.width
+        if first:
+            self._value(self.kept[i], &self.mode[i, 0], T, S)
+            self._factor(self.kept[i], S)
+        for k in range(K):
+            self.step[k] = random.normal(&stream.rng)
+        linalg.solve(&self.factor[0], K, &self.step[0])
+        for k in range(K):
+            self.step[k] += self.mode[i, k]
+        squash_all(K, &self.step[0], &self.u[0])
+
+
+def _expanded(Network net, A, Moments moments, seed, t, first_row, n_samples, bint corrected):
+    """log evidence of each row relative to u = 0, and means over draws around the modes.
+
+    The means are moments of the missing entries or, without ``moments``, of u; if ``corrected``
+    there are none, and evidences are corrected by ``n_samples`` points of importance sampling.
+    O(C K^3) per row to screen C > 15 components, and O(15 K^3) per Newton step.
+    """
+    cdef Expansion expansion = Expansion(net)
+    cdef Py_ssize_t n = n_samples, i, g, j, k, at, n_kept = 0
+    cdef bint entries = moments is not None
+    cdef uint64_t seed_ = seed, t_ = t, first_row_ = first_row
+    cdef double[::1] evidence = np.empty(len(A))
+    cdef double[:, ::1] one = np.zeros(A.shape if entries else (len(A), net.n_hidden))
+    cdef double[:, ::1] two = np.zeros(A.shape if entries else (0, 0))
+    cdef const double[:, ::1] T, S
+    cdef const Py_ssize_t[::1] rows, missing
+    cdef RowStream stream
+    cdef double share
+    cdef int failed = 0
+    for group in patterns(A):
+        rows, missing = group, np.flatnonzero(np.isnan(A[group[0]]))
+        T, S = net.likelihood(A[group])
+        with nogil:
+            for g in range(rows.shape[0]):
+                at = rows[g]
+                random.start_row_stream(&stream, seed_, t_, first_row_ + <uint64_t> at)
+                failed = expansion.expand(&T[g, 0], &S[0, 0], &n_kept)
+                if failed != 0:
+                    break
+                if corrected:
+                    for i in range(n_kept):
+                        expansion.correct(&stream, &T[g, 0], &S[0, 0], i, n)
+                evidence[at] = special.log_sum_exp(&expansion.log_evidence[0], n_kept)
+                if corrected or (entries and missing.shape[0] == 0):
+                    continue
+                for i in range(n_kept):
+                    share = exp(expansion.log_evidence[i] - evidence[at])
+                    if share < NEGLIGIBLE:
+                        continue
+                    for j in range(n):
+                        expansion.draw(&stream, i, &T[g, 0], &S[0, 0], j == 0)
+                        if entries:
+                            moments.add(share / n, &expansion.u[0], missing, &one[at, 0],
+                                        &two[at, 0])
+                        else:
+                            for k in range(net.n_hidden):
+                                one[at, k] += share / n * expansion.u[k]
+        if failed != 0:
+            raise ArithmeticError(f"the expansion around a mode of row {at} is not definite")
+    return np.asarray(evidence), np.asarray(one), np.asarray(two)
+
+
+# -- what the estimator asks ------------------------------------------------------------------
+
+
+def _own_component(draw):
+    """The law of a single hidden layer without row clusters, as a mixture of one component."""
+    D = draw["widths"][0]
+    return (
+        np.zeros(1), np.array(draw["biases"][np.newaxis, D:]),
+        np.array(draw["unit_precision"][np.newaxis, D:]),
+    )
+
+
+def imputed_moments(draw, A, visible, seed, t=0, first_row=0, components=None, n_burn_in=50,
+                    n_kept=80, n_samples=8):
+    """Posterior mean and second moment of missing entries under one draw.
+
+    By an inner chain of ``n_burn_in`` + ``n_kept`` passes; with ``components`` and one hidden
+    layer by Laplace's approximation of each component, ``n_samples`` draws around its mode.
+
+    Parameters
+    ----------
+    draw : dict
+        A network; nothing of it is changed.
+    A : array of shape (n_rows, n_features)
+        Visible pre-activations, NaN where missing.
+    visible : {"gaussian", "sigmoid"}
+        Whether moments are of a or of s(a), over the unit's own noise as well.
+    seed, t, first_row : int
+        Random numbers of row i depend on (seed, t, first_row + i) alone.
+    components : tuple, default=None
+        ``cluster_components`` where the draw has row clusters, or ``row_components``.
+
+    Returns
+    -------
+    first, second : array of shape (n_rows, n_features)
+        0 where an entry is observed.
+    """
+    A = np.ascontiguousarray(A, dtype=np.float64)
+    net = Network(draw, components)
+    moments = Moments(net, visible)
+    if net.n_layers == 1 and net.n_components > 0:
+        return _expanded(net, A, moments, seed, t, first_row, n_samples, False)[1:]
+    if net.n_layers > 0:
+        return _sampled(
+            net, A, draw["activations"], moments, 0, seed, t, first_row, n_burn_in, n_kept
+        )
+    return _independent_moments(net, moments, A)
+
+
+def _independent_moments(Network net, Moments moments, A):
+    """Moments where there are no hidden units."""
+    cdef double[:, ::1] both = np.zeros((2, net.n_features))
+    cdef const Py_ssize_t[::1] every = np.arange(net.n_features)
+    moments.add(1.0, NULL, every, &both[0, 0], &both[1, 0])
+    missing = np.isnan(A)
+    return tuple(np.where(missing, one, 0.0) for one in np.asarray(both))
+
+
+def log_densities(draw, A, seed, t=0, first_row=0, components=None, method="auto",
+                  n_temperatures=100, n_particles=8, n_importance=1500):
+    """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
+
+    "ais" is annealed importance sampling from the network's prior: exp of it is unbiased, so it
+    is low on average; any depth. "laplace" expands each component of one hidden layer around
+    its mode, "importance" corrects that with ``n_importance`` points per component (unbiased but
+    for the components screened out). "auto" is "laplace" for one hidden layer, else "ais".
+    Without hidden units all are exact; a row without entries has log density 0.
+
+    The other parameters are those of ``imputed_moments``.
+    """
+    if method not in ("auto", "ais", "laplace", "importance"):
+        raise ValueError(
+            f"method must be 'auto', 'ais', 'laplace' or 'importance', got {method!r}"
+        )
+    n_layers = len(draw["widths"]) - 1
+    if method in ("laplace", "importance") and n_layers > 1:
+        raise ValueError(f"method {method!r} needs at most one hidden layer, got {n_layers}")
+    A = np.ascontiguousarray(A, dtype=np.float64)
+    expanding = method != "ais" and n_layers == 1
+    if expanding and components is None:
+        components = _own_component(draw)
+    net = Network(draw, components)
+    base = net.log_density_without_units(A)
+    if n_layers == 0:
+        return base
+    if expanding:
+        n = n_importance if method == "importance" else 0
+        corrected = method == "importance"
+        return base + _expanded(net, A, None, seed, t, first_row, n, corrected)[0]
+    return base + _annealed(net, A, seed, t, first_row, n_temperatures, n_particles)
+
+
+def expected_activations(draw, A, layer, seed, t=0, first_row=0, components=None, n_burn_in=50,
+                         n_kept=80, n_samples=8):
+    """Posterior mean of u of hidden layer ``layer`` = 1.. given each row, (n_rows, K_layer).
+
+    Parameters are those of ``imputed_moments``, and so is the way it is done.
+    """
+    n_layers = len(draw["widths"]) - 1
+    if not 1 <= layer <= n_layers:
+        raise ValueError(f"layer must be in 1..{n_layers}, the draw's hidden layers, got {layer}")
+    A = np.ascontiguousarray(A, dtype=np.float64)
+    net = Network(draw, components)
+    if n_layers == 1 and net.n_components > 0:
+        return _expanded(net, A, None, seed, t, first_row, n_samples, False)[1]
+    return _sampled(
+        net, A, draw["activations"], None, layer, seed, t, first_row, n_burn_in, n_kept
+    )[0]
+
+
+def sample_rows(draw, n_rows, generator, components=None):
+    """Rows of the network's own from the top layer down: visible pre-activations, (n_rows, D).
+
+    With row clusters give fresh ``components`` or all new rows share one new cluster. ``generator``
+    is a numpy.random.Generator. "sigmoid" units are s of what is returned.
+    """
+    widths = np.asarray(draw["widths"])
+    offset, n_units = np.concatenate([[0], np.cumsum(widths)]), widths.sum()
+    edges, weights = np.asarray(draw["edges"]).reshape(-1, 2), draw["weights"]
+    a = np.empty((n_rows, n_units))
+    u = np.empty_like(a)
+    start = np.searchsorted(edges[:, 1], np.arange(n_units + 1))
+    for layer in range(len(widths) - 1, -1, -1):
+        units = slice(offset[layer], offset[layer + 1])
+        z = generator.standard_normal((n_rows, widths[layer]))
+        if components is not None and layer > 0 and layer == len(widths) - 1:
+            log_weight, mean, precision = components
+            weight = np.exp(log_weight)
+            label = generator.choice(len(weight), size=n_rows, p=weight / weight.sum())
+            a[:, units] = mean[label] + z / np.sqrt(precision[label])
+        else:
+            for j in range(units.start, units.stop):
+                into = slice(start[j], start[j + 1])
+                a[:, j] = draw["biases"][j] + u[:, edges[into, 0]] @ weights[into]
+            a[:, units] += z / np.sqrt(draw["unit_precision"][units])
+        u[:, units] = np.tanh(0.5 * a[:, units])
+    return a[:, :widths[0]]

@@ -1,0 +1,381 @@
+"""What one draw says of rows, against quadrature over the hidden units of tiny networks.
+
+Rows are copies of one another with random numbers of their own, so estimates of them are
+independent; under the null a z-score is standard normal, and 4 is exceeded once in 16,000.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skbnp.cibp_belief_net import _predictive as predictive
+
+NAN = np.nan
+
+
+def random_draw(widths, seed, skip=False, n_clusters=0, size=1.5, share=0.8):
+    """A network with random edges, of the next layer or of any higher one."""
+    rng = np.random.default_rng(seed)
+    offset = np.concatenate([[0], np.cumsum(widths)])
+    edges = []
+    for c in range(len(widths) - 1):
+        for child in range(offset[c], offset[c + 1]):
+            for p in range(c + 1, len(widths) if skip else c + 2):
+                edges += [
+                    [parent, child]
+                    for parent in range(offset[p], offset[p + 1])
+                    if rng.random() < share
+                ]
+    n_units = offset[-1]
+    top = slice(offset[-2], n_units)
+    draw = {
+        "widths": np.array(widths, dtype=np.intp),
+        "edges": np.array(edges, dtype=np.int32).reshape(-1, 2),
+        "weights": size * rng.standard_normal(len(edges)),
+        "biases": 0.5 * rng.standard_normal(n_units),
+        "unit_precision": rng.gamma(4.0, 0.5, n_units),
+    }
+    if n_clusters:
+        draw["biases"][top], draw["unit_precision"][top] = 0.0, 1.0
+        draw |= {
+            "cluster_count": rng.integers(1, 20, n_clusters),
+            "cluster_mean": 2.0 * rng.standard_normal((n_clusters, widths[-1])),
+            "cluster_precision": rng.gamma(4.0, 0.5, (n_clusters, widths[-1])),
+            "cluster_rate": rng.gamma(2.0, 0.5, widths[-1]),
+        }
+    return draw | {"activations": hidden_sample(draw, 40, rng)}
+
+
+def components_of(draw):
+    if not predictive.has_row_clusters(draw):
+        return None
+    return predictive.cluster_components(draw, 5.0, 0.2, 2.0, seed=3)
+
+
+def dense(draw):
+    n_units = draw["widths"].sum()
+    W = np.zeros((n_units, n_units))
+    W[draw["edges"][:, 0], draw["edges"][:, 1]] = draw["weights"]
+    return W
+
+
+def hidden_sample(draw, n, rng):
+    """Hidden pre-activations from the network's prior, (n, n_hidden), plainly."""
+    D, W = draw["widths"][0], dense(draw)
+    a = np.zeros((n, len(W)))
+    top = len(W)
+    if "cluster_count" in draw:
+        weight = draw["cluster_count"] / draw["cluster_count"].sum()
+        label = rng.choice(len(weight), size=n, p=weight)
+        top -= draw["widths"][-1]
+        a[:, top:] = draw["cluster_mean"][label]
+        a[:, top:] += rng.standard_normal((n, len(W) - top)) / np.sqrt(
+            draw["cluster_precision"][label]
+        )
+    for j in range(top - 1, D - 1, -1):
+        a[:, j] = draw["biases"][j] + np.tanh(a / 2) @ W[:, j]
+        a[:, j] += rng.standard_normal(n) / np.sqrt(draw["unit_precision"][j])
+    return a[:, D:]
+
+
+class Exact:
+    """Integrals over a grid of the hidden units' pre-activations, at most three."""
+
+    def __init__(self, draw, components):
+        D = draw["widths"][0]
+        n_hidden = draw["widths"].sum() - D
+        grid = np.linspace(-14, 14, [2801, 401, 113][n_hidden - 1])
+        a = np.stack(np.meshgrid(*[grid] * n_hidden, indexing="ij"), axis=-1)
+        a = a.reshape(-1, n_hidden)
+        self.u = np.tanh(a / 2)
+        W, nu = dense(draw), draw["unit_precision"]
+        mean = draw["biases"] + self.u @ W[D:]
+        top = n_hidden if components is None else n_hidden - draw["widths"][-1]
+        self.log_weight = n_hidden * np.log(grid[1] - grid[0]) + np.sum(
+            log_normal(a[:, :top], mean[:, D : D + top], nu[D : D + top]), axis=1
+        )
+        if components is not None:
+            self.log_weight += np.logaddexp.reduce(
+                [
+                    w + log_normal(a[:, top:], m, precision).sum(axis=1)
+                    for w, m, precision in zip(*components, strict=True)
+                ]
+            )
+        self.mean, self.nu = mean[:, :D], nu[:D]
+
+    def row(self, x, visible="gaussian"):
+        """Log density of the observed entries, two moments of the others, E[u]."""
+        seen = ~np.isnan(x)
+        terms = log_normal(x[seen], self.mean[:, seen], self.nu[seen])
+        log_weight = self.log_weight + terms.sum(axis=1)
+        log_density = np.logaddexp.reduce(log_weight)
+        share = np.exp(log_weight - log_density)
+        if visible == "gaussian":
+            one, two = self.mean, self.mean**2 + 1 / self.nu
+        else:
+            z = np.linspace(-6, 6, 41)
+            p = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+            one, two = np.zeros_like(self.mean), np.zeros_like(self.mean)
+            for d in np.flatnonzero(~seen):
+                for k in range(len(z)):
+                    s = np.tanh(0.5 * (self.mean[:, d] + z[k] / np.sqrt(self.nu[d])))
+                    one[:, d] += p[k] * s
+                    two[:, d] += p[k] * s**2
+        moments = (np.where(seen, 0.0, share @ x) for x in (one, two))
+        return log_density, *moments, share @ self.u
+
+
+def log_normal(x, mean, precision):
+    return 0.5 * np.log(precision / (2 * np.pi)) - 0.5 * precision * (x - mean) ** 2
+
+
+NETWORKS = {
+    "one layer": (random_draw([3, 2], 0), [0.7, NAN, -1.5]),
+    "one unit": (random_draw([2, 1], 1, share=1.0), [NAN, 0.4]),
+    "two layers": (random_draw([3, 1, 1], 2, share=1.0), [1.2, 0.3, NAN]),
+    "three layers": (random_draw([2, 1, 1, 1], 3, share=1.0), [-1.0, NAN]),
+    "skip connections": (random_draw([3, 1, 2], 7, skip=True, share=1.0), [NAN, 0.5, -0.2]),
+    "row clusters": (random_draw([3, 2], 5, n_clusters=3, share=1.0), [2.0, NAN, 0.1]),
+    "row clusters, two layers": (
+        random_draw([3, 1, 1], 6, n_clusters=3, share=1.0),
+        [NAN, -1.0, 0.5],
+    ),
+}
+ONE_LAYER = [name for name, (draw, _) in NETWORKS.items() if len(draw["widths"]) == 2]
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request):
+    draw, x = NETWORKS[request.param]
+    components = components_of(draw)
+    return draw, np.array(x), components, Exact(draw, components)
+
+
+def z_score(estimates, expected):
+    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
+    return np.abs(estimates.mean(axis=0) - expected) / error
+
+
+def test_annealed_density_is_unbiased(network):
+    draw, x, components, exact = network
+    n = 4000
+    found = predictive.log_densities(
+        draw, np.tile(x, (n, 1)), 11, components=components, method="ais", n_temperatures=6,
+        n_particles=2,
+    )  # fmt: skip
+    assert z_score(np.exp(found - exact.row(x)[0]), 1.0) < 4
+
+
+def test_annealed_density_of_defaults_is_near(network):
+    draw, x, components, exact = network
+    found = predictive.log_densities(
+        draw, np.tile(x, (200, 1)), 1, components=components, method="ais"
+    )
+    assert z_score(np.exp(found - exact.row(x)[0]), 1.0) < 4
+    assert np.std(found) < 0.5
+
+
+@pytest.mark.parametrize("visible", ["gaussian", "sigmoid"])
+def test_inner_chain_matches_quadrature(network, visible):
+    """Means over rows of 40 kept passes; clusters of one layer are expanded, see below."""
+    draw, x, components, exact = network
+    if components is not None and len(draw["widths"]) == 2:
+        pytest.skip("one layer with row clusters is expanded around modes")
+    A = np.tile(x, (400 if components is None else 100, 1))
+    # Where there are clusters a chain is slow to forget in which one it started.
+    n_burn_in = 50 if components is None else 1500
+    args = {"seed": 5, "components": components, "n_burn_in": n_burn_in, "n_kept": 40}
+    first, second = predictive.imputed_moments(draw, A, visible, **args)
+    _, one, two, u = exact.row(x, visible)
+    missing = np.isnan(x)
+    assert_array_equal(first[:, ~missing], 0.0)
+    assert np.all(z_score(first[:, missing], one[missing]) < 4)
+    assert np.all(z_score(second[:, missing], two[missing]) < 4)
+    if visible == "gaussian":
+        start = 0
+        for layer, width in enumerate(draw["widths"][1:], start=1):
+            found = predictive.expected_activations(draw, A, layer, **args)
+            assert np.all(z_score(found, u[start : start + width]) < 4)
+            start += width
+
+
+@pytest.mark.parametrize("name", ONE_LAYER)
+def test_expansions_are_near_quadrature(name):
+    """Laplace is an approximation: tolerances, not errors. With tight units it is closer."""
+    draw, pattern = NETWORKS[name]
+    missing = np.isnan(pattern)
+    for factor, tolerance in ((1.0, 0.12), (30.0, 0.02)):
+        tight = draw | {"unit_precision": factor * draw["unit_precision"]}
+        if "cluster_precision" in draw:
+            tight["cluster_precision"] = factor * draw["cluster_precision"]
+        components = components_of(tight)
+        exact = Exact(tight, components)
+        x = predictive.sample_rows(tight, 1, np.random.default_rng(1), components)[0]
+        x[missing] = NAN
+        for visible in ("gaussian", "sigmoid"):
+            log_density, one, two, u = exact.row(x, visible)
+            found = predictive.log_densities(tight, x[np.newaxis], 0, components=components)
+            assert abs(found[0] - log_density) < tolerance
+            if components is None:
+                continue
+            A = np.tile(x, (200, 1))
+            args = {"seed": 1, "components": components}
+            first, second = predictive.imputed_moments(tight, A, visible, **args)
+            assert_allclose(first.mean(axis=0), one, atol=tolerance)
+            assert_allclose(second.mean(axis=0), two, rtol=2 * tolerance)
+            found = predictive.expected_activations(tight, A, 1, **args)
+            assert_allclose(found.mean(axis=0), u, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ONE_LAYER)
+def test_importance_sampling_corrects_expansions(name):
+    draw, x = NETWORKS[name]
+    components = components_of(draw)
+    found = predictive.log_densities(
+        draw, np.tile(x, (2000, 1)), 7, components=components, method="importance",
+        n_importance=50,
+    )  # fmt: skip
+    exact = Exact(draw, components).row(np.array(x))[0]
+    assert z_score(np.exp(found - exact), 1.0) < 4
+
+
+@pytest.mark.parametrize("name", ["one layer", "row clusters", "skip connections"])
+def test_density_of_one_entry_integrates_to_one(name):
+    draw, _ = NETWORKS[name]
+    x = np.linspace(-12, 12, 241)
+    A = np.full((len(x), 3), NAN)
+    A[:, 1] = x
+    for method, tolerance in (("auto", 0.06), ("ais", 0.02), ("importance", 0.01)):
+        if method == "importance" and len(draw["widths"]) > 2:
+            continue
+        found = predictive.log_densities(draw, A, 0, components=components_of(draw), method=method)
+        assert abs(np.sum(np.exp(found)) * (x[1] - x[0]) - 1) < tolerance
+
+
+def test_screening_keeps_the_components_that_matter():
+    """Of 60 components 15 are expanded: their evidence is nearly that of all, by quadrature."""
+    draw = random_draw([3, 2], 8, n_clusters=59)
+    components = components_of(draw)
+    exact = Exact(draw, components)
+    for x in ([0.5, -0.3, 1.0], [NAN, 2.0, NAN]):
+        found = predictive.log_densities(
+            draw, np.array([x]), 0, components=components, method="importance"
+        )
+        assert -0.5 < found[0] - exact.row(np.array(x))[0] < 0.03
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rows_do_not_depend_on_their_company(seed):
+    """Rows one by one, in blocks or in threads: the same up to the rounding of matrix products."""
+    rng = np.random.default_rng(seed)
+    for draw in (
+        random_draw([6, 3, 2], seed, skip=True),
+        random_draw([6, 9], seed),
+        random_draw([6, 3], seed, n_clusters=20),
+        random_draw([6, 3, 2], seed, n_clusters=4),
+    ):
+        A = rng.standard_normal((150, 6))
+        A[rng.random(A.shape) < 0.3] = NAN
+        A[140:, :2] = NAN
+        components = components_of(draw)
+
+        def answers(rows, first_row, draw=draw, components=components):
+            args = {"seed": 9, "t": 4, "first_row": first_row, "components": components}
+            short = {"n_burn_in": 3, "n_kept": 4}
+            return np.column_stack(
+                [
+                    *predictive.imputed_moments(draw, rows, "sigmoid", **args, **short),
+                    predictive.log_densities(draw, rows, **args, n_temperatures=5),
+                    predictive.expected_activations(draw, rows, 1, **args, **short),
+                ]
+            )
+
+        together = answers(A, 0)
+        assert np.isfinite(together).all()
+        one_by_one = np.vstack([answers(A[i : i + 1], i) for i in range(150)])
+        assert_allclose(together, one_by_one, atol=1e-7)
+        with ThreadPoolExecutor(3) as pool:
+            blocks = list(pool.map(lambda i, A=A: answers(A[i : i + 50], i), (0, 50, 100)))
+        assert_allclose(together, np.vstack(blocks), atol=1e-7)
+        assert_array_equal(together, answers(A, 0))
+
+
+def test_prior_of_rows():
+    """Components at the training rows' activations; a known row finds its own again."""
+    draw = random_draw([8, 2], 3)
+    log_weight, mean, precision = components = predictive.row_components(draw)
+    assert_allclose(np.exp(log_weight).sum(), 1.0)
+    assert_array_equal(mean, draw["activations"])
+    assert_allclose(precision[0] * 0.09 * mean.var(axis=0), 1.0)
+    exact = Exact(draw, components)
+    x = np.array([0.5, NAN, -1.0, 0.2, NAN, NAN, 0.3, 1.0])
+    first, _ = predictive.imputed_moments(
+        draw, np.tile(x, (50, 1)), "gaussian", seed=0, components=components
+    )
+    assert_allclose(first.mean(axis=0), exact.row(x)[1], atol=0.1)
+    with pytest.raises(ValueError, match="at most one hidden layer, got 2"):
+        predictive.row_components(NETWORKS["two layers"][0])
+
+
+def test_samples_have_the_networks_law(network):
+    """Moments of sampled rows and of their products against quadrature."""
+    draw, x, components, exact = network
+    n = 40_000
+    a = predictive.sample_rows(draw, n, np.random.default_rng(2), components)
+    assert a.shape == (n, len(x))
+    share = np.exp(exact.log_weight)
+    assert_allclose(share.sum(), 1.0, atol=1e-6)
+    assert np.all(z_score(a, share @ exact.mean) < 4)
+    for i in range(len(x)):
+        for j in range(i, len(x)):
+            product = share @ (exact.mean[:, i] * exact.mean[:, j])
+            product += (i == j) / exact.nu[i]
+            assert z_score(a[:, [i]] * a[:, [j]], product)[0] < 4
+
+
+def test_no_hidden_units():
+    draw = random_draw([3], 0)
+    A = np.array([[0.5, NAN, 1.0], [NAN, NAN, NAN]])
+    log_density = log_normal(A, draw["biases"], draw["unit_precision"])
+    for method in ("auto", "ais", "laplace", "importance"):
+        found = predictive.log_densities(draw, A, 0, method=method)
+        assert_allclose(found, np.nansum(log_density, axis=1))
+    first, second = predictive.imputed_moments(draw, A, "gaussian", seed=0)
+    b, nu, missing = draw["biases"], draw["unit_precision"], np.isnan(A)
+    assert_allclose(first, np.where(missing, b, 0.0))
+    assert_allclose(second, np.where(missing, b**2 + 1 / nu, 0.0))
+    a = predictive.sample_rows(draw, 5, np.random.default_rng(0))
+    assert a.shape == (5, 3)
+    assert not predictive.has_row_clusters(draw | {"cluster_mean": np.zeros((2, 0))})
+
+
+def test_rows_without_entries_and_no_rows(network):
+    draw, x, components, exact = network
+    for A in (np.full((2, len(x)), NAN), np.zeros((0, len(x)))):
+        for method in ("auto", "ais"):
+            found = predictive.log_densities(draw, A, 0, components=components, method=method)
+            assert found.shape == (len(A),)
+            assert_allclose(found, 0.0, atol=1e-9)
+        first, _ = predictive.imputed_moments(draw, A, "gaussian", seed=0, components=components)
+        assert first.shape == A.shape and np.isfinite(first).all()
+        u = predictive.expected_activations(draw, A, 1, seed=0, components=components)
+        assert u.shape == (len(A), draw["widths"][1])
+    assert predictive.sample_rows(draw, 0, np.random.default_rng(0), components).shape == (
+        0,
+        len(x),
+    )
+
+
+def test_bad_arguments():
+    draw, x = NETWORKS["two layers"]
+    A = np.array([x])
+    with pytest.raises(ValueError, match="method must be"):
+        predictive.log_densities(draw, A, 0, method="exact")
+    with pytest.raises(ValueError, match="'laplace' needs at most one hidden layer, got 2"):
+        predictive.log_densities(draw, A, 0, method="laplace")
+    with pytest.raises(ValueError, match="layer must be in 1..2"):
+        predictive.expected_activations(draw, A, 3, seed=0)
+    with pytest.raises(ValueError, match="visible must be"):
+        predictive.imputed_moments(draw, A, "binary", seed=0)
