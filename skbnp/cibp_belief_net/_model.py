@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, digamma, gammainc, gammaln
 
-from skbnp.processes import crp
+from skbnp.processes import crp, ibp
 
 HYPER = (
     *("mass", "concentration", "weight_mean", "weight_precision"),
@@ -291,14 +291,9 @@ def _draw_structure(prior, rng):
     n_units = prior.n_features
     while len(widths) <= prior.deepest:
         m, mass, beta = len(widths) - 1, layers[-1]["mass"], layers[-1]["concentration"]
-        takers, near = [], []
-        for j, customer in enumerate(below):
-            takes = [i for i, n in enumerate(takers) if rng.random() < n / (j + beta)]
-            new = range(len(takers), len(takers) + rng.poisson(mass * beta / (j + beta)))
-            takers += [0] * len(new)
-            for i in (*takes, *new):
-                takers[i] += 1
-                near.append((n_units + i, customer))
+        dishes = ibp.sample(len(below), mass, beta, random_state=rng)
+        takers = dishes.sum(axis=0, dtype=np.intp).tolist()
+        near = [(n_units + i, below[j]) for j, i in zip(*np.nonzero(dishes), strict=True)]
         if not takers:
             break
         if n_units + len(takers) - prior.n_features > prior.max_units:

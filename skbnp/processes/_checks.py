@@ -62,3 +62,20 @@ def as_prior(name, value):
     if not (first > 0.0 and second > 0.0):
         raise ValueError(f"{name} must be two numbers > 0, got {value!r}")
     return float(first), float(second)
+
+
+def as_binary(name, value):
+    """A contiguous matrix of 0 and 1, uint8."""
+    out = np.asarray(value)
+    if out.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional, got shape {out.shape}")
+    if not ((out == 0) | (out == 1)).all():
+        raise ValueError(f"{name} must hold 0 and 1 only")
+    return np.ascontiguousarray(out, dtype=np.uint8)
+
+
+def as_option(name, value, options):
+    """One of several strings."""
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}")
+    return value

@@ -1,0 +1,452 @@
+"""Indian buffet process: binary matrices of items and features, with two or three parameters.
+
+Row i = 1, 2, ... takes a feature that m earlier rows have with probability (m - d) / (i - 1 + c),
+and then Poisson(r_i) new ones, with
+
+    r_i = mass Gamma(1 + c) Gamma(i - 1 + c + d) / (Gamma(i + c) Gamma(c + d)),
+
+which is mass c / (c + i - 1) without ``discount``. ``mass`` is the expected number of features of
+a row; a larger ``concentration`` c > -d shares them less; a ``discount`` 0 <= d < 1 above 0 gives
+numbers of features that grow like n^d.
+
+References
+----------
+- Griffiths & Ghahramani (2011), "The Indian buffet process: an introduction and review", Journal
+  of Machine Learning Research 12.
+- Ghahramani, Griffiths & Sollich (2007), "Bayesian nonparametric latent feature models", Bayesian
+  Statistics 8.
+- Teh & Goerur (2009), "Indian buffet processes with power-law behavior", NIPS.
+"""
+
+from libc.stdint cimport uint8_t
+from numpy.random cimport bitgen_t
+
+from skbnp.numerics.rng cimport borrow, poisson, uniform
+
+from collections import Counter
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from skbnp.numerics.rng import as_generator
+from skbnp.processes._checks import (
+    as_binary,
+    as_count,
+    as_number,
+    as_numbers,
+    as_option,
+    as_whole_array,
+)
+
+__all__ = [
+    "expected_edges",
+    "expected_features",
+    "expected_features_of_size",
+    "expected_new",
+    "log_predictive_existing",
+    "log_prob",
+    "new_rate",
+    "sample",
+    "var_edges",
+    "var_features",
+]
+
+
+# -- the law ----------------------------------------------------------------------------------
+
+
+def _new_per_mass(i, c, d):
+    """r_i / mass. Beta functions keep the digits that gamma functions of a large i would lose."""
+    return np.exp(betaln(i - 1 + c + d, 1.0 - d) - betaln(c + d, 1.0 - d))
+
+
+def _log_feature(m, n, c, d):
+    """Log intensity, over the mass, of the features that just these m of n rows have."""
+    return betaln(m - d, n - m + c + d) - betaln(1.0 - d, c + d)
+
+
+def _histories(Z):
+    """The columns as bytes, which compare as binary numbers with row 0 as the highest digit."""
+    return [column.tobytes() for column in np.packbits(Z, axis=0).T]
+
+
+def _log_orders(Z, ordering):
+    """Log of the number by which the density of an unordered set of columns is divided."""
+    if ordering == "unordered":
+        return 0.0
+    if ordering == "labelled":
+        return gammaln(Z.shape[1] + 1)
+    if ordering == "arrival":
+        return gammaln(np.bincount(Z.argmax(axis=0)) + 1).sum() if Z.size else 0.0
+    return sum(gammaln(multiplicity + 1) for multiplicity in Counter(_histories(Z)).values())
+
+
+def draw_arrivals(bit_generator, Py_ssize_t n, double mass, double c, double d):
+    """A matrix of n rows with its columns in order of arrival; nothing is checked."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    cdef double[::1] rate = mass * _new_per_mass(np.arange(1, n + 1), c, d)
+    cdef Py_ssize_t[::1] n_seen = np.zeros(n + 1, dtype=np.intp)
+    cdef Py_ssize_t i, k
+    # The numbers of new columns depend on nothing: drawn first, they say what to allocate.
+    with bit_generator.lock, nogil:
+        for i in range(n):
+            n_seen[i + 1] = n_seen[i] + <Py_ssize_t> poisson(rng, rate[i])
+    out = np.zeros((n, n_seen[n]), dtype=np.uint8)
+    cdef uint8_t[:, ::1] Z = out
+    cdef Py_ssize_t[::1] size = np.zeros(n_seen[n], dtype=np.intp)
+    with bit_generator.lock, nogil:
+        for i in range(n):
+            for k in range(n_seen[i + 1]):
+                if k >= n_seen[i] or uniform(rng) * (i + c) < size[k] - d:
+                    Z[i, k] = 1
+                    size[k] += 1
+    return out
+
+
+# -- checks of what the user gives ------------------------------------------------------------
+
+
+def _families(mass, concentration, discount):
+    """(mass, c, d), arrays of one shape and a float, checked."""
+    mass = as_numbers("mass", mass)
+    c = as_numbers("concentration", concentration)
+    d = as_number("discount", discount)
+    if not (mass > 0.0).all():
+        raise ValueError(f"mass must be > 0, got {mass}")
+    if not 0.0 <= d < 1.0:
+        raise ValueError(f"discount must be in [0, 1), got {discount!r}")
+    if not (c > -d).all():
+        bound = f"> -discount = {-d}" if d > 0.0 else "> 0"
+        raise ValueError(f"concentration must be {bound}, got {concentration!r}")
+    return *np.broadcast_arrays(mass, c), d
+
+
+def _family(mass, concentration, discount):
+    """(mass, c, d) as three floats, checked."""
+    mass, c, d = _families(
+        as_number("mass", mass), as_number("concentration", concentration), discount
+    )
+    return float(mass), float(c), d
+
+
+# -- public functions -------------------------------------------------------------------------
+
+
+def sample(n, mass, concentration=1.0, discount=0.0, ordering="lof", random_state=None):
+    """Draw the features of n rows.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows, at least 1.
+    mass : float
+        Expected number of features of a row, > 0.
+    concentration : float, default=1.0
+        Above -discount; larger: more features, each in fewer rows.
+    discount : float, default=0.0
+        In [0, 1); above 0 the number of features grows like n^discount.
+    ordering : {"lof", "arrival"}, default="lof"
+        Order of the columns: left-ordered form, in which they fall as binary numbers with the
+        first row as the highest digit; or as the process makes them, by their first row.
+    random_state : None, int, RandomState or Generator, default=None
+        Source of randomness.
+
+    Returns
+    -------
+    Z : ndarray of shape (n, n_features), uint8
+        1 where a row has a feature. No column is empty; there may be no columns.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    O(n n_features).
+
+    Examples
+    --------
+    >>> from skbnp.processes import ibp
+    >>> Z = ibp.sample(4, mass=2.0, random_state=0)
+    >>> Z.shape[0], bool(Z.any(axis=0).all())
+    (4, True)
+    """
+    n = as_count("n", n)
+    process = _family(mass, concentration, discount)
+    as_option("ordering", ordering, ("lof", "arrival"))
+    Z = draw_arrivals(as_generator(random_state).bit_generator, n, *process)
+    if ordering == "lof":
+        history = _histories(Z)
+        order = sorted(range(len(history)), key=history.__getitem__, reverse=True)
+        Z = np.ascontiguousarray(Z[:, order])
+    return Z
+
+
+def log_prob(Z, mass, concentration=1.0, discount=0.0, ordering="lof"):
+    """Log probability of a matrix of features.
+
+    Parameters
+    ----------
+    Z : array-like of shape (n, n_features)
+        Of 0 and 1, no column empty.
+    mass, concentration, discount
+        As in :func:`sample`.
+    ordering : {"lof", "arrival", "labelled", "unordered"}, default="lof"
+        What the order of the columns means.
+
+        - "lof": nothing; the probability of all matrices that agree with Z up to it.
+        - "arrival": the columns are ordered by their first row, those of one row at random, as
+          :func:`sample` makes them; -inf if they are not.
+        - "labelled": the columns are in uniformly random order.
+        - "unordered": the density of a set of columns that other, continuous, quantities tell
+          apart, as in a model where every feature has parameters: "labelled" times
+          n_features!. It does not sum to one over matrices.
+
+    Returns
+    -------
+    log_prob : float
+        The first three sum to one over what they are the probability of.
+
+    Raises
+    ------
+    ValueError
+        If Z is malformed or a parameter is out of its range.
+
+    Notes
+    -----
+    Griffiths & Ghahramani (2011), equation 14, for a concentration of 1. Probabilities of the
+    left-ordered form divide by the factorials of the numbers of equal columns, those of the
+    arrival form by the factorials of the numbers of new columns of each row; the two are not to
+    be mixed.
+
+    Examples
+    --------
+    >>> from skbnp.processes import ibp
+    >>> round(ibp.log_prob([[1], [1], [1]], mass=0.6), 6)  # log 0.2 - 0.6 (1 + 1/2 + 1/3)
+    -2.709438
+    """
+    Z = as_binary("Z", Z)
+    n, _ = Z.shape
+    if n == 0:
+        raise ValueError("Z must have at least one row")
+    mass, c, d = _family(mass, concentration, discount)
+    as_option("ordering", ordering, ("lof", "arrival", "labelled", "unordered"))
+    size = Z.sum(axis=0, dtype=np.intp)
+    if not size.all():
+        raise ValueError(f"Z must have no empty column, got column {size.argmin()} without a 1")
+    if ordering == "arrival" and (np.diff(Z.argmax(axis=0)) < 0).any():
+        return -np.inf
+    total = size.size * np.log(mass) + _log_feature(size, n, c, d).sum()
+    total -= mass * _new_per_mass(np.arange(1, n + 1), c, d).sum()
+    return float(total - _log_orders(Z, ordering))
+
+
+def log_predictive_existing(m, i, concentration=1.0, discount=0.0):
+    """Log probability that row i takes a feature that m of the rows before it have.
+
+    log (m - d) / (i - 1 + c). With i = n and the counts of all other rows it is also the
+    conditional of any row given them, because the rows are exchangeable.
+
+    Parameters
+    ----------
+    m : int or array-like of int
+        Rows with the feature, 1 <= m <= i - 1.
+    i : int
+        Number of the row, at least 2.
+    concentration, discount
+        As in :func:`sample`.
+
+    Returns
+    -------
+    log_prob : float or ndarray of the shape of m
+        Each feature is taken or not independently of the others.
+
+    Raises
+    ------
+    ValueError
+        If a count or a parameter is out of its range.
+    """
+    _, c, d = _family(1.0, concentration, discount)
+    i = as_count("i", i, least=2)
+    m = as_whole_array("m", np.ravel(m), least=1).reshape(np.shape(m))
+    if (m >= i).any():
+        raise ValueError(f"m must be <= i - 1 = {i - 1}, got {m.max()}")
+    return np.log((m - d) / (i - 1 + c))
+
+
+def new_rate(i, mass, concentration=1.0, discount=0.0):
+    """Expected number of new features of row i, which is Poisson.
+
+    Parameters
+    ----------
+    i : int
+        Number of the row, at least 1.
+    mass, concentration : float or array-like
+        As in :func:`sample`; arrays are broadcast.
+    discount : float, default=0.0
+        As in :func:`sample`.
+
+    Returns
+    -------
+    rate : float or ndarray
+        r_i, of the common shape of mass and concentration.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    mass, c, d = _families(mass, concentration, discount)
+    return mass * _new_per_mass(as_count("i", i), c, d)
+
+
+def expected_new(n, mass, concentration=1.0, discount=0.0):
+    """Expected numbers of new features of rows 1, ..., n.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows, at least 1.
+    mass, concentration : float or array-like
+        As in :func:`sample`; arrays are broadcast.
+    discount : float, default=0.0
+        As in :func:`sample`.
+
+    Returns
+    -------
+    rates : ndarray of shape (n,), or the common shape of mass and concentration + (n,)
+        r_i at index i - 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    n = as_count("n", n)
+    mass, c, d = _families(mass, concentration, discount)
+    return mass[..., np.newaxis] * _new_per_mass(np.arange(1, n + 1), c[..., np.newaxis], d)
+
+
+def expected_features(n, mass, concentration=1.0, discount=0.0):
+    """Expected number of features of n rows: the sum of :func:`expected_new`.
+
+    Parameters
+    ----------
+    n, mass, concentration, discount
+        As in :func:`expected_new`.
+
+    Returns
+    -------
+    mean : float or ndarray
+        Of the common shape of mass and concentration. The number of features is Poisson.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from skbnp.processes import ibp
+    >>> round(float(ibp.expected_features(10, mass=2.0, concentration=3.0)), 4)
+    9.6193
+    """
+    return expected_new(n, mass, concentration, discount).sum(axis=-1)
+
+
+def var_features(n, mass, concentration=1.0, discount=0.0):
+    """Variance of the number of features of n rows: its mean, the number being Poisson.
+
+    Parameters
+    ----------
+    n, mass, concentration, discount
+        As in :func:`expected_new`.
+
+    Returns
+    -------
+    variance : float or ndarray
+        Of the common shape of mass and concentration.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    return expected_features(n, mass, concentration, discount)
+
+
+def expected_edges(n, mass, concentration=1.0, discount=0.0):
+    """Expected number of ones in the matrix, n mass: each row has Poisson(mass) of them.
+
+    Parameters
+    ----------
+    n, mass, concentration, discount
+        As in :func:`expected_new`.
+
+    Returns
+    -------
+    mean : float or ndarray
+        Of the common shape of mass and concentration.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    mass, _, _ = _families(mass, concentration, discount)
+    return as_count("n", n) * mass
+
+
+def var_edges(n, mass, concentration=1.0, discount=0.0):
+    """Variance of the number of ones in the matrix.
+
+    n mass (1 + (n - 1) (1 - d) / (1 + c)), because two rows share Poisson features, in mean
+    mass (1 - d) / (1 + c).
+
+    Parameters
+    ----------
+    n, mass, concentration, discount
+        As in :func:`expected_new`.
+
+    Returns
+    -------
+    variance : float or ndarray
+        Of the common shape of mass and concentration.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    mass, c, d = _families(mass, concentration, discount)
+    n = as_count("n", n)
+    return n * mass * (1.0 + (n - 1) * (1.0 - d) / (1.0 + c))
+
+
+def expected_features_of_size(n, mass, concentration=1.0, discount=0.0):
+    """Expected number of features that just m of the n rows have, for each m.
+
+    Parameters
+    ----------
+    n, mass, concentration, discount
+        As in :func:`expected_new`.
+
+    Returns
+    -------
+    counts : ndarray of shape (n,), or the common shape of mass and concentration + (n,)
+        Expected number of features of m rows at index m - 1. The numbers are independent and
+        Poisson.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    n = as_count("n", n)
+    mass, c, d = _families(mass, concentration, discount)
+    m = np.arange(1, n + 1)
+    log_binomial = -np.log(n + 1) - betaln(m + 1, n - m + 1)
+    return mass[..., np.newaxis] * np.exp(
+        log_binomial + _log_feature(m, n, c[..., np.newaxis], d)
+    )
