@@ -17,7 +17,7 @@ from skbnp.mcmc import io
 from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import convergence_problems
 from skbnp.mcmc.posterior import Posterior
-from skbnp.mcmc.rows import available_threads, for_row_blocks, one_blas_thread
+from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
 
 # What "auto" stores of full draws, and one megabyte, in bytes.
@@ -59,6 +59,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    # Parameters that may be a bool.
+    _bool_parameters = ("verbose", "warm_start")
     # Names of the traces whose convergence ``fit`` checks.
     _reported_traces = ("log_joint",)
     # Parameters of the subclass that are read after the sampling alone.
@@ -318,7 +320,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     def _refuse_bools(self):
         """True is an integer to Python, hence to the constraints on single parameters."""
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, bool) and name not in ("verbose", "warm_start"):
+            if isinstance(value, bool) and name not in self._bool_parameters:
                 raise ValueError(f"{name} must not be a bool, got {value!r}")
 
     def _check_training(self, X):
@@ -403,5 +405,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _by_row_blocks(self, function, n_rows):
         """Results of ``function(start, stop)`` over fixed row blocks, stacked."""
-        n_threads = available_threads(self.n_jobs)
-        return np.concatenate(for_row_blocks(function, n_rows, n_threads=n_threads))
+        return np.concatenate(self._by_blocks(function, n_rows))
+
+    def _by_blocks(self, function, n, size=BLOCK_SIZE):
+        """Results of ``function(start, stop)`` over fixed blocks of so many rows, or draws."""
+        return for_row_blocks(function, n, size, n_threads=available_threads(self.n_jobs))

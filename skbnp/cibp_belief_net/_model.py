@@ -199,10 +199,9 @@ def log_joint(state, prior, terms=False, ordering="unordered"):
         if getattr(prior, name) is None:
             bounds = [prior.bounds(name, m) for m in range(n_layers)]
             parts["hyper"] -= np.sum(np.log([high - low for low, high in bounds]))
-    l, nu = layer[own_law], state["unit_precision"][own_law]
-    b = state["biases"][own_law]
-    parts["biases"] = log_normal(b, hyper["bias_mean"][l], hyper["bias_precision"][l]).sum()
-    rate = hyper["noise_rate"][l]
+    of, nu = layer[own_law], state["unit_precision"][own_law]
+    b, rate = state["biases"][own_law], hyper["noise_rate"][of]
+    parts["biases"] = log_normal(b, hyper["bias_mean"][of], hyper["bias_precision"][of]).sum()
     parts["precisions"] = log_gamma_density(nu, a_nu, rate).sum()
     if np.isfinite(prior.highest_precision):
         parts["precisions"] -= np.log(gammainc(a_nu, rate * prior.highest_precision)).sum()
@@ -272,9 +271,7 @@ def _draw_precision(prior, rate, rng):
 
 def _draw_hyper(prior, layer, rng):
     """A layer's hyperparameters, by name."""
-    out = {
-        name: rng.uniform(*prior.bounds(name, layer)) for name in ("mass", "concentration")
-    }
+    out = {name: rng.uniform(*prior.bounds(name, layer)) for name in ("mass", "concentration")}
     for of, law in (("weight", prior.weight_prior), ("bias", prior.bias_prior)):
         centre, kappa, shape, rate = law
         rho = rng.gamma(shape, 1 / rate)
@@ -287,7 +284,7 @@ def _draw_hyper(prior, layer, rng):
 def _draw_structure(prior, rng):
     """Widths, edges and hyperparameters; None beyond ``max_units``."""
     widths, edges, layers = [prior.n_features], [], [_draw_hyper(prior, 0, rng)]
-    below = np.arange(prior.n_features)     # the customers
+    below = np.arange(prior.n_features)  # the customers
     n_units = prior.n_features
     while len(widths) <= prior.deepest:
         m, mass, beta = len(widths) - 1, layers[-1]["mass"], layers[-1]["concentration"]

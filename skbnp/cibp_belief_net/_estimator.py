@@ -1,0 +1,843 @@
+"""The public estimator."""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skbnp.base import BaseMCMCEstimator
+from skbnp.cibp_belief_net._model import Prior, check_prior, checked_state
+from skbnp.cibp_belief_net._predictive import (
+    cluster_components,
+    expected_activations,
+    has_row_clusters,
+    imputed_moments,
+    log_densities,
+    row_components,
+    sample_rows,
+)
+from skbnp.cibp_belief_net._sampler import Sampler
+from skbnp.cibp_belief_net._start import start_state
+from skbnp.cibp_belief_net._training_rows import TrainingRows
+from skbnp.cibp_belief_net._units import Units, fitted_units, steps
+
+# Features beyond which every part of a sweep is slow.
+_MANY_FEATURES = 10_000
+# Mass in higher layers beyond which networks without `max_depth` have hundreds of layers.
+_DEEP_MASS = 1.5
+# Numbers that the moments of one block of rows may take, and groups of draws that are summed.
+_BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
+
+
+class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
+    r"""Deep sparse belief network whose width, depth and edges the data choose.
+
+    .. math::
+
+        a_{nk} \sim \mathcal{N}\Big(b_k + \sum_j Z_{jk} W_{jk} u_{nj},\; 1/\nu_k\Big), \qquad
+        u_{nj} = \tanh(a_{nj} / 2)
+
+    over the parents j of unit k in the layer above; layer 0 are the columns of X. The edges Z
+    follow a cascading Indian buffet process: the units of layer m are customers who share dishes,
+    the units of layer m + 1, with mass :math:`\alpha_m` and concentration :math:`\beta_m`, until a
+    layer stays empty. Within each layer weights and biases are normal with a normal-gamma prior,
+    :math:`\nu_k \sim \mathrm{Gamma}(a_\nu, b_{\nu m})`, :math:`b_{\nu m} \sim \mathrm{Gamma}`, and
+    :math:`\alpha_m, \beta_m` are uniform within bounds; all gammas by shape and rate, all for X as
+    `visible` scales it. A unit of low precision is binary, one of high precision deterministic.
+    NaN is a missing cell, missing at random.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=3
+        Hidden layers at most. None: unbounded, which takes a `mass_bounds` of 1.5 at most above
+        the first layer, or networks of hundreds of layers are likely a priori.
+    max_units : int, default=2000
+        Hidden units at most; a part of the model. Proposals beyond it are refused and counted in
+        `n_guard_rejections_`.
+    mass : float, sequence of float or "sample", default="sample"
+        Expected number of parents of a unit, > 0: for all layers, or for each, the last value
+        serving all layers above.
+    mass_bounds : pair of (low, high), default=((0, 20), (0, 2))
+        Bounds of a sampled mass, for the columns and for hidden units.
+    concentration : float, sequence of float or "sample", default="sample"
+        Larger makes units share parents less.
+    concentration_bounds : pair of (low, high), default=((0, 20), (0, 2))
+        The same for the concentration.
+    weight_prior : tuple of (mean, kappa, shape, rate), default=(0, 1, 2, 2)
+        A layer's weights have precision Gamma(shape, rate), and their mean has kappa times that.
+    bias_prior : tuple of (mean, kappa, shape, rate), default=(0, 1, 2, 2)
+        The same for the biases.
+    noise_prior : tuple of (shape, rate_shape, rate_rate), default=(1, 1, 1)
+        Units have precision Gamma(shape, b) and a layer has b ~ Gamma(rate_shape, rate_rate).
+    noise_floor : float, default=0.01
+        Least standard deviation of a unit's own noise, in the scale of pre-activations.
+    visible : {"auto", "gaussian", "sigmoid"}, default="auto"
+        "gaussian": the standardised column is its unit's pre-activation. "sigmoid": the column,
+        scaled to (-`feature_range`, `feature_range`), is its unit's activation u; for images and
+        other bounded data. Rows beyond (-1, 1) then have density 0 and are clipped elsewhere.
+        "auto" is "sigmoid" where `feature_bounds` is given.
+    feature_bounds : pair of float or of arrays of shape (n_features,), default=None
+        Ends of the range of the columns, such as (0, 255), that "sigmoid" scales from. None: those
+        of the training data.
+    feature_range : float, default=0.9
+        Where "sigmoid" puts them, in (0, 1): near 1 the ends are far out.
+    dequantise : bool or "auto", default="auto"
+        Spread values evenly over their step in columns with fewer than 100 distinct values, one
+        of which more than a third of the rows have. "auto" is True; such a column would pull its
+        unit to the noise floor.
+    skip_connections : bool, default=False
+        Let units join any layer below theirs (the extended process; its law is ours).
+    row_clusters : bool, default=False
+        Let the rows' activations in layer `max_depth` come from a Dirichlet process mixture
+        instead of independent units (not in the paper). For data with classes.
+    row_concentration : float, default=5.0
+        Strength of that process: larger makes more clusters of rows.
+    activation_update : {"auto", "slice", "hmc", "mtm", "ess"}, default="auto"
+        How activations are drawn: univariate slices, Hamiltonian Monte Carlo on a row's layer,
+        the paper's multiple tries, elliptical slices. "auto": the second, and the first once.
+    n_activation_passes : int, default=2
+        Passes per sweep.
+    n_tries : int, default=5
+        Tries of "mtm".
+    birth : {"auto", "prior", "block"}, default="auto"
+        New units for one child at a time, drawn from the prior, for several children at once,
+        drawn towards what one of them leaves unexplained, or both.
+    init : {"pca", "empty", "prior"}, default="pca"
+        Where chains start: from principal components as units of the first layer, without hidden
+        units, or from a draw of the prior.
+    n_init_units : int, default=20
+        Components under "pca", at most.
+    density : {"auto", "laplace", "importance", "ais"}, default="auto"
+        How `score_samples` integrates the hidden units out: by Laplace's approximation or that
+        corrected by importance sampling, for one hidden layer; or by annealed importance sampling,
+        for any network, whose logarithm is low on average. "auto": the first where it can.
+    n_temperatures : int, default=100
+        Steps of the annealing: more is less low.
+    n_particles : int, default=8
+        Annealed particles per row and draw.
+    n_chains : int, default=4
+        Independent chains. They find different networks; averages over several predict better.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 500, or 200 from 20,000 rows on.
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
+        with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same X with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    n_layers_ : int
+        Hidden layers of the reference draw, that of the highest log joint density.
+    layer_widths_ : ndarray of shape (`n_layers_`,)
+        Units of its hidden layers, from the lowest up.
+    n_edges_ : int
+        Its edges.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces (``n_layers``, ``n_units``, ``n_edges``, ``width1`` and others),
+        R-hat and effective sample sizes. A draw is a network for X as it is scaled inside; see
+        `network`.
+    n_guard_rejections_ : int
+        Proposals, in all chains, refused because of `max_units`.
+    visible_ : {"gaussian", "sigmoid"}
+        What "auto" came to.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    skbnp.processes.cibp : The prior on networks on its own.
+    skbnp.TreeFactorModel : Linear factors, for data without bounds.
+
+    Notes
+    -----
+    A sweep draws the activations, layer by layer; every edge with the child's weights and bias
+    integrated out, births and deaths of units, weights, precisions; row clusters; missing cells;
+    hyperparameters. For N rows, a layer of K units and p units above it costs O(N K p + N p^2) in
+    matrix products and O(K s p^2) for its edges, s of them per unit. The paper's ratio for births
+    has its rate inverted and its count squared; it is corrected here.
+
+    Hidden units are known up to their order and signs only, and not comparable across draws:
+    `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions. Constant
+    columns are set aside and restored. float32 input is computed in float64 (a copy of twice its
+    size). Sparse X is refused. `sample_weight`, `partial_fit` and `predict` are not available: for
+    regression, put the target among the columns and `impute` it.
+
+    References
+    ----------
+    .. [1] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
+       sparse graphical models. Proceedings of the 13th International Conference on Artificial
+       Intelligence and Statistics, 1-8.
+    .. [2] P. Dallaire, P. Giguere and B. Chaib-draa (2014). Learning the structure of probabilistic
+       graphical models with an extended cascading Indian buffet process. AAAI.
+    .. [3] R. M. Neal (2000). Markov chain sampling methods for Dirichlet process mixture models.
+       Journal of Computational and Graphical Statistics 9, 249-265.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbnp import CIBPBeliefNet
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 1)) * [1.0, 2.0, -1.0] + 0.1 * rng.normal(size=(80, 3))
+    >>> net = CIBPBeliefNet(n_chains=2, n_warmup=200, n_draws=50, random_state=0).fit(X)
+    >>> bool(abs(net.impute([[1.0, np.nan, -1.0]])[0, 1] - 2.0) < 0.3)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseMCMCEstimator._parameter_constraints,
+        "max_depth": [Interval(Integral, 1, 100_000, closed="both"), None],
+        "max_units": [Interval(Integral, 0, 100_000, closed="both")],
+        "mass": [Real, list, tuple, StrOptions({"sample"})],
+        "mass_bounds": [list, tuple],
+        "concentration": [Real, list, tuple, StrOptions({"sample"})],
+        "concentration_bounds": [list, tuple],
+        "weight_prior": [list, tuple],
+        "bias_prior": [list, tuple],
+        "noise_prior": [list, tuple],
+        "noise_floor": [Interval(Real, 1e-6, 1e3, closed="both")],
+        "visible": [StrOptions({"auto", "gaussian", "sigmoid"})],
+        "feature_bounds": [list, tuple, None],
+        "feature_range": [Interval(Real, 0, 1, closed="neither")],
+        "dequantise": ["boolean", StrOptions({"auto"})],
+        "skip_connections": ["boolean"],
+        "row_clusters": ["boolean"],
+        "row_concentration": [Interval(Real, 1e-6, 1e6, closed="both")],
+        "activation_update": [StrOptions({"auto", "slice", "hmc", "mtm", "ess"})],
+        "n_activation_passes": [Interval(Integral, 1, None, closed="left")],
+        "n_tries": [Interval(Integral, 1, None, closed="left")],
+        "birth": [StrOptions({"auto", "prior", "block"})],
+        "init": [StrOptions({"pca", "empty", "prior"})],
+        "n_init_units": [Interval(Integral, 1, None, closed="left")],
+        "density": [StrOptions({"auto", "laplace", "importance", "ais"})],
+        "n_temperatures": [Interval(Integral, 1, None, closed="left")],
+        "n_particles": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    _reported_traces = ("log_joint", "width1", "n_edges")
+    _parameters_after_sampling = ("density", "n_temperatures", "n_particles")
+    _bool_parameters = (
+        *BaseMCMCEstimator._bool_parameters,
+        *("dequantise", "skip_connections", "row_clusters"),
+    )
+    _saved_types = (Prior, Units, TrainingRows)
+
+    def __init__(
+        self,
+        *,
+        max_depth=3,
+        max_units=2000,
+        mass="sample",
+        mass_bounds=((0.0, 20.0), (0.0, 2.0)),
+        concentration="sample",
+        concentration_bounds=((0.0, 20.0), (0.0, 2.0)),
+        weight_prior=(0.0, 1.0, 2.0, 2.0),
+        bias_prior=(0.0, 1.0, 2.0, 2.0),
+        noise_prior=(1.0, 1.0, 1.0),
+        noise_floor=0.01,
+        visible="auto",
+        feature_bounds=None,
+        feature_range=0.9,
+        dequantise="auto",
+        skip_connections=False,
+        row_clusters=False,
+        row_concentration=5.0,
+        activation_update="auto",
+        n_activation_passes=2,
+        n_tries=5,
+        birth="auto",
+        init="pca",
+        n_init_units=20,
+        density="auto",
+        n_temperatures=100,
+        n_particles=8,
+        n_chains=4,
+        n_warmup="auto",
+        n_draws="auto",
+        thin=1,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=60.0,
+        store="auto",
+        predict_draws=100,
+        verbose=0,
+    ):
+        self.max_depth = max_depth
+        self.max_units = max_units
+        self.mass = mass
+        self.mass_bounds = mass_bounds
+        self.concentration = concentration
+        self.concentration_bounds = concentration_bounds
+        self.weight_prior = weight_prior
+        self.bias_prior = bias_prior
+        self.noise_prior = noise_prior
+        self.noise_floor = noise_floor
+        self.visible = visible
+        self.feature_bounds = feature_bounds
+        self.feature_range = feature_range
+        self.dequantise = dequantise
+        self.skip_connections = skip_connections
+        self.row_clusters = row_clusters
+        self.row_concentration = row_concentration
+        self.activation_update = activation_update
+        self.n_activation_passes = n_activation_passes
+        self.n_tries = n_tries
+        self.birth = birth
+        self.init = init
+        self.n_init_units = n_init_units
+        self.density = density
+        self.n_temperatures = n_temperatures
+        self.n_particles = n_particles
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.store = store
+        self.predict_draws = predict_draws
+        self.verbose = verbose
+
+    # -- prediction
+
+    def score_samples(self, X):
+        """Log posterior predictive density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; where cells are missing, the density of the observed ones (0 for none).
+            Constant columns of the training data do not count.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Averaged over draws inside the logarithm; a density in the units of X. -inf for a row
+            beyond the range of "sigmoid" units, with one warning. Estimated as `density` says;
+            the same rows get the same answer.
+        """
+        X = self._check_new(X)
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "have density 0")
+        log_density = self._units.log_jacobian(X)
+
+        def of_draw(draw, t, A):
+            return log_densities(
+                draw, A, self.seed_, t, components=self._components(draw, t),
+                **self._density_options(),
+            )  # fmt: skip
+
+        for rows, parts in self._over_draws(X, of_draw, stack=True):
+            log_density[rows] += logsumexp(np.concatenate(parts), axis=0) - np.log(
+                sum(len(part) for part in parts)
+            )
+        return np.where(outside, -np.inf, log_density)
+
+    def impute(self, X, return_std=False, prior="network", n_burn_in=50, n_passes=80):
+        """Fill missing cells with their mean given the row's observed ones, over all draws alike.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing. A row without values gets the predictive mean.
+        return_std : bool, default=False
+            Also return the predictive standard deviation.
+        prior : {"network", "rows"}, default="network"
+            "rows" takes, in place of the law of the hidden activations, those of the training
+            rows (at most 1,000), smoothed: often much nearer for data with classes where
+            `row_clusters` is False; for `max_depth` 1 alone, and not the model's posterior.
+        n_burn_in, n_passes : int, default=50, 80
+            Passes of each inner chain that are left out and kept, with more than one hidden
+            layer or without row clusters. Networks of many units with one child need more.
+
+        Returns
+        -------
+        X_filled : ndarray of shape (n_samples, n_features)
+            Observed cells are those of X, bit for bit.
+        std : ndarray of shape (n_samples, n_features)
+            Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
+        """
+        X = self._check_new(X)
+        if prior not in ("network", "rows"):
+            raise ValueError(f"prior must be 'network' or 'rows', got {prior!r}")
+        if prior == "rows" and self.max_depth != 1:
+            raise ValueError(
+                f"prior='rows' must have max_depth=1, got max_depth={self.max_depth!r}"
+            )
+        for name, value, least in (("n_burn_in", n_burn_in, 0), ("n_passes", n_passes, 1)):
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+        holes = np.isnan(X)
+        incomplete = np.flatnonzero(holes.any(axis=1))
+        filled, std = X.copy(), np.zeros_like(X)
+        if not incomplete.size:
+            return (filled, std) if return_std else filled
+        outside = self._units.is_outside(X[incomplete])
+        if outside.any():
+            self._warn_outside(outside, "are clipped to the range of the training data")
+
+        def of_draw(draw, t, A):
+            components = self._components(draw, t)
+            if prior == "rows" and len(draw["widths"]) > 1:
+                components = row_components(draw)
+            first, second = imputed_moments(
+                draw, A, self.visible_, self.seed_, t, components=components,
+                n_burn_in=int(n_burn_in), n_kept=int(n_passes),
+            )  # fmt: skip
+            return np.stack([first, second])
+
+        n_draws = len(self._prediction_draws())
+        for rows, parts in self._over_draws(X[incomplete], of_draw):
+            first, second = np.sum(parts, axis=0) / n_draws
+            mean, spread = self._units.moments(first, second - first**2)
+            where = holes[incomplete[rows]]
+            target = np.zeros_like(holes)
+            target[incomplete[rows]] = where
+            filled[target], std[target] = mean[where], spread[where]
+        return (filled, std) if return_std else filled
+
+    def transform(self, X, layer=1):
+        """Expected activations of a hidden layer of the reference draw given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing.
+        layer : int, default=1
+            From 1, next to the columns, to `n_layers_`.
+
+        Returns
+        -------
+        activations : ndarray of shape (n_samples, n_units)
+            Between -1 and 1; signs and order of units mean nothing. No columns where the reference
+            draw has no hidden units.
+        """
+        X = self._check_new(X)
+        if not isinstance(layer, Integral) or isinstance(layer, bool) or layer < 1:
+            raise ValueError(f"layer must be an integer >= 1, got {layer!r}")
+        if layer > max(1, self.n_layers_):
+            raise ValueError(f"layer must be at most n_layers_ = {self.n_layers_}, got {layer}")
+        if self.n_layers_ == 0:
+            return np.empty((len(X), 0))
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "are clipped to the range of the training data")
+        A, draw = self._units.to_visible(X), self._reference
+        components = self._components(draw, 0)
+
+        def activations(start, stop):
+            return expected_activations(
+                draw, A[start:stop], int(layer), self.seed_, components=components
+            )
+
+        return self._by_row_blocks(activations, len(X))
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows from the posterior predictive distribution, each from a draw of its own.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            In the units of the training data; constant columns are restored.
+        """
+        check_is_fitted(self, "posterior_")
+        self._validate_params()
+        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
+            raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+        rng = check_random_state(random_state)
+        generator = np.random.default_rng(rng.randint(2**32, dtype=np.uint64))
+        A = np.empty((n_samples, len(self._units.columns)))
+        chosen = generator.integers(self.posterior_.n_stored, size=n_samples)
+        for t in np.unique(chosen):
+            rows = np.flatnonzero(chosen == t)
+            draw = self.posterior_.in_order(int(t))
+            components = self._components(draw, int(generator.integers(2**31)))
+            A[rows] = sample_rows(draw, len(rows), generator, components)
+        return self._units.from_visible(A)
+
+    # -- the networks
+
+    def network(self, draw=None):
+        """Units and edges of a draw, numbered with all columns of X first.
+
+        Parameters
+        ----------
+        draw : dict, default=None
+            One of `posterior_`; None is the reference draw.
+
+        Returns
+        -------
+        network : dict of ndarray
+            ``layer`` of each unit, 0 for columns; ``edges`` (n_edges, 2), each [parent, child];
+            ``weights`` (n_edges,), ``biases`` and ``unit_precision`` of each unit, for columns as
+            they are scaled inside; NaN for constant columns.
+        """
+        check_is_fitted(self, "posterior_")
+        draw = self._reference if draw is None else draw
+        n_visible, n_hidden = draw["widths"][0], int(draw["widths"][1:].sum())
+        number = np.concatenate([self._units.columns, self.n_features_in_ + np.arange(n_hidden)])
+        layer = np.zeros(self.n_features_in_ + n_hidden, dtype=np.intp)
+        layer[self.n_features_in_ :] = np.repeat(np.arange(len(draw["widths"])), draw["widths"])[
+            n_visible:
+        ]
+        out = {"layer": layer, "edges": number[draw["edges"]], "weights": draw["weights"].copy()}
+        for name in ("biases", "unit_precision"):
+            out[name] = np.full(len(layer), np.nan)
+            out[name][number] = draw[name]
+        return out
+
+    def structure_graph(self, draw=None):
+        """The network of a draw as a networkx.DiGraph.
+
+        Parameters
+        ----------
+        draw : dict, default=None
+            One of `posterior_`; None is the reference draw.
+
+        Returns
+        -------
+        graph : networkx.DiGraph
+            Edges from parent to child with ``weight``; units with ``layer``, ``bias``,
+            ``precision`` and, for columns, ``name``.
+
+        Raises
+        ------
+        ImportError
+            Without networkx, which comes with ``pip install skbnp[plot]``.
+        """
+        import networkx
+
+        network = self.network(draw)
+        names = getattr(self, "feature_names_in_", None)
+        graph = networkx.DiGraph()
+        columns = zip(network["layer"], network["biases"], network["unit_precision"], strict=True)
+        for unit, (layer, bias, precision) in enumerate(columns):
+            label = {}
+            if unit < self.n_features_in_:
+                label = {"name": f"x{unit}" if names is None else str(names[unit])}
+            graph.add_node(
+                unit, layer=int(layer), bias=float(bias), precision=float(precision), **label
+            )
+        for (parent, child), weight in zip(network["edges"], network["weights"], strict=True):
+            graph.add_edge(int(parent), int(child), weight=float(weight))
+        return graph
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: "unit0", "unit1", ...
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self, "posterior_")
+        return np.array([f"unit{k}" for k in range(self._n_features_out)], dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        return tags
+
+    # -- before sampling
+
+    def _auto_lengths(self, X):
+        return (200, 50) if len(X) >= 20_000 else (500, 200)
+
+    def _prepare(self, X):
+        """Check the parameters against X, scale it and say how to build a sampler."""
+        n, d = X.shape
+        if n < 2:
+            raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
+        if d > _MANY_FEATURES:
+            warnings.warn(
+                f"X has {d} features, and a sweep costs in proportion: expect it to be slow",
+                UserWarning,
+                stacklevel=5,
+            )
+        self.visible_ = self.visible
+        if self.visible == "auto":
+            self.visible_ = "gaussian" if self.feature_bounds is None else "sigmoid"
+        if self.row_clusters and self.max_depth is None:
+            raise ValueError("max_depth must be a number where row_clusters=True, got None")
+        if self.density in ("laplace", "importance") and self.max_depth != 1:
+            raise ValueError(
+                f"density={self.density!r} must have max_depth=1, got {self.max_depth!r}"
+            )
+        step = steps(X) if self.dequantise else np.zeros(d)
+        bounds = self._checked_feature_bounds(X)
+        self._units = fitted_units(X, self.visible_, bounds, self.feature_range, step)
+        if not self._units.columns.size:
+            raise ValueError("X must have a column that is not constant")
+        if not np.all(np.isfinite(self._units.center) & (self._units.scale > 0.0)) or not np.all(
+            np.isfinite(self._units.scale)
+        ):
+            raise ValueError("X must have a finite mean and spread in every column, got overflow")
+        constant = np.setdiff1d(np.arange(d), self._units.columns)
+        if constant.size:
+            warnings.warn(
+                f"X is constant in {self._named(constant)}, set aside and restored as it is",
+                UserWarning,
+                stacklevel=5,
+            )
+        self._prior = self._make_prior(len(self._units.columns))
+        self._training_rows = TrainingRows(X, self._units, self._density_options())
+        return partial(
+            _make_sampler,
+            X=X,
+            units=self._units,
+            step=step,
+            prior=self._prior,
+            init=self.init,
+            n_init_units=self.n_init_units,
+            activation_update=self.activation_update,
+            n_activation_passes=self.n_activation_passes,
+            n_tries=self.n_tries,
+            prior_births=self.birth != "block",
+            block_births=self.birth != "prior",
+        )
+
+    def _checked_feature_bounds(self, X):
+        """`feature_bounds` as two arrays, or None."""
+        if self.feature_bounds is None:
+            return None
+        if self.visible == "gaussian":
+            raise ValueError("feature_bounds must be None where visible='gaussian'")
+        if len(self.feature_bounds) != 2:
+            raise ValueError(f"feature_bounds must be a pair, got {self.feature_bounds!r}")
+        try:
+            low, high = (
+                np.broadcast_to(np.asarray(end, dtype=np.float64), X.shape[1])
+                for end in self.feature_bounds
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"feature_bounds must be two numbers or arrays of {X.shape[1]} numbers, got "
+                f"{self.feature_bounds!r}"
+            ) from error
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise ValueError(
+                f"feature_bounds must be finite, the first below the second, got "
+                f"{self.feature_bounds!r}"
+            )
+        if (np.nanmin(X, axis=0) < low).any() or (np.nanmax(X, axis=0) > high).any():
+            raise ValueError(
+                f"feature_bounds must hold all of X, got {self.feature_bounds!r} for values from "
+                f"{np.nanmin(X):g} to {np.nanmax(X):g}"
+            )
+        return low, high
+
+    def _make_prior(self, n_features):
+        """The hyperparameters, checked."""
+        depth, bounds = self.max_depth, {}
+        for name in ("mass", "concentration"):
+            bounds[f"{name}_bounds"] = _bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"))
+        mass = _values("mass", self.mass)
+        highest = bounds["mass_bounds"][1][1] if mass is None else max(mass[1:], default=mass[0])
+        if depth is None and highest > _DEEP_MASS:
+            warnings.warn(
+                f"max_depth=None should have a mass of at most {_DEEP_MASS} above the first "
+                f"layer, got up to {highest:g}: with mass 2 and concentration 1 the prior expects "
+                "32 hidden layers, with mass 3 it expects 912",
+                UserWarning,
+                stacklevel=6,
+            )
+        return Prior(
+            n_features=n_features,
+            max_depth=None if depth is None else int(depth),
+            max_units=int(self.max_units),
+            mass=mass,
+            concentration=_values("concentration", self.concentration),
+            weight_prior=_numbers("weight_prior", self.weight_prior, 4, free=1),
+            bias_prior=_numbers("bias_prior", self.bias_prior, 4, free=1),
+            noise_prior=_numbers("noise_prior", self.noise_prior, 3),
+            highest_precision=float(self.noise_floor) ** -2,
+            skip_connections=bool(self.skip_connections),
+            row_clusters=bool(self.row_clusters),
+            row_concentration=float(self.row_concentration),
+            **bounds,
+        )
+
+    # -- after sampling
+
+    def _summarise(self, X):
+        draw = self._reference = self.posterior_.highest()
+        self.n_layers_ = len(draw["widths"]) - 1
+        self.layer_widths_ = draw["widths"][1:].copy()
+        self.n_edges_ = len(draw["edges"])
+        self._n_features_out = int(draw["widths"][1]) if self.n_layers_ else 0
+        self.n_guard_rejections_ = sum(
+            int(state["n_guard_rejections"]) for state in self.posterior_.final_states
+        )
+
+    def _attach_rows(self):
+        if not self.row_clusters:
+            self.posterior_.attach_rows(self._training_rows)
+
+    # -- files
+
+    def _check_draw(self, draw):
+        checked_state(draw, self._prior, len(self._training_rows.X), draw=True)
+
+    def _check_loaded(self):
+        units = self._units
+        check_prior(self._prior, len(units.columns))
+        d = self.n_features_in_
+        if units.visible not in ("gaussian", "sigmoid") or self.visible_ != units.visible:
+            raise ValueError("visible_ must be 'gaussian' or 'sigmoid', as in its units")
+        columns = np.asarray(units.columns)
+        if columns.dtype.kind not in "iu" or not np.isin(columns, np.arange(d)).all():
+            raise ValueError("the units must be of columns that there are")
+        for name, size in (("constant", d), ("center", len(columns)), ("scale", len(columns))):
+            value = getattr(units, name)
+            if value.shape != (size,) or value.dtype != np.float64:
+                raise ValueError(f"{name} of the units must have {size} numbers")
+        X = self._training_rows.X
+        if X.ndim != 2 or X.shape[1] != d or X.dtype != np.float64:
+            raise ValueError("the training rows must have a number for each feature")
+        self._check_draw(self._reference)
+        if self.n_layers_ != len(self._reference["widths"]) - 1:
+            raise ValueError("n_layers_ must be that of the reference draw")
+
+    # -- one draw
+
+    def _components(self, draw, t):
+        """The mixture that the top layer's activations follow, None without row clusters."""
+        if not has_row_clusters(draw):
+            return None
+        kappa, shape, *_ = self._prior.cluster_prior
+        return cluster_components(draw, self._prior.row_concentration, kappa, shape, self.seed_, t)
+
+    def _density_options(self):
+        return {
+            "method": self.density,
+            "n_temperatures": self.n_temperatures,
+            "n_particles": self.n_particles,
+        }
+
+    def _over_draws(self, X, of_draw, stack=False):
+        """Results of ``of_draw(draw, t, A)`` for blocks of rows: yields (rows, parts).
+
+        A part is the sum over one group of draws, or with ``stack`` their results one upon the
+        other; groups and blocks do not depend on the number of threads.
+        """
+        draws = self._prediction_draws()
+        size = max(1, min(1024, _BLOCK_NUMBERS // max(1, X.shape[1])))
+        for start in range(0, len(X), size):
+            rows = slice(start, min(start + size, len(X)))
+            A = self._units.to_visible(X[rows])
+
+            def part(first, last, A=A):
+                results = [of_draw(draws[t], t, A) for t in range(first, last)]
+                return np.stack(results) if stack else np.sum(results, axis=0)
+
+            yield rows, self._by_blocks(part, len(draws), -(-len(draws) // _DRAW_GROUPS))
+
+    def _warn_outside(self, outside, what):
+        warnings.warn(
+            f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
+            f"feature_bounds and {what}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _numbers(name, value, n, free=0):
+    """So many numbers, all but the first ``free`` positive."""
+    value = tuple(value)
+    real = [isinstance(x, Real) and not isinstance(x, bool) for x in value]
+    if len(value) != n or not all(real) or not all(1e-6 <= x <= 1e6 for x in value[free:]):
+        raise ValueError(f"{name} must be {n} numbers, positive from 1e-6 to 1e6, got {value!r}")
+    if not all(abs(x) <= 1e6 for x in value[:free]):
+        raise ValueError(f"{name} must begin with a mean from -1e6 to 1e6, got {value!r}")
+    return tuple(float(x) for x in value)
+
+
+def _values(name, value):
+    """Given masses or concentrations, None for "sample"."""
+    if isinstance(value, str):
+        return None
+    values = (value,) if isinstance(value, Real) else tuple(value)
+    real = [isinstance(x, Real) and not isinstance(x, bool) for x in values]
+    if not values or not all(real) or not all(1e-6 <= x <= 1e4 for x in values):
+        raise ValueError(f"{name} must be from 1e-6 to 1e4, got {value!r}")
+    return tuple(float(x) for x in values)
+
+
+def _bounds(name, value):
+    """((low, high), (low, high)) of the columns and of hidden units."""
+    shape_fits = len(value) == 2 and all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in value
+    )
+    if not shape_fits or not all(
+        isinstance(x, Real) and not isinstance(x, bool) for pair in value for x in pair
+    ):
+        raise ValueError(f"{name} must be two pairs of numbers, got {value!r}")
+    if not all(0 <= low < high <= 1e4 for low, high in value):
+        raise ValueError(f"{name} must be pairs with 0 <= low < high <= 1e4, got {value!r}")
+    return tuple((float(low), float(high)) for low, high in value)
+
+
+def _make_sampler(bit_generator, chain, *, X, units, step, prior, init, n_init_units, **options):
+    """The sampler of one chain on X; runs where the chain runs."""
+    rng = np.random.Generator(bit_generator)
+    if step.any():
+        X = X + (rng.random(X.shape) - 0.5) * step
+    visible = units.to_visible(X)
+    state = start_state(visible, prior, rng, init, n_init_units)
+    return Sampler(
+        visible,
+        prior,
+        state,
+        bit_generator,
+        log_jacobian=float(units.log_jacobian(X).sum()),
+        **options,
+    )
