@@ -50,8 +50,9 @@ __all__ = [
     "var_depth",
 ]
 
-# Layers at which a sample without max_depth gives up.
+# Layers at which a sample without max_depth gives up, and the largest widths whose law is computed.
 _DEEPEST = 1000
+_WIDEST = 4000
 
 
 # -- the law ----------------------------------------------------------------------------------
@@ -383,7 +384,7 @@ def expected_widths(n_visible, n_layers, mass, concentration=1.0, max_depth=None
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or if layers of some 4000 units must be reckoned with.
 
     Examples
     --------
@@ -412,7 +413,7 @@ def depth_cdf(n_visible, n_layers, mass, concentration=1.0, max_depth=None):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or if layers of some 4000 units must be reckoned with.
     """
     n_layers = as_count("n_layers", n_layers)
     chain = _Chain(n_visible, mass, concentration, max_depth)
@@ -430,12 +431,12 @@ def expected_depth(n_visible, mass, concentration=1.0, max_depth=None):
     Returns
     -------
     mean : float
-        Finite for all parameters, and exact even where it is astronomical.
+        Exact also where it is astronomical.
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or if layers of some 4000 units must be reckoned with.
 
     Notes
     -----
@@ -449,7 +450,7 @@ def expected_depth(n_visible, mass, concentration=1.0, max_depth=None):
     >>> round(cibp.expected_depth(5, mass=1.0), 4), round(cibp.expected_depth(5, mass=3.0), 1)
     (3.5118, 911.6)
     """
-    return _Chain(n_visible, mass, concentration, max_depth).totals()[0]
+    return _finite(_Chain(n_visible, mass, concentration, max_depth).totals()[0])
 
 
 def var_depth(n_visible, mass, concentration=1.0, max_depth=None):
@@ -468,10 +469,10 @@ def var_depth(n_visible, mass, concentration=1.0, max_depth=None):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or if layers of some 4000 units must be reckoned with.
     """
     mean, _, square = _Chain(n_visible, mass, concentration, max_depth).totals()
-    return square - mean**2
+    return _finite(square) - mean**2
 
 
 def expected_units(n_visible, mass, concentration=1.0, max_depth=None):
@@ -490,9 +491,9 @@ def expected_units(n_visible, mass, concentration=1.0, max_depth=None):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, or if layers of some 4000 units must be reckoned with.
     """
-    return _Chain(n_visible, mass, concentration, max_depth).totals()[1]
+    return _finite(_Chain(n_visible, mass, concentration, max_depth).totals()[1])
 
 
 class _Chain:
@@ -502,15 +503,19 @@ class _Chain:
         n_visible = as_count("n_visible", n_visible)
         masses, cs, self.max_depth = _restaurants(mass, concentration, max_depth)
         self.n_different = len(masses)
-        first = masses[0] * dishes_per_mass(n_visible, cs[0])
+        last = len(masses) if self.max_depth is None else min(self.max_depth - 1, len(masses))
+        deeper = {min(m, len(masses) - 1) for m in range(1, last + 1)}
         # Restaurant 0 has n_visible customers, each later one at most n_states - 1.
-        deeper = range(min(1, len(masses) - 1), len(masses))
-        self.n_states = int(_far_above(first)) + 2
-        while any(
-            _far_above(masses[h] * dishes_per_mass(self.n_states, cs[h])) > self.n_states - 1
-            for h in deeper
-        ):
-            self.n_states += 1 + self.n_states // 8
+        first = masses[0] * dishes_per_mass(n_visible, cs[0])
+        rates, self.n_states = [first], 0
+        while self.n_states <= _far_above(max(rates)):
+            self.n_states = int(_far_above(max(rates))) + 2
+            if self.n_states > _WIDEST:
+                raise ValueError(
+                    "mass and concentration must be smaller: the law of the widths would take "
+                    f"more than {_WIDEST} of them"
+                )
+            rates = [first] + [masses[h] * dishes_per_mass(self.n_states, cs[h]) for h in deeper]
         k = np.arange(self.n_states)
         self.start = _poisson(np.array([first]), self.n_states)[0]
         self.transitions = {
@@ -532,8 +537,12 @@ class _Chain:
             p = self.start if m == 0 else p @ self._transition(m)
             yield p
 
+    @np.errstate(all="ignore")
     def totals(self):
-        """Means of the depth, of the number of hidden units and of the squared depth."""
+        """Means of the depth, of the number of hidden units and of the squared depth.
+
+        Not finite where they are beyond floating-point numbers.
+        """
         if self.max_depth == 0:
             return 0.0, 0.0, 0.0
         k = np.arange(self.n_states, dtype=np.float64)
@@ -542,8 +551,9 @@ class _Chain:
         if self.max_depth is None:
             last = max(self.n_different - 1, 1)
             P = self._transition(last)
-            depth, units = _absorption(P, np.stack([here, k], axis=1)).T
-            square = _absorption(P, (here + 2.0 * here * (P @ depth))[:, np.newaxis])[:, 0]
+            absorption = _Absorption(P)
+            depth, units = absorption.expected_sum(here), absorption.expected_sum(k)
+            square = absorption.expected_sum(here * (1.0 + 2.0 * (P @ depth)))
             above = last - 1
         else:
             depth, units, square = here, k, here
@@ -554,6 +564,15 @@ class _Chain:
             depth = here * (1.0 + P @ depth)
             units = k + here * (P @ units)
         return tuple(float(self.start @ total) for total in (depth, units, square))
+
+
+def _finite(total):
+    if not np.isfinite(total):
+        raise ValueError(
+            "mass and concentration must be smaller: the process lives for more layers than there "
+            "are floating-point numbers"
+        )
+    return total
 
 
 def _far_above(rate):
@@ -567,24 +586,49 @@ def _poisson(rates, n_states):
     return np.exp(xlogy(k, rates) - rates - gammaln(k + 1))
 
 
-def _absorption(P, rewards):
-    """Expected sum of rewards, (n_states, n_rewards), until the chain is in state 0.
+class _Absorption:
+    """Expected sums until a chain, with transition matrix P, is in state 0.
 
-    States are eliminated from the last down. The probability to leave a state is summed, not
-    taken as one minus that to stay, and so nothing is ever subtracted: the result has all its
-    digits also where the chain hardly ever ends.
+    States are eliminated from the last down, as in Gauss's elimination. The probability to leave
+    a state is summed, not taken as one minus that to stay, and so nothing is ever subtracted: the
+    results have all their digits also where the chain hardly ever ends.
     """
-    Q, total = P.copy(), rewards.copy()
-    total[0] = 0.0
-    for k in range(len(Q) - 1, 0, -1):
-        leave = Q[k, :k].sum()
-        Q[k, :k] /= leave
-        total[k] /= leave
-        Q[1:k, :k] += np.outer(Q[1:k, k], Q[k, :k])
-        total[1:k] += np.outer(Q[1:k, k], total[k])
-    for k in range(1, len(Q)):
-        total[k] += Q[k, 1:k] @ total[1:k]
-    return total
+
+    def __init__(self, P):
+        self.Q, self.leave = P.copy(), np.ones(len(P))
+        _eliminate(self.Q, self.leave)
+
+    def expected_sum(self, reward):
+        """Expected sum of the rewards of the states met, for each state to start from."""
+        Q, total = self.Q, reward.copy()
+        total[0] = 0.0
+        for k in range(len(Q) - 1, 0, -1):
+            total[k] /= self.leave[k]
+            total[1:k] += Q[1:k, k] * total[k]
+        for k in range(1, len(Q)):
+            total[k] += Q[k, 1:k] @ total[1:k]
+        return total
+
+
+def _eliminate(double[:, ::1] Q, double[::1] leave):
+    """Replace Q by its factors: below the diagonal, where each state is left to; above it, how
+    often the higher states are entered. ``leave`` gets the probabilities to leave."""
+    cdef Py_ssize_t i, j, k
+    cdef double total, share
+    with nogil:
+        for k in range(Q.shape[0] - 1, 0, -1):
+            total = 0.0
+            for j in range(k):
+                total += Q[k, j]
+            leave[k] = total
+            for j in range(k):
+                Q[k, j] /= total
+            for i in range(1, k):
+                share = Q[i, k]
+                # Rarer jumps up change nothing: it is no easier to end from above.
+                if share > 1e-40:
+                    for j in range(k):
+                        Q[i, j] += share * Q[k, j]
 
 
 # -- the updates alone, for the tests ---------------------------------------------------------

@@ -206,6 +206,7 @@ def test_wide_first_layers():
     first = 20.0 * dishes_per_mass(784, 5.0)
     assert cibp.expected_widths(784, 1, mass, 5.0)[0] == pytest.approx(first, rel=1e-10)
     assert cibp.expected_depth(784, mass, 5.0, 1) == pytest.approx(1.0, rel=1e-10)
+    assert cibp.expected_depth(3, (1.0, 1e6), 1e9, 1) == pytest.approx(1.0 - math.exp(-3.0))
 
 
 # -- draws ------------------------------------------------------------------------------------
@@ -398,6 +399,8 @@ Z = [[1, 0], [1, 1]]
         (lambda: cibp.expected_widths(3, 0, 1.0), "n_layers must be an integer >= 1, got 0"),
         (lambda: cibp.depth_cdf(3, 2.5, 1.0), "n_layers must be an integer >= 1, got 2.5"),
         (lambda: cibp.expected_depth(0, 1.0), "n_visible must be an integer >= 1, got 0"),
+        (lambda: cibp.expected_depth(3, 1.0, 1e12), "law of the widths would take more than 4000"),
+        (lambda: cibp.expected_depth(3, 120.0), "lives for more layers than"),
         (lambda: cibp.expected_units(3, -1.0), "mass must be > 0, got -1.0"),
     ],
 )
