@@ -4,6 +4,8 @@ from skbnp.plot.cluster_count import ClusterCountDisplay
 from skbnp.plot.clusters import ClusterDisplay
 from skbnp.plot.coclustering import CoclusteringDisplay
 from skbnp.plot.completion import CompletionDisplay
+from skbnp.plot.features import FeatureDisplay
+from skbnp.plot.network import NetworkDisplay
 from skbnp.plot.trace import TraceDisplay
 from skbnp.plot.tree import TreeDisplay
 
@@ -12,6 +14,8 @@ __all__ = [
     "ClusterDisplay",
     "CoclusteringDisplay",
     "CompletionDisplay",
+    "FeatureDisplay",
+    "NetworkDisplay",
     "TraceDisplay",
     "TreeDisplay",
 ]

@@ -1,0 +1,208 @@
+"""NetworkDisplay: dots, edges, colours and widths are those of the network."""
+
+import sys
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from skbnp.plot import NetworkDisplay
+from skbnp.plot.network import NEGATIVE, POSITIVE
+
+# Visible 0, 1, 2; layer 1: 3, 4; layer 2: 5, which passes layer 1 on one edge.
+LAYER = np.array([0, 0, 0, 1, 1, 2])
+EDGES = np.array([[3, 0], [3, 1], [4, 1], [4, 2], [5, 3], [5, 2]])
+WEIGHTS = np.array([1.0, -0.5, 0.8, 4.0, -2.0, 0.0])
+
+
+class FittedNetwork:
+    """What a fitted belief network offers; its second draw is an empty network."""
+
+    n_features_in_ = 3
+    posterior_ = [{"n_hidden": 3}, {"n_hidden": 0}]
+
+    def network(self, draw=None):
+        hidden = slice(None) if draw is None or draw["n_hidden"] else slice(0)
+        n_units = len(LAYER) if draw is None or draw["n_hidden"] else 3
+        return {
+            "layer": LAYER[:n_units],
+            "edges": EDGES[hidden],
+            "weights": WEIGHTS[hidden],
+            "biases": np.zeros(n_units),
+            "unit_precision": np.ones(n_units),
+        }
+
+
+def make_network(widths, share, seed=0):
+    """Heights, edges and weights of a random network of layers."""
+    random = np.random.default_rng(seed)
+    layer = np.repeat(np.arange(len(widths)), widths)
+    adjacent = layer[:, np.newaxis] == layer + 1
+    edges = np.argwhere(adjacent & (random.random(adjacent.shape) < share))
+    return layer, edges, random.normal(size=len(edges))
+
+
+def n_crossings(place, edges):
+    """Pairs of edges between two rows that cross."""
+    parent, child = place[edges].T
+    return np.sum(np.subtract.outer(parent, parent) * np.subtract.outer(child, child) < 0) // 2
+
+
+def test_edges_join_the_dots():
+    display = NetworkDisplay.from_estimator(FittedNetwork())
+    assert_array_equal(display.units_.get_offsets(), display.position_)
+    assert_array_equal(display.position_[:, 1], LAYER)
+    assert_allclose(display.position_[[3, 4], 0], [0.25, 0.75])
+    assert_allclose(np.sort(display.position_[:3, 0]), [1 / 6, 1 / 2, 5 / 6])
+    assert_array_equal(display.shown_, np.argsort(np.abs(WEIGHTS)))
+    for edge, line in zip(display.shown_, display.edges_.get_segments(), strict=True):
+        assert_allclose(line[[0, -1]], display.position_[EDGES[edge]])
+        assert (len(line) > 2) == (edge == 5)  # the edge that passes a row is curved
+    curve = display.edges_.get_segments()[0]
+    assert np.all(np.diff(curve[:, 1]) < 0) and 0 < curve[:, 0].min() < curve[:, 0].max() < 1
+
+
+def test_colours_are_signs_and_widths_are_sizes():
+    display = NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3).plot()
+    shown = WEIGHTS[display.shown_]
+    colors, widths = display.edges_.get_colors(), display.edges_.get_linewidths()
+    for weight, color in zip(shown, colors, strict=True):
+        assert_allclose(color[:3], to_rgb(NEGATIVE if weight < 0 else POSITIVE))
+    share = np.abs(shown) / 4.0
+    assert_allclose(widths, 4.0 * (0.15 + 0.85 * share))
+    assert_allclose(colors[:, 3], 0.35 + 0.65 * share)
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
+        "positive",
+        "negative",
+    ]
+
+
+def test_rows_and_units_are_named():
+    display = NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3, names=["a", "bb", "c"]).plot()
+    assert_array_equal(display.ax_.get_yticks(), [0, 1, 2])
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels == ["visible\n3 units", "layer 1\n2 units", "layer 2\n1 unit"]
+    assert [text.get_text() for text in display.names_] == ["a", "bb", "c"]
+    assert_allclose([text.xy for text in display.names_], display.position_[:3])
+    assert {text.get_rotation() for text in display.names_} == {0.0}
+    display.figure_.canvas.draw()
+    unnamed = NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3).plot()
+    assert [text.get_text() for text in unnamed.names_] == ["0", "1", "2"]
+    visible, hidden = display.units_.get_facecolors()[:3], display.units_.get_facecolors()[3:]
+    assert_array_equal(np.unique(hidden, axis=0), [(0, 0, 0, 1)])
+    assert len(np.unique(visible, axis=0)) == 1 and visible[0, 0] > 0
+
+
+def test_names_stand_upright_or_not_at_all_where_they_crowd():
+    layer, edges, weights = make_network([30, 4], 0.3)
+    long = NetworkDisplay(layer, edges, weights, n_visible=30, names=["a long name"] * 30)
+    assert {text.get_rotation() for text in long.plot().names_} == {90.0}
+    layer, edges, weights = make_network([400, 4], 0.3)
+    assert NetworkDisplay(layer, edges, weights, n_visible=400).plot().names_ == []
+
+
+def test_order_of_the_rows_untangles_what_can_be():
+    # A network of parents with two neighbouring children each, numbers shuffled.
+    random = np.random.default_rng(0)
+    parent, child = 24 + random.permutation(12), random.permutation(24)
+    edges = np.column_stack([np.repeat(parent, 2), child])
+    layer = np.repeat([0, 1], [24, 12])
+    display = NetworkDisplay(layer, edges, np.ones(24), n_visible=24).plot()
+    place = display.position_[:, 0]
+    assert n_crossings(place, edges) == 0
+    assert_allclose(np.sort(place[24:]), (np.arange(12) + 0.5) / 12)
+
+
+def test_order_crosses_less_than_the_numbers():
+    layer, edges, _ = make_network([30, 10, 4], 0.15)
+    display = NetworkDisplay(layer, edges, np.ones(len(edges)), n_visible=30).plot()
+    plain = np.concatenate([(np.arange(width) + 0.5) / width for width in (30, 10, 4)])
+    for row in (1, 2):
+        between = edges[layer[edges[:, 0]] == row]
+        assert n_crossings(display.position_[:, 0], between) < n_crossings(plain, between)
+
+
+def test_of_many_edges_the_largest():
+    layer, edges, weights = make_network([60, 20], 0.5)
+    display = NetworkDisplay(layer, edges, weights, n_visible=60, max_edges=50).plot()
+    largest = np.sort(np.abs(weights))[-50:]
+    assert_array_equal(np.abs(weights[display.shown_]), largest)
+    assert len(display.edges_.get_segments()) == 50
+    expected = f"the 50 of {len(edges)} edges with the largest weights"
+    assert display.ax_.get_xlabel() == expected
+    assert NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3).plot().ax_.get_xlabel() == ""
+
+
+def test_orders_between_0_and_1():
+    random = np.random.default_rng(1)
+    height = np.concatenate([np.zeros(5), np.sort(random.random(20))])
+    higher = height[:, np.newaxis] > height
+    edges = np.argwhere(higher & (random.random(higher.shape) < 0.2))
+    weights = random.normal(size=len(edges))
+    display = NetworkDisplay(height, edges, weights, n_visible=5).plot()
+    assert_array_equal(display.position_[:, 1], height)
+    assert len(np.unique(display.position_, axis=0)) == 25
+    assert np.all((0 < display.position_[:, 0]) & (display.position_[:, 0] < 1))
+    assert display.ax_.get_ylabel() == "order"
+    for edge, line in zip(display.shown_, display.edges_.get_segments(), strict=True):
+        assert_allclose(line[[0, -1]], display.position_[edges[edge]])
+
+
+def test_a_draw_without_hidden_units():
+    estimator = FittedNetwork()
+    display = NetworkDisplay.from_estimator(estimator, draw=estimator.posterior_[1])
+    assert len(display.position_) == 3 and display.edges_.get_segments() == []
+    assert display.ax_.get_legend() is None
+    display.figure_.canvas.draw()
+
+
+def test_names_of_a_data_frame():
+    estimator = FittedNetwork()
+    estimator.feature_names_in_ = np.array(["height", "age", "sex"], dtype=object)
+    display = NetworkDisplay.from_estimator(estimator)
+    assert [text.get_text() for text in display.names_] == ["height", "age", "sex"]
+
+
+def test_axes_and_style_of_the_user():
+    figure, ax = plt.subplots()
+    display = NetworkDisplay.from_estimator(FittedNetwork(), ax=ax, colors="black", max_edges=2)
+    assert display.ax_ is ax and display.figure_ is figure
+    assert_array_equal(display.edges_.get_colors(), [(0, 0, 0, 1)])
+    assert_array_equal(display.shown_, [4, 3])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"weights": WEIGHTS[1:]}, r"weights must have shape \(6,\), got \(5,\)"),
+        ({"edges": EDGES + 3}, "edges must be of units 0 to 5, got 3 to 8"),
+        ({"edges": EDGES[:, ::-1]}, "height must be larger for the parent"),
+        ({"n_visible": 0}, "n_visible must be from 1 to 6, got 0"),
+        ({"n_visible": 7}, "n_visible must be from 1 to 6, got 7"),
+        ({"names": ["a"]}, "names must be of 3 visible units, got 1"),
+        ({"max_edges": 0}, "max_edges must be an integer >= 1, got 0"),
+        ({"max_edges": 2.5}, "max_edges must be an integer >= 1, got 2.5"),
+    ],
+)
+def test_bad_arguments_are_named(changed, message):
+    arguments = {"height": LAYER, "edges": EDGES, "weights": WEIGHTS, "n_visible": 3} | changed
+    with pytest.raises(ValueError, match=message):
+        NetworkDisplay(**arguments).plot()
+
+
+def test_nothing_to_show_yet():
+    with pytest.raises(NotFittedError, match="call fit"):
+        NetworkDisplay.from_estimator(SimpleNamespace())
+    with pytest.raises(TypeError, match=r"pipeline\[-1\]"):
+        NetworkDisplay.from_estimator(make_pipeline("passthrough"))
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"skbnp\[plot\]"):
+        NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3).plot()
