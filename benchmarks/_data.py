@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from _densities import log_joint
 from scipy.special import logsumexp
+from sklearn.datasets import load_digits
 
 # -- real tables
 
@@ -140,3 +141,49 @@ def load_faces(data):
     """698 views of a face (n, 1024) of 32 x 32 pixels, intensities from 0 to 1."""
     with np.load(data / "isomap_faces_32x32.npz") as file:
         return file["images"].reshape(len(file["images"]), -1) / 65535
+
+
+# -- images in rows, intensities from 0 to 1: training rows, test rows, shape of an image
+
+
+def _digits(data, random):
+    images = load_digits().images / 16
+    order = random.permutation(len(images))
+    return images[order[:400]], images[order[400:500]]
+
+
+def _olivetti(data, random):
+    """350 and 50 of the faces, reduced to 32 x 32 pixels."""
+    with np.load(data / "olivetti_faces.npz") as file:
+        images = file["images"] / 255
+    images = images.reshape(len(images), 32, 2, 32, 2).mean(axis=(2, 4))
+    order = random.permutation(len(images))
+    return images[order[:350]], images[order[350:]]
+
+
+def _mnist(data, random):
+    """50 and 10 of each digit."""
+    found = []
+    with np.load(data / "mnist_subset.npz") as file:
+        for part, n in (("train", 50), ("test", 10)):
+            labels = file[f"{part}_labels"]
+            rows = [random.permutation(np.flatnonzero(labels == digit))[:n] for digit in range(10)]
+            found.append(file[f"{part}_images"][random.permutation(np.concatenate(rows))] / 255)
+    return found
+
+
+def _frey(data, random):
+    """1865 and 100 frames of a film, so that a row's neighbours in time are among the others."""
+    with np.load(data / "frey_faces.npz") as file:
+        images = file["images"] / 255
+    order = random.permutation(len(images))
+    return images[order[:1865]], images[order[1865:]]
+
+
+IMAGES = {"digits": _digits, "Olivetti": _olivetti, "MNIST": _mnist, "Frey": _frey}
+
+
+def load_images(name, data, seed):
+    """A random split: training rows (n, pixels), test rows, (height, width)."""
+    train, test = IMAGES[name](data, np.random.default_rng(seed))
+    return train.reshape(len(train), -1), test.reshape(len(test), -1), train.shape[1:]

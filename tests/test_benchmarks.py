@@ -203,3 +203,48 @@ def test_parts_of_tree_factor_model(monkeypatch, capsys, tmp_path):
     module.main()
     assert "### another" in capsys.readouterr().out
     assert len(list(tmp_path.iterdir())) == len(module.PARTS)
+
+
+def test_low_rank_gaussians(monkeypatch):
+    module = load("_imputers", monkeypatch)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(300, 6))
+    model = module.LowRank.of_complete(rows, 2)
+    covariance = model.loadings.T @ model.loadings + model.variance * np.eye(6)
+    np.testing.assert_allclose(np.linalg.slogdet(covariance)[1], best_log_det(rows, 2))
+    better = model.improved(rows)  # of complete rows the closed form is a fixed point
+    other = better.loadings.T @ better.loadings + better.variance * np.eye(6)
+    np.testing.assert_allclose(other, covariance * (1 - 1 / len(rows)), rtol=0.05, atol=1e-3)
+    holed = np.where(np.arange(6) < 2, np.nan, rows[:5])
+    gain = covariance[:2, 2:] @ np.linalg.inv(covariance[2:, 2:])
+    expected = model.center[:2] + (rows[:5, 2:] - model.center[2:]) @ gain.T
+    np.testing.assert_allclose(model.expected(holed)[:, :2], expected)
+
+
+def best_log_det(rows, n_factors):
+    """Log determinant of the covariance of highest likelihood, divisor n - 1."""
+    values = np.linalg.eigvalsh(np.cov(rows.T))[::-1]
+    rest = values[n_factors:]
+    return np.log(values[:n_factors]).sum() + len(rest) * np.log(rest.mean())
+
+
+def test_tasks_of_holes(monkeypatch):
+    module = load("_imputers", monkeypatch)
+    rng = np.random.default_rng(0)
+    train, test = rng.random((100, 64)), rng.random((9, 64))
+    task = module.lower_half(train, test, (16, 4))
+    for part in (task, task.validation):
+        assert np.array_equal(np.isnan(part.holed), part.asked)
+        assert part.asked[:, 32:].all() and not part.asked[:, :32].any()
+    assert len(task.validation.known) == 80 and len(task.validation.truth) == 20
+    assert task.square_errors(task.truth + 0.1) == pytest.approx(0.01)
+    task = module.scattered(train, 0.2, rng)
+    part = task.validation
+    assert np.array_equal(np.isnan(task.holed), task.asked)
+    assert np.array_equal(np.isnan(part.holed), task.asked | part.asked)
+    assert not np.any(task.asked & part.asked)  # what is asked for in the end chooses nothing
+    for name, method in module.PEERS.items():
+        if name != "ridge":
+            filled, _ = method(task)
+            assert np.array_equal(filled[~task.asked], train[~task.asked])
+            assert np.all(np.isfinite(filled))

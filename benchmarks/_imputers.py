@@ -1,0 +1,179 @@
+"""What a user would take instead to fill holes: imputers of scikit-learn, and low-rank Gaussians.
+
+A method is a function of a `Task` that returns the filled rows and what it chose. Choices are made
+by the error on the task's validation part; the method then learns from all of `known`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
+from sklearn.linear_model import RidgeCV
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to learn from and rows to fill, NaN where missing; they may be the same ones.
+
+    Errors are over the cells `asked` for.
+    """
+
+    known: np.ndarray
+    holed: np.ndarray
+    truth: np.ndarray
+    asked: np.ndarray
+    validation: "Task | None" = None
+
+    def square_errors(self, filled):
+        """Mean square error of each row over the cells asked for, of which it has some."""
+        n_asked = self.asked.sum(axis=1)
+        squares = np.where(self.asked, (filled - self.truth) ** 2, 0.0).sum(axis=1)
+        return squares[n_asked > 0] / n_asked[n_asked > 0]
+
+
+def lower_half(train, test, shape):
+    """The lower half of each test row is missing; for validation, of the last fifth of `train`."""
+    missing = np.zeros(shape, dtype=bool)
+    missing[shape[0] // 2 :] = True
+    missing = missing.ravel()
+
+    def task(known, rows, validation=None):
+        asked = np.broadcast_to(missing, rows.shape)
+        return Task(known, np.where(asked, np.nan, rows), rows, asked, validation)
+
+    n_known = len(train) - len(train) // 5
+    return task(train, test, task(train[:n_known], train[n_known:]))
+
+
+def scattered(rows, share, random):
+    """So many cells are missing at random; for validation, a twentieth more."""
+    draw = random.random(rows.shape)
+    missing, more = draw < share, (draw >= share) & (draw < share + 0.05)
+    holed, emptier = (np.where(cells, np.nan, rows) for cells in (missing, missing | more))
+    return Task(holed, holed, rows, missing, Task(emptier, emptier, rows, more))
+
+
+def tuned(fill, options):
+    """The method with the option of least error on the validation part."""
+
+    def method(task):
+        part = task.validation
+        errors = [part.square_errors(fill(part, option)).mean() for option in options]
+        best = options[int(np.argmin(errors))]
+        return fill(task, best), best
+
+    return method
+
+
+def fixed(fill):
+    """A method without a choice."""
+    return lambda task: (fill(task), None)
+
+
+def mean(task):
+    """Means of the columns."""
+    return SimpleImputer(keep_empty_features=True).fit(task.known).transform(task.holed)
+
+
+def neighbours(task, n_neighbors):
+    """Means of the nearest rows."""
+    imputer = KNNImputer(n_neighbors=n_neighbors, keep_empty_features=True)
+    return imputer.fit(task.known).transform(task.holed)
+
+
+def one_by_one(task):
+    """Each pixel by a regression on fifty others, in turns.
+
+    Test rows are among those it learns from: of complete rows it would learn nothing.
+    """
+    imputer = IterativeImputer(
+        n_nearest_features=50, max_iter=3, keep_empty_features=True, random_state=0
+    )
+    if task.known is task.holed:
+        return imputer.fit_transform(task.known)
+    return imputer.fit_transform(np.concatenate([task.known, task.holed]))[len(task.known) :]
+
+
+def ridge(task):
+    """All missing pixels by a linear function of the given ones, the same ones in all rows."""
+    missing = np.isnan(task.holed[0])
+    model = RidgeCV(np.logspace(-3, 3, 13)).fit(task.known[:, ~missing], task.known[:, missing])
+    filled = task.holed.copy()
+    filled[:, missing] = model.predict(task.holed[:, ~missing])
+    return filled
+
+
+def low_rank(task, n_factors, n_steps=50):
+    """Conditional means of probabilistic principal components (Tipping and Bishop 1999).
+
+    Fitted in closed form to complete rows, by expectation maximisation to others.
+    """
+    model = LowRank.of_complete(mean_filled(task.known), n_factors)
+    if np.isnan(task.known).any():
+        for _ in range(n_steps):
+            model = model.improved(task.known)
+    return np.where(np.isnan(task.holed), model.expected(task.holed), task.holed)
+
+
+def mean_filled(rows):
+    """Rows with the means of the columns in their holes."""
+    return SimpleImputer(keep_empty_features=True).fit_transform(rows)
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """x = center + loadings z + noise: loadings (K, D), z standard normal, one variance."""
+
+    center: np.ndarray
+    loadings: np.ndarray
+    variance: float
+
+    @classmethod
+    def of_complete(cls, rows, n_factors):
+        """The maximum of the likelihood of complete rows."""
+        pca = PCA(n_factors, svd_solver="full").fit(rows)
+        excess = np.maximum(pca.explained_variance_ - pca.noise_variance_, 0.0)
+        scale = np.sqrt(excess)[:, np.newaxis]
+        return cls(pca.mean_, scale * pca.components_, pca.noise_variance_)
+
+    def moments(self, rows):
+        """Means (n, K) and covariances (n, K, K) of z given the entries of each row."""
+        known = ~np.isnan(rows)
+        residual = np.where(known, rows - self.center, 0.0)
+        K, D = self.loadings.shape
+        squares = (self.loadings[:, np.newaxis] * self.loadings).reshape(K * K, D)
+        precision = (known @ squares.T).reshape(-1, K, K) + self.variance * np.eye(K)
+        covariance = np.linalg.inv(precision)
+        mean = np.einsum("nkl,nl->nk", covariance, residual @ self.loadings.T)
+        return mean, self.variance * covariance
+
+    def expected(self, rows):
+        """Conditional means of all entries."""
+        return self.center + self.moments(rows)[0] @ self.loadings
+
+    def improved(self, rows):
+        """One step of expectation maximisation; the centre is that of the loadings' intercept."""
+        known = ~np.isnan(rows)
+        mean, covariance = self.moments(rows)
+        K, n = mean.shape[1] + 1, len(rows)
+        z = np.column_stack([np.ones(n), mean])
+        second = z[:, :, np.newaxis] * z[:, np.newaxis]
+        second[:, 1:, 1:] += covariance
+        gram = (known.T @ second.reshape(n, -1)).reshape(-1, K, K)
+        cross = np.where(known, rows, 0.0).T @ z
+        weight = np.linalg.solve(gram + 1e-9 * np.eye(K), cross[:, :, np.newaxis])[:, :, 0]
+        squares = np.nansum(rows**2) - np.sum(weight * cross)
+        return LowRank(weight[:, 0], weight[:, 1:].T, max(squares / known.sum(), 1e-9))
+
+
+NEIGHBOURS = (1, 3, 5, 8, 10, 15, 20)
+FACTORS = (5, 10, 20, 40, 60)
+PEERS = {
+    "mean": fixed(mean),
+    "KNNImputer": tuned(neighbours, NEIGHBOURS),
+    "PPCA": tuned(low_rank, FACTORS),
+    "ridge": fixed(ridge),
+    "IterativeImputer": fixed(one_by_one),
+}
