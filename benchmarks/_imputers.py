@@ -12,7 +12,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.linear_model import RidgeCV
 
-LEAST_VARIANCE = 1e-4
+LEAST_VARIANCE = 1e-4  # noise of one percent of the range; many factors of few rows leave none
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,16 @@ def ridge(task):
     return filled
 
 
-def low_rank(task, n_factors, n_steps=50):
+def low_rank(task, option):
     """Conditional means of probabilistic principal components (Tipping and Bishop 1999).
 
-    Fitted in closed form to complete rows, by expectation maximisation to others.
+    An option is the number of factors and that of steps of expectation maximisation, which start
+    from the closed form for rows with the means in their holes: too many steps fit noise.
     """
+    n_factors, n_steps = option
     model = LowRank.of_complete(mean_filled(task.known), n_factors)
-    if np.isnan(task.known).any():
-        for _ in range(n_steps):
-            model = model.improved(task.known)
+    for _ in range(n_steps):
+        model = model.improved(task.known)
     return np.where(np.isnan(task.holed), model.expected(task.holed), task.holed)
 
 
@@ -136,9 +137,9 @@ class LowRank:
     def of_complete(cls, rows, n_factors):
         """The maximum of the likelihood of complete rows."""
         pca = PCA(n_factors, svd_solver="full").fit(rows)
-        excess = np.maximum(pca.explained_variance_ - pca.noise_variance_, 0.0)
-        scale = np.sqrt(excess)[:, np.newaxis]
-        return cls(pca.mean_, scale * pca.components_, pca.noise_variance_)
+        variance = max(pca.noise_variance_, LEAST_VARIANCE)
+        scale = np.sqrt(np.maximum(pca.explained_variance_ - variance, 0.0))[:, np.newaxis]
+        return cls(pca.mean_, scale * pca.components_, variance)
 
     def moments(self, rows):
         """Means (n, K) and covariances (n, K, K) of z given the entries of each row."""
@@ -158,8 +159,7 @@ class LowRank:
     def improved(self, rows):
         """One step of expectation maximisation for the loadings and the centre, their intercept.
 
-        With a standard normal prior for each, nearly flat on the scale of intensities, and a noise
-        of one percent of their range at least: without, many factors of few rows end in noise 0.
+        They have a standard normal prior, nearly flat on the scale of intensities.
         """
         known = ~np.isnan(rows)
         mean, covariance = self.moments(rows)
@@ -177,14 +177,16 @@ class LowRank:
 
 NEIGHBOURS = (1, 3, 5, 8, 10, 15, 20)
 FACTORS = (5, 10, 20, 40, 60, 120, 240)
-MOST_FACTORS_WITH_HOLES = 60  # a step takes the square of them for each entry
+FACTORS_WITH_HOLES = FACTORS[:5]  # a step takes the square of them for each entry
+STEPS = (10, 50)
 
 
 def ppca(task):
-    """The low-rank Gaussian, its rank by validation."""
+    """The low-rank Gaussian, its options by validation."""
     known = task.validation.known
-    most = MOST_FACTORS_WITH_HOLES if np.isnan(known).any() else min(known.shape) - 1
-    return tuned(low_rank, [n for n in FACTORS if n <= most])(task)
+    if np.isnan(known).any():
+        return tuned(low_rank, [(n, steps) for n in FACTORS_WITH_HOLES for steps in STEPS])(task)
+    return tuned(low_rank, [(n, 0) for n in FACTORS if n < min(known.shape)])(task)
 
 
 PEERS = {
