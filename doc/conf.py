@@ -27,8 +27,8 @@ numpydoc_validation_exclude = {r"\.set_\w+_request$", r"\.get_metadata_routing$"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": "/plot_(?!face_tree|populations)",  # their data are not in the package
-    "ignore_pattern": r"(demo|cluster_table|inpaint_image)\.py$",  # commands, not pages
+    "filename_pattern": "/plot_(?!face_|populations)",  # their data are not in the package
+    "ignore_pattern": r"(demo|cluster_table|complete_images|inpaint_image)\.py$",  # commands, not pages
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed
 }
