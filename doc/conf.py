@@ -28,7 +28,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_(?!face_|populations)",  # their data are not in the package
-    "ignore_pattern": r"(demo|cluster_table|complete_images|inpaint_image)\.py$",  # commands, not pages
+    # Commands, not pages.
+    "ignore_pattern": r"(demo|cluster_table|complete_images|inpaint_image)\.py$",
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed
 }
