@@ -9,12 +9,13 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from _belief_cost import activations, cost
 from _belief_images import cells, halves
 from _tables import markdown
 from threadpoolctl import threadpool_limits
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
-PARTS = {"halves": halves, "cells": cells}
+PARTS = {"halves": halves, "cells": cells, "activations": activations, "cost": cost}
 
 
 def main():
@@ -22,7 +23,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--quick", action="store_true", help="in ten minutes, without the data")
+    parser.add_argument(
+        "--quick", action="store_true", help="minutes, digits of scikit-learn alone"
+    )
     arguments = parser.parse_args()
     if not arguments.data.exists():
         print(f"no {arguments.data}: left out is what needs it\n")

@@ -248,3 +248,22 @@ def test_tasks_of_holes(monkeypatch):
             filled, _ = method(task)
             assert np.array_equal(filled[~task.asked], train[~task.asked])
             assert np.all(np.isfinite(filled))
+
+
+def test_cost_of_belief_networks(monkeypatch):
+    module = load("_belief_cost", monkeypatch)
+    sampler = module.chain((8, 5, 3), 40)
+    assert np.isfinite(sampler.log_joint())
+    state = sampler.get_state()
+    by_hand = [
+        sum(
+            weight**2 * state["unit_precision"][child] / 4 / state["unit_precision"][unit]
+            for (parent, child), weight in zip(state["edges"], state["weights"], strict=True)
+            if parent == unit
+        )
+        for unit in (13, 14, 15)
+    ]
+    assert module.pull(state) == pytest.approx(np.median(by_hand))
+    found = module.effective_draws(sampler, 40)
+    assert found["draw, ms"] > 0 and found["ESS / s"] > 0
+    assert module.sweep_seconds(sampler) > 0 and module.product_seconds(40, 8, 5) > 0
