@@ -55,8 +55,8 @@ cdef class Activations:
         self, bitgen_t** rng, Py_ssize_t n, Py_ssize_t width, double* a, const double* mean,
         const double* nu, Py_ssize_t stride, const double* linear, const double* S,
     ) noexcept nogil
-    cdef double _try_several(
-        self, bitgen_t* rng, double a, double mean, double nu, double t, double s
+    cdef void _try_several(
+        self, bitgen_t* rng, double* a, double* u, double mean, double nu, double t, double s
     ) noexcept nogil
     cdef void _field(
         self, Py_ssize_t n, Py_ssize_t width, const double* a, const double* linear,

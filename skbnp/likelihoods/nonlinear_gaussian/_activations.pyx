@@ -51,36 +51,43 @@ cdef void squash_all(Py_ssize_t n, const double* a, double* u) noexcept nogil:
 
 
 cdef inline double log_density(
-    double a, double mean, double nu, double t, double s
+    double a, double u, double mean, double nu, double t, double s
 ) noexcept nogil:
-    """Of one unit given the others: -nu/2 (a - mean)^2 + t u - s/2 u^2."""
-    cdef double u = quick_squash(a)
+    """Of one unit given the others, at u = s(a): -nu/2 (a - mean)^2 + t u - s/2 u^2."""
     return u * (t - 0.5 * s * u) - 0.5 * nu * (a - mean) * (a - mean)
 
 
-cdef double slice_draw(
-    bitgen_t* rng, double a, double mean, double nu, double t, double s
+cdef inline bint within(
+    double a, double mean, double nu, double t, double s, double level
+) noexcept nogil:
+    """Whether a is in the slice above the level."""
+    return log_density(a, quick_squash(a), mean, nu, t, s) > level
+
+
+cdef void slice_draw(
+    bitgen_t* rng, double* a, double* u, double mean, double nu, double t, double s
 ) noexcept nogil:
     """Univariate slice sampling by stepping out and shrinkage (Neal 2003, figures 3 and 5)."""
     cdef double width = 3.0 / sqrt(nu + 0.25 * s)
-    cdef double level = log_density(a, mean, nu, t, s) + log(random.uniform(rng))
-    cdef double low = a - width * random.uniform(rng), high = low + width, x
+    cdef double level = log_density(a[0], u[0], mean, nu, t, s) + log(random.uniform(rng))
+    cdef double low = a[0] - width * random.uniform(rng), high = low + width, x, v
     cdef Py_ssize_t left = random.below(rng, MOST_STEPS), right = MOST_STEPS - 1 - left, _
-    while left > 0 and log_density(low, mean, nu, t, s) > level:
+    while left > 0 and within(low, mean, nu, t, s, level):
         low -= width
         left -= 1
-    while right > 0 and log_density(high, mean, nu, t, s) > level:
+    while right > 0 and within(high, mean, nu, t, s, level):
         high += width
         right -= 1
     for _ in range(MOST_SHRINKS):
         x = low + (high - low) * random.uniform(rng)
-        if log_density(x, mean, nu, t, s) >= level:
-            return x
-        if x < a:
+        v = quick_squash(x)
+        if log_density(x, v, mean, nu, t, s) >= level:
+            a[0], u[0] = x, v
+            return
+        if x < a[0]:
             low = x
         else:
             high = x
-    return a
 
 
 cdef class Activations:
@@ -221,7 +228,7 @@ cdef class Activations:
     ) noexcept nogil:
         """Each unit of each row given the row's others, by a slice or by multiple tries."""
         cdef Py_ssize_t i, j, k
-        cdef double s, t, change
+        cdef double s, t, before
         cdef double* u = self.u
         cdef double* field = self.field
         cdef const double* row
@@ -230,24 +237,21 @@ cdef class Activations:
             for j in range(width):
                 k = self.order[j]
                 row = S + k * width
-                s = row[k]
-                t = field[k] + s * u[k]
+                s, before = row[k], u[k]
+                t = field[k] + s * before
                 if tries:
-                    a[k] = self._try_several(rng[i], a[k], mean[k], nu[k], t, s)
+                    self._try_several(rng[i], &a[k], &u[k], mean[k], nu[k], t, s)
                 else:
-                    a[k] = slice_draw(rng[i], a[k], mean[k], nu[k], t, s)
-                change = quick_squash(a[k]) - u[k]
-                if change != 0.0:
-                    axpy(width, -change, row, field)
-                    u[k] += change
+                    slice_draw(rng[i], &a[k], &u[k], mean[k], nu[k], t, s)
+                axpy(width, before - u[k], row, field)
             a += width
             mean += width
             nu += stride
             u += width
             field += width
 
-    cdef double _try_several(
-        self, bitgen_t* rng, double a, double mean, double nu, double t, double s
+    cdef void _try_several(
+        self, bitgen_t* rng, double* a, double* u, double mean, double nu, double t, double s
     ) noexcept nogil:
         """One of n_tries draws from the unit's noise, in proportion to its likelihood w.
 
@@ -256,13 +260,13 @@ cdef class Activations:
         """
         cdef double* x = &self.candidate[0]
         cdef double* w = x + self.n_tries
-        cdef double u = quick_squash(a), now = u * (t - 0.5 * s * u), highest = now
-        cdef double total = 0.0, spread = 1.0 / sqrt(nu), share
+        cdef double now = u[0] * (t - 0.5 * s * u[0]), highest = now
+        cdef double total = 0.0, spread = 1.0 / sqrt(nu), share, v
         cdef Py_ssize_t r, chosen = 0
         for r in range(self.n_tries):
             x[r] = mean + spread * random.normal(rng)
-            u = quick_squash(x[r])
-            w[r] = u * (t - 0.5 * s * u)
+            v = quick_squash(x[r])
+            w[r] = v * (t - 0.5 * s * v)
             highest = max(highest, w[r])
         for r in range(self.n_tries):
             w[r] = exp(w[r] - highest)
@@ -275,8 +279,7 @@ cdef class Activations:
         self.n_proposed += 1
         if random.uniform(rng) * (total - w[chosen] + now) < total:
             self.n_accepted += 1
-            return x[chosen]
-        return a
+            a[0], u[0] = x[chosen], quick_squash(x[chosen])
 
     # -- by row -------------------------------------------------------------------------------
 
