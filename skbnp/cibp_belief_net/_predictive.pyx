@@ -8,8 +8,9 @@ over the observed visible units alone, W (n_hidden, n_features); rows with the s
 entries share S.
 
 With row clusters the law of the top layer is a mixture, here ``components``: log weights (C,),
-means and precisions (C, K). Nothing of a draw is changed, and each row's random numbers depend on
-(seed, t, row) alone, so that the functions may be called from several threads on any blocks.
+means and precisions (C, K). Nothing of a draw is changed, and a row's random numbers depend on
+seed, t and the row's own values alone: the functions may be called from several threads on any
+blocks, and a row's answer is the same in any company, up to the rounding of matrix products.
 """
 
 from libc.math cimport INFINITY, exp, fabs, log, sqrt
@@ -30,7 +31,8 @@ cdef enum:
 
 cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is left out
 cdef double WIDENED = 1.15          # of the proposals of importance sampling
-cdef uint64_t NO_ROW = 0xFFFFFFFFFFFFFFFF   # the stream of what all rows of a draw share
+cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
+cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, between keys
 
 
 # -- laws of the top layer --------------------------------------------------------------------
@@ -120,9 +122,11 @@ cdef class Network:
         offset = np.concatenate([[0], np.cumsum(widths[1:])]).astype(np.intp)
         self.offset = offset
         self.widest = max(1, widths[1:].max(initial=1))
-        self.bias, self.precision = draw["biases"][:D], draw["unit_precision"][:D]
-        self.hidden_bias = np.array(draw["biases"][D:])
-        self.hidden_precision = np.array(draw["unit_precision"][D:])
+        bias, nu = (
+            np.array(draw[name], dtype=np.float64) for name in ("biases", "unit_precision")
+        )
+        self.bias, self.precision = bias[:D], nu[:D]
+        self.hidden_bias, self.hidden_precision = bias[D:], nu[D:]
 
         full = np.zeros((self.n_hidden, D + self.n_hidden))
         full[edges[:, 0] - D, edges[:, 1]] = weights
@@ -134,7 +138,6 @@ cdef class Network:
 
         block, pieces, at = -np.ones((M, M), dtype=np.intp), [np.zeros(0)], 0
         squares, start = [np.zeros(0)], np.zeros(M + 1, dtype=np.intp)
-        nu = draw["unit_precision"]
         for p in range(M):
             rows = full[offset[p]:offset[p + 1]]
             for c in range(p):
@@ -149,6 +152,8 @@ cdef class Network:
         self.block, self.between = block, np.concatenate(pieces)
         self.quadratic, self.quadratic_start = np.concatenate(squares), start
 
+        if components is None and has_row_clusters(draw):
+            raise ValueError("a draw with row clusters needs components")
         if components is not None and M > 0:
             log_weight, mean, precision = components
             self.n_components = len(log_weight)
@@ -162,6 +167,8 @@ cdef class Network:
         observed = ~np.isnan(A[0])
         W = self.weights[:, observed]
         scaled = W * self.precision[observed]
+        if np.isinf(A).any():
+            raise ValueError("A must be finite or NaN")
         T = (A[:, observed] - self.bias[observed]) @ scaled.T
         return np.ascontiguousarray(T), np.ascontiguousarray(scaled @ W.T)
 
@@ -181,6 +188,26 @@ def patterns(A):
     _, group = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
     order = np.argsort(group.ravel(), kind="stable")
     return np.split(order, np.flatnonzero(np.diff(group.ravel()[order])) + 1)
+
+
+def row_keys(A):
+    """64-bit keys of the rows' values, (n_rows,): all NaN count alike, and so do 0 and -0."""
+    values = np.where(np.isnan(A), np.nan, A + 0.0)
+    cdef const uint64_t[:, ::1] bits = values.view(np.uint64)
+    cdef uint64_t[::1] out = np.empty(len(A), dtype=np.uint64)
+    cdef uint64_t key
+    cdef Py_ssize_t i, d
+    with nogil:
+        for i in range(out.shape[0]):
+            key = 0
+            for d in range(bits.shape[1]):
+                # The mixer of SplitMix64 (Steele, Lea & Flood 2014) over a running sum.
+                key += bits[i, d] + GOLDEN
+                key = (key ^ (key >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+                key = (key ^ (key >> 27)) * <uint64_t> 0x94D049BB133111EB
+                key = key ^ (key >> 31)
+            out[i] = key
+    return np.asarray(out)
 
 
 # -- sampling the hidden units ----------------------------------------------------------------
@@ -237,7 +264,7 @@ cdef class Chain:
 
     cdef void load(
         self, const double[:, ::1] T, Py_ssize_t first, Py_ssize_t n, Py_ssize_t n_copies,
-        const Py_ssize_t[::1] rows, uint64_t seed, uint64_t t, uint64_t first_row,
+        const Py_ssize_t[::1] rows, const uint64_t[::1] key, uint64_t seed, uint64_t t,
     ) noexcept nogil:
         """Take up n particles from particle ``first`` on; row i has particles i * n_copies + .."""
         cdef Py_ssize_t i, layer, k, particle
@@ -251,8 +278,7 @@ cdef class Chain:
                     ]
             random.start_row_stream(
                 &self.stream[i], seed, t,
-                (first_row + <uint64_t> rows[particle // n_copies]) * <uint64_t> n_copies
-                + <uint64_t> (particle % n_copies),
+                key[rows[particle // n_copies]] + GOLDEN * <uint64_t> (particle % n_copies),
             )
 
     cdef void start_at_rows(
@@ -450,7 +476,7 @@ cdef class Moments:
         self.net, self.sigmoid = net, visible == "sigmoid"
         node, share = np.polynomial.hermite_e.hermegauss(N_NODES)
         self.node, self.share = node, share / share.sum()
-        self.bias, self.precision = np.array(net.bias), np.array(net.precision)
+        self.bias, self.precision = net.bias, net.precision
 
     cdef void add(
         self, double weight, const double* u, const Py_ssize_t[::1] missing, double* first,
@@ -481,8 +507,7 @@ cdef class Moments:
             second[d] += weight * two
 
 
-def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t, first_row,
-             n_burn_in, n_kept):
+def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t, n_burn_in, n_kept):
     """Means over the kept passes of an inner chain: moments of missing entries, or of layer's u.
 
     One chain per row from a random training row; where the top layer is a mixture, four from
@@ -492,7 +517,8 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
     cdef Py_ssize_t n_copies = 4 if net.n_components > 0 else 1
     cdef Py_ssize_t burn_in = n_burn_in, kept = max(1, n_kept // n_copies), i, step, first, n, k
     cdef Py_ssize_t n_particles, at, begin, end
-    cdef uint64_t seed_ = seed, t_ = t, first_row_ = first_row
+    cdef uint64_t seed_ = seed, t_ = t
+    cdef const uint64_t[::1] key = row_keys(A)
     cdef bint entries = layer == 0
     cdef double weight = 1.0 / (kept * n_copies)
     cdef const double* u
@@ -520,7 +546,7 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
             n_particles, first = rows.shape[0] * n_copies, 0
             while first < n_particles:
                 n = min(<Py_ssize_t> BLOCK, n_particles - first)
-                chain.load(T, first, n, n_copies, rows, seed_, t_, first_row_)
+                chain.load(T, first, n, n_copies, rows, key, seed_, t_)
                 chain.start_at_rows(stored_a, log_weight, first, n_copies, &scratch[0])
                 for step in range(burn_in + kept):
                     chain.sweep(1.0)
@@ -538,14 +564,15 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
     return np.asarray(one), np.asarray(two)
 
 
-def _annealed(Network net, A, seed, t, first_row, n_temperatures, n_particles):
+def _annealed(Network net, A, seed, t, n_temperatures, n_particles):
     """log of an unbiased estimate of each row's density relative to u = 0 (Neal 2001).
 
     From the network's prior through powers (k / n_temperatures)^3 of the likelihood, which the
     first steps raise gently. O(n_temperatures n_particles n_hidden^2) per row.
     """
     cdef Py_ssize_t n_copies = n_particles, steps = n_temperatures, i, k, first, n
-    cdef uint64_t seed_ = seed, t_ = t, first_row_ = first_row
+    cdef uint64_t seed_ = seed, t_ = t
+    cdef const uint64_t[::1] key = row_keys(A)
     cdef double heat, before
     cdef const double[:, ::1] T
     cdef const Py_ssize_t[::1] rows
@@ -560,7 +587,7 @@ def _annealed(Network net, A, seed, t, first_row, n_temperatures, n_particles):
             first = 0
             while first < rows.shape[0] * n_copies:
                 n = min(<Py_ssize_t> BLOCK, rows.shape[0] * n_copies - first)
-                chain.load(T, first, n, n_copies, rows, seed_, t_, first_row_)
+                chain.load(T, first, n, n_copies, rows, key, seed_, t_)
                 chain.start_at_prior()
                 before = 0.0
                 for k in range(1, steps + 1):
@@ -757,7 +784,7 @@ cdef class Expansion:
         squash_all(K, &self.step[0], &self.u[0])
 
 
-def _expanded(Network net, A, Moments moments, seed, t, first_row, n_samples, bint corrected):
+def _expanded(Network net, A, Moments moments, seed, t, n_samples, bint corrected):
     """log evidence of each row relative to u = 0, and means over draws around the modes.
 
     The means are moments of the missing entries or, without ``moments``, of u; if ``corrected``
@@ -767,7 +794,8 @@ def _expanded(Network net, A, Moments moments, seed, t, first_row, n_samples, bi
     cdef Expansion expansion = Expansion(net)
     cdef Py_ssize_t n = n_samples, i, g, j, k, at, n_kept = 0
     cdef bint entries = moments is not None
-    cdef uint64_t seed_ = seed, t_ = t, first_row_ = first_row
+    cdef uint64_t seed_ = seed, t_ = t
+    cdef const uint64_t[::1] key = row_keys(A)
     cdef double[::1] evidence = np.empty(len(A))
     cdef double[:, ::1] one = np.zeros(A.shape if entries else (len(A), net.n_hidden))
     cdef double[:, ::1] two = np.zeros(A.shape if entries else (0, 0))
@@ -782,7 +810,7 @@ def _expanded(Network net, A, Moments moments, seed, t, first_row, n_samples, bi
         with nogil:
             for g in range(rows.shape[0]):
                 at = rows[g]
-                random.start_row_stream(&stream, seed_, t_, first_row_ + <uint64_t> at)
+                random.start_row_stream(&stream, seed_, t_, key[at])
                 failed = expansion.expand(&T[g, 0], &S[0, 0], &n_kept)
                 if failed != 0:
                     break
@@ -821,7 +849,7 @@ def _own_component(draw):
     )
 
 
-def imputed_moments(draw, A, visible, seed, t=0, first_row=0, components=None, n_burn_in=50,
+def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
                     n_kept=80, n_samples=8):
     """Posterior mean and second moment of missing entries under one draw.
 
@@ -836,8 +864,8 @@ def imputed_moments(draw, A, visible, seed, t=0, first_row=0, components=None, n
         Visible pre-activations, NaN where missing.
     visible : {"gaussian", "sigmoid"}
         Whether moments are of a or of s(a), over the unit's own noise as well.
-    seed, t, first_row : int
-        Random numbers of row i depend on (seed, t, first_row + i) alone.
+    seed, t : int
+        Random numbers of a row depend on seed, t and the row's values alone.
     components : tuple, default=None
         ``cluster_components`` where the draw has row clusters, or ``row_components``.
 
@@ -850,10 +878,10 @@ def imputed_moments(draw, A, visible, seed, t=0, first_row=0, components=None, n
     net = Network(draw, components)
     moments = Moments(net, visible)
     if net.n_layers == 1 and net.n_components > 0:
-        return _expanded(net, A, moments, seed, t, first_row, n_samples, False)[1:]
+        return _expanded(net, A, moments, seed, t, n_samples, False)[1:]
     if net.n_layers > 0:
         return _sampled(
-            net, A, draw["activations"], moments, 0, seed, t, first_row, n_burn_in, n_kept
+            net, A, draw["activations"], moments, 0, seed, t, n_burn_in, n_kept
         )
     return _independent_moments(net, moments, A)
 
@@ -867,12 +895,13 @@ def _independent_moments(Network net, Moments moments, A):
     return tuple(np.where(missing, one, 0.0) for one in np.asarray(both))
 
 
-def log_densities(draw, A, seed, t=0, first_row=0, components=None, method="auto",
+def log_densities(draw, A, seed, t=0, components=None, method="auto",
                   n_temperatures=100, n_particles=8, n_importance=1500):
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
 
     "ais" is annealed importance sampling from the network's prior: exp of it is unbiased, so it
-    is low on average; any depth. "laplace" expands each component of one hidden layer around
+    is low on average; any depth. With many row clusters most particles never see the row's own
+    cluster, and it is far too low. "laplace" expands each component of one hidden layer around
     its mode, "importance" corrects that with ``n_importance`` points per component (unbiased but
     for the components screened out). "auto" is "laplace" for one hidden layer, else "ais".
     Without hidden units all are exact; a row without entries has log density 0.
@@ -888,7 +917,7 @@ def log_densities(draw, A, seed, t=0, first_row=0, components=None, method="auto
         raise ValueError(f"method {method!r} needs at most one hidden layer, got {n_layers}")
     A = np.ascontiguousarray(A, dtype=np.float64)
     expanding = method != "ais" and n_layers == 1
-    if expanding and components is None:
+    if expanding and components is None and not has_row_clusters(draw):
         components = _own_component(draw)
     net = Network(draw, components)
     base = net.log_density_without_units(A)
@@ -897,11 +926,11 @@ def log_densities(draw, A, seed, t=0, first_row=0, components=None, method="auto
     if expanding:
         n = n_importance if method == "importance" else 0
         corrected = method == "importance"
-        return base + _expanded(net, A, None, seed, t, first_row, n, corrected)[0]
-    return base + _annealed(net, A, seed, t, first_row, n_temperatures, n_particles)
+        return base + _expanded(net, A, None, seed, t, n, corrected)[0]
+    return base + _annealed(net, A, seed, t, n_temperatures, n_particles)
 
 
-def expected_activations(draw, A, layer, seed, t=0, first_row=0, components=None, n_burn_in=50,
+def expected_activations(draw, A, layer, seed, t=0, components=None, n_burn_in=50,
                          n_kept=80, n_samples=8):
     """Posterior mean of u of hidden layer ``layer`` = 1.. given each row, (n_rows, K_layer).
 
@@ -913,9 +942,9 @@ def expected_activations(draw, A, layer, seed, t=0, first_row=0, components=None
     A = np.ascontiguousarray(A, dtype=np.float64)
     net = Network(draw, components)
     if n_layers == 1 and net.n_components > 0:
-        return _expanded(net, A, None, seed, t, first_row, n_samples, False)[1]
+        return _expanded(net, A, None, seed, t, n_samples, False)[1]
     return _sampled(
-        net, A, draw["activations"], None, layer, seed, t, first_row, n_burn_in, n_kept
+        net, A, draw["activations"], None, layer, seed, t, n_burn_in, n_kept
     )[0]
 
 
