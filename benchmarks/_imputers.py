@@ -185,8 +185,11 @@ def ppca(task):
     """The low-rank Gaussian, its options by validation."""
     known = task.validation.known
     if np.isnan(known).any():
-        return tuned(low_rank, [(n, steps) for n in FACTORS_WITH_HOLES for steps in STEPS])(task)
-    return tuned(low_rank, [(n, 0) for n in FACTORS if n < min(known.shape)])(task)
+        options = [(n, steps) for n in FACTORS_WITH_HOLES for steps in STEPS]
+    else:
+        options = [(n, 0) for n in FACTORS if n < min(known.shape)]
+    filled, (n_factors, n_steps) = tuned(low_rank, options)(task)
+    return filled, f"{n_factors} ({n_steps} steps)" if n_steps else n_factors
 
 
 PEERS = {

@@ -11,8 +11,8 @@ Not run when the documentation is built, because the data are not part of the pa
 
     python plot_face_completion.py --data DIRECTORY    # holding olivetti_faces.npz
 
-It leaves ``face_completion.png``, ``face_uncertainty.png`` and ``face_features.png`` in the working
-directory.
+It takes a minute or two and leaves ``face_completion.png``, ``face_uncertainty.png`` and
+``face_features.png`` in the working directory.
 """
 
 # %%

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from skbnp.plot._style import check_estimator, import_pyplot
 
 ABSENT = "black"
-CELL, TITLE = 1.1, 0.3  # inches of our own figure: an image, and what stands above it
+CELL, TITLE = 1.1, 0.4  # inches of our own figure: an image, and what stands above it
 
 
 class FeatureDisplay:
@@ -100,7 +100,7 @@ class FeatureDisplay:
         display = cls(
             _project(network, units, estimator.n_features_in_),
             image_shape=image_shape,
-            titles=[f"unit {unit}: {_in_words(n_edges[unit])}" for unit in units],
+            titles=[f"unit {unit}\n{_in_words(n_edges[unit])}" for unit in units],
         )
         return display.plot(ax=ax, **image_kw)
 
@@ -134,7 +134,7 @@ class FeatureDisplay:
             ax.set_xticks([])
             ax.set_yticks([])
             if self.titles is not None:
-                ax.set_title(self.titles[i], fontsize="x-small")
+                ax.set_title(self.titles[i], fontsize="small")
         self.colorbar_ = None
         if own:
             self.colorbar_ = self.figure_.colorbar(

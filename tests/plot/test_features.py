@@ -50,7 +50,7 @@ def titles(display):
 def test_images_are_the_weights_of_the_first_layer():
     display = FeatureDisplay.from_estimator(fitted(), image_shape=SHAPE)
     units = [8, 7, 6]  # 3, 2 and 1 edges
-    assert titles(display) == ["unit 8: 3 edges", "unit 7: 2 edges", "unit 6: 1 edge"]
+    assert titles(display) == ["unit 8\n3 edges", "unit 7\n2 edges", "unit 6\n1 edge"]
     assert_array_equal(shown(display), dense()[units, :N_VISIBLE].reshape(3, *SHAPE))
     for image in display.images_:
         assert image.get_clim() == (-3.0, 3.0)
@@ -74,7 +74,7 @@ def test_deeper_layers_are_multiplied_down():
     paths = joined[9:11, :6] + joined[9:11].astype(int) @ joined[:, :6]
     expected = np.where(paths > 0, direct + twice, np.nan)
     display = FeatureDisplay.from_estimator(estimator, image_shape=SHAPE, layer=2)
-    assert titles(display) == ["unit 9: 3 edges", "unit 10: 1 edge"]
+    assert titles(display) == ["unit 9\n3 edges", "unit 10\n1 edge"]
     assert_allclose(shown(display), expected.reshape(2, *SHAPE))
     assert shown(display)[0, 0, 0] == 2.0 * 1.0 + 1.0 * -2.0  # zero, but there are paths
     top = FeatureDisplay.from_estimator(estimator, image_shape=SHAPE, layer=3)
@@ -83,9 +83,9 @@ def test_deeper_layers_are_multiplied_down():
 
 def test_units_and_draws_as_asked_for():
     display = FeatureDisplay.from_estimator(fitted(), image_shape=SHAPE, n_features=2)
-    assert titles(display) == ["unit 8: 3 edges", "unit 7: 2 edges"]
+    assert titles(display) == ["unit 8\n3 edges", "unit 7\n2 edges"]
     display = FeatureDisplay.from_estimator(fitted(), image_shape=SHAPE, units=[10, 6], draw=2.0)
-    assert titles(display) == ["unit 10: 1 edge", "unit 6: 1 edge"]
+    assert titles(display) == ["unit 10\n1 edge", "unit 6\n1 edge"]
     below = np.full((2, N_VISIBLE), np.nan)
     below[0, 2:5], below[1, 0] = -4.0 * np.array([3.0, 1.0, -1.0]), 2.0
     assert_allclose(shown(display), below.reshape(2, *SHAPE))
