@@ -121,6 +121,11 @@ def statistics(law):
     return function
 
 
+def only(function, wanted):
+    """Those of a function's statistics whose names are wanted."""
+    return lambda sampler: {k: v for k, v in function(sampler).items() if wanted(k)}
+
+
 def inputs(state, u, n_visible):
     """Weighted activations of the visible units' parents."""
     matrix = np.zeros((u.shape[1], n_visible))

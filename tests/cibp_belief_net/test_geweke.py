@@ -1,0 +1,192 @@
+"""Joint-distribution tests of the sweep that ``fit`` runs, then of each move alone.
+
+Null: a sweep leaves p(state, X) alone. About twenty statistics per configuration, |z| < 4 on each:
+false alarm 6e-5 each. Every named wrong formula must be seen.
+"""
+
+import numpy as np
+import pytest
+
+from checks.joint_distribution import (
+    assert_z_scores_small,
+    paired_one_step,
+    successive_conditional,
+)
+from checks.networks import joint_draw, only, prior, statistics
+from skbnp.cibp_belief_net._sampler import FAULTS
+
+
+def holes(n_samples, n_features):
+    return np.random.default_rng(5).random((n_samples, n_features)) < 0.3
+
+
+# Prior, number of rows, options.
+CONFIGURATIONS = {
+    # The sweep of `fit`: both births, at the rates that it has.
+    "as fitted": (prior(), 3, {"birth_rate": 0.25, "block_rate": 0.1}),
+    "default": (prior(), 3, {}),
+    "holes": (prior(), 4, {"holes": holes(4, 2)}),
+    "slice": (prior(), 3, {"activation_update": "slice"}),
+    "hmc": (prior(), 3, {"activation_update": "hmc"}),
+    "mtm": (prior(), 3, {"activation_update": "mtm"}),
+    "ess": (prior(), 3, {"activation_update": "ess"}),
+    "births from the prior": (prior(), 3, {"block_births": False}),
+    "births in blocks": (prior(3), 2, {"prior_births": False}),
+    "no births": (prior(3), 2, {"prior_births": False, "block_births": False}),
+    "skip connections": (prior(3, skip_connections=True), 3, {}),
+    "skip connections, births from the prior": (
+        prior(3, skip_connections=True), 3, {"block_births": False},
+    ),
+    "skip connections, births in blocks": (
+        prior(3, skip_connections=True), 3, {"prior_births": False},
+    ),
+    "row clusters": (prior(max_depth=1, row_clusters=True), 4, {}),
+    "row clusters, holes": (prior(max_depth=1, row_clusters=True), 4, {"holes": holes(4, 2)}),
+    "row clusters, two layers": (prior(max_depth=2, row_clusters=True), 4, {}),
+    "row clusters, two layers, holes": (
+        prior(max_depth=2, row_clusters=True), 4, {"holes": holes(4, 2)},
+    ),
+    "row clusters, two layers, hmc": (
+        prior(max_depth=2, row_clusters=True), 4, {"activation_update": "hmc"},
+    ),
+    "row clusters, skip connections": (
+        prior(max_depth=2, row_clusters=True, skip_connections=True), 4, {},
+    ),
+    "given mass and concentration": (
+        prior(mass=(1.0, 0.6), concentration=(1.2, 0.8)), 3, {},
+    ),
+    "unbounded": (prior(max_depth=None, max_units=12), 3, {}),
+    "unbounded, few units": (prior(max_depth=None, max_units=3), 3, {}),
+    # Layers of eight units and more, where "auto" has Hamiltonian passes at work.
+    "wide": (prior(6, mass=(6.0, 0.6), concentration=(2.0, 1.0), max_depth=2), 5, {}),
+    "no bound on the precisions": (prior(highest_precision=np.inf), 3, {}),
+    "low bound on the precisions": (prior(highest_precision=0.5), 3, {}),
+    "other laws": (
+        prior(
+            weight_prior=(0.5, 2.0, 3.0, 1.0), bias_prior=(-0.3, 0.5, 2.0, 1.0),
+            noise_prior=(2.0, 3.0, 2.0),
+        ),
+        3,
+        {},
+    ),
+}  # fmt: skip
+
+
+def configured(name):
+    law, n_samples, options = CONFIGURATIONS[name]
+    of = statistics(law)
+    if name == "no births":
+        # Whatever is born stays: the numbers of units do not change.
+        of = only(of, lambda statistic: statistic not in ("width 1", "hidden units", "layers"))
+    return joint_draw(law, n_samples, **options), of
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_sweep_paired(name):
+    assert_z_scores_small(paired_one_step(*configured(name), 250, seed=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_sweep_paired_long(name):
+    assert_z_scores_small(paired_one_step(*configured(name), 40_000, seed=2))
+
+
+@pytest.mark.parametrize("name", ["default", "row clusters"])
+def test_sweep_successive(name):
+    assert_z_scores_small(successive_conditional(*configured(name), 600, thin=2, seed=3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if "holes" not in name])
+def test_sweep_successive_long(name):
+    assert_z_scores_small(successive_conditional(*configured(name), 30_000, thin=4, seed=4))
+
+
+# What a move changes, by the beginnings of the statistics' names.
+TOUCHED = {
+    "activations": ("hidden u^2", "u0 u1", "misfit", "data by mean"),
+    "rows": (
+        *("width", "hidden", "layers", "edges", "visible edges", "squared", "skip"),
+        *("nu", "sum tanh", "misfit", "data by mean"),
+    ),
+    "clusters": ("clusters", "together", "s", "cluster"),
+    "missing": ("misfit", "data by mean"),
+    "hyper": ("tanh mu_w", "rho", "b_nu", "mass", "concentration"),
+}
+
+
+@pytest.mark.parametrize(
+    "move, options",
+    [
+        ("activations", {}),
+        ("rows", {}),
+        ("rows", {"skip_connections": True}),
+        ("rows", {"max_depth": 1, "row_clusters": True}),
+        ("clusters", {"max_depth": 1, "row_clusters": True}),
+        ("missing", {}),
+        ("hyper", {}),
+        ("hyper", {"skip_connections": True}),
+    ],
+)
+def test_each_move_alone_paired(move, options):
+    law = prior(3, **options)
+    make = joint_draw(law, 4, only=(move,), holes=holes(4, 3) if move == "missing" else None)
+    touched = only(
+        statistics(law),
+        lambda name: name == "s" or name.startswith(tuple(n for n in TOUCHED[move] if n != "s")),
+    )
+    assert_z_scores_small(paired_one_step(make, touched, 300, seed=5))
+
+
+# Case that shows a wrong formula, its rows, options, pairs, and the statistics that show it.
+SHOWN = {
+    "printed_ratio": (
+        prior(3, mass=(0.8,), concentration=(1.5,), max_depth=2), 3, {}, 300,
+        ("width 1", "edges", "hidden units"),
+    ),
+    "inverted_rate": (
+        prior(3, mass=(0.8,), concentration=(1.5,), max_depth=2), 3, {}, 300,
+        ("width 1", "edges", "hidden units"),
+    ),
+    # Several units with one and the same child.
+    "squared_count": (
+        prior(2, mass=(3.0,), concentration=(4.0,), max_depth=1), 1, {"block_births": False}, 400,
+        ("width 1", "edges"),
+    ),
+    "no_survivor_rule": (
+        prior(4, skip_connections=True, mass=(1.5, 1.2), concentration=(1.0, 1.0)), 2, {}, 500,
+        ("hidden units", "edges"),
+    ),
+    "own_count": (
+        prior(3, mass=(0.8,), concentration=(1.5,), max_depth=2), 3, {}, 700,
+        ("squared children", "visible edges"),
+    ),
+    "no_truncation": (prior(3, highest_precision=0.5), 3, {}, 300, ("b_nu",)),
+    "stale_laws": (
+        prior(3, max_depth=1, row_clusters=True, mass=(2.0,), concentration=(2.0,)), 6, {}, 700,
+        ("cluster nu", "cluster m", "hidden u^2"),
+    ),
+}  # fmt: skip
+
+
+def test_every_fault_has_its_case():
+    assert SHOWN.keys() == FAULTS.keys() - {"none"}
+
+
+@pytest.mark.parametrize("fault", SHOWN)
+def test_a_wrong_formula_is_noticed(fault):
+    law, n_samples, options, n, names = SHOWN[fault]
+    shown = only(statistics(law), lambda name: name in names)
+    z = paired_one_step(joint_draw(law, n_samples, fault=fault, **options), shown, n, seed=6)
+    assert max(map(abs, z.values())) > 6, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", SHOWN)
+def test_and_the_right_one_passes_the_same_test(fault):
+    law, n_samples, options, n, names = SHOWN[fault]
+    shown = only(statistics(law), lambda name: name in names)
+    assert_z_scores_small(
+        paired_one_step(joint_draw(law, n_samples, **options), shown, 10 * n, seed=6)
+    )
