@@ -15,12 +15,14 @@ from skbnp.numerics.special cimport lgamma
 from skbnp.cibp_belief_net._network cimport BROKEN_CLUSTERS, STALE_LAWS
 
 cdef double LOG_2_PI = 1.8378770664093454836
+# Share of the sweeps that draw labels: they are the dearest part, and a half does (spec 9.1).
+cdef double LABEL_RATE = 0.5
 
 
 cdef class Clusters(Network):
     """Adds the moves of the row clusters.
 
-    Cost: O(N C K) for C clusters and K units of the top layer.
+    Cost: O(N C K) for C clusters and K units of the top layer, in every second sweep on average.
     """
 
     def __init__(self, visible, prior, state, bit_generator):
@@ -35,7 +37,8 @@ cdef class Clusters(Network):
         cdef Py_ssize_t width = self.width(self.deepest)
         self._need_cluster_room(self.n_clusters + 1, width)
         self._gather_top(width)
-        self._draw_labels(width)
+        if draws.uniform(self._rng) < LABEL_RATE:
+            self._draw_labels(width)
         if self.fault != STALE_LAWS:
             self._draw_cluster_laws(width)
         return 0

@@ -29,6 +29,12 @@ cdef void solve_rows(const double* factor, Py_ssize_t n, double* rows, Py_ssize_
 cdef void solve_rows_back(
     const double* factor, Py_ssize_t n, double* rows, Py_ssize_t m
 ) noexcept nogil
+cdef void solve_columns(
+    const double* factor, Py_ssize_t n, double* a, Py_ssize_t m, bint back
+) noexcept nogil
+cdef void subtract_gram(
+    Py_ssize_t m, Py_ssize_t n, const double* a, double* c
+) noexcept nogil
 cdef void rank_one_update(double* factor, Py_ssize_t n, double* v) noexcept nogil
 cdef int rank_one_downdate(double* factor, Py_ssize_t n, double* v) noexcept nogil
 cdef int symmetric_eigenvalues(

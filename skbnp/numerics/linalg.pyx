@@ -174,6 +174,25 @@ cdef void solve_rows_back(
     dtrsm(b"L", b"L", b"T", b"N", &size, &count, &one, <double*> factor, &size, rows, &size)
 
 
+cdef void solve_columns(
+    const double* factor, Py_ssize_t n, double* a, Py_ssize_t m, bint back
+) noexcept nogil:
+    """Replace A (n, m) by U^-T A, or by U^-1 A."""
+    cdef blas_int size = <blas_int> n, count = <blas_int> m, stride = <blas_int> max(1, m)
+    cdef double one = 1.0
+    dtrsm(b"R", b"L", b"N" if back else b"T", b"N", &count, &size, &one, <double*> factor, &size,
+          a, &stride)
+
+
+cdef void subtract_gram(
+    Py_ssize_t m, Py_ssize_t n, const double* a, double* c
+) noexcept nogil:
+    """Upper triangle of C (n, n) -= A^T A for A (m, n)."""
+    cdef blas_int size = <blas_int> n, inner = <blas_int> m, stride = <blas_int> max(1, n)
+    cdef double minus_one = -1.0, one = 1.0
+    dsyrk(b"L", b"N", &size, &inner, &minus_one, <double*> a, &stride, &one, c, &stride)
+
+
 cdef void rank_one_update(double* factor, Py_ssize_t n, double* v) noexcept nogil:
     """U^T U <- U^T U + v v^T by Givens rotations; v is destroyed. Cost n^2.
 
@@ -292,6 +311,20 @@ def rank_one_sum(const double[:, ::1] a, double alpha, const double[::1] x):
     """Upper triangle of a + alpha x x^T; what lies below is that of a."""
     cdef double[:, ::1] out = np.array(a)
     symmetric_rank_one(x.shape[0], alpha, &x[0], &out[0, 0])
+    return np.asarray(out)
+
+
+def solved_columns(const double[:, ::1] factor, const double[:, ::1] a, back=False):
+    """U^-T a, or U^-1 a."""
+    cdef double[:, ::1] out = np.array(a)
+    solve_columns(&factor[0, 0], factor.shape[0], &out[0, 0], out.shape[1], back)
+    return np.asarray(out)
+
+
+def less_gram(const double[:, ::1] c, const double[:, ::1] a):
+    """Upper triangle of c - a^T a; what lies below is that of c."""
+    cdef double[:, ::1] out = np.array(c)
+    subtract_gram(a.shape[0], a.shape[1], &a[0, 0], &out[0, 0])
     return np.asarray(out)
 
 

@@ -10,6 +10,7 @@ cdef class RowRegression:
         double[::1] prior_mean, prior_precision, side   # (capacity,) the last is Phi'a
         double[::1] swept                   # (size + 1)^2 row-major, upper triangle, swept on S
         double[::1] column                  # (capacity + 1,) scratch
+        double[::1] block                   # scratch of ``_sweep_block``
         double[::1] factor, normals         # scratch of ``draw``
         Py_ssize_t[::1] chosen              # (capacity,) scratch: the active candidates
         const double* gram                  # (size, size) of leading dimension gram_stride
@@ -30,3 +31,4 @@ cdef class RowRegression:
     cdef double squared_residual(self, const double* weight) noexcept nogil
     cdef int _sweep(self, Py_ssize_t k, bint back) noexcept nogil
     cdef Py_ssize_t _factor_precision(self) noexcept nogil
+    cdef int _sweep_block(self, Py_ssize_t m) noexcept nogil

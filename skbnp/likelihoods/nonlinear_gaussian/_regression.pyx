@@ -11,6 +11,9 @@ import numpy as np
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 
+cdef enum:
+    BLOCK = 32          # candidates that are swept at once
+
 cdef double LOG_2_PI = 1.8378770664093454836
 
 
@@ -21,7 +24,7 @@ cdef class RowRegression:
     nu Phi'a, is held swept on S: there it shows -Sigma, outside S the Schur complements, in its
     last column the posterior means on S and the projected h_j outside, in its corner
     -h_S' Sigma h_S. So the gain of any parent is O(1) and a change of S O(size^2) by one symmetric
-    rank-one update (BLAS 2).
+    rank-one update (BLAS 2); a row starts by sweeping blocks of its parents (BLAS 3).
     """
 
     def __init__(self, Py_ssize_t size=8):
@@ -37,6 +40,7 @@ cdef class RowRegression:
         self.prior_mean, self.prior_precision = np.zeros(room), np.ones(room)
         self.side, self.normals, self.column = np.zeros(room), np.zeros(room), np.zeros(room + 1)
         self.swept, self.factor = np.zeros((room + 1) * (room + 1)), np.zeros(room * room)
+        self.block = np.zeros(BLOCK * (room + 1 + 2 * BLOCK))
         self.chosen = np.zeros(room, dtype=np.intp)
         return 0
 
@@ -61,9 +65,15 @@ cdef class RowRegression:
             )
             row += n
         row[size] = 0.0
+        i = 0
         for j in range(size):
-            if self.active[j] and self._sweep(j, False) != 0:
-                return 1
+            if self.active[j]:
+                self.chosen[i] = j
+                i += 1
+            if i == BLOCK or (j == size - 1 and i > 0):
+                if self._sweep_block(i) != 0:
+                    return 1
+                i = 0
         return 0
 
     cdef double gain(self, Py_ssize_t j) noexcept nogil:
@@ -124,6 +134,42 @@ cdef class RowRegression:
         for j in range(k + 1, n):
             matrix[k * n + j] = scale * column[j]
         matrix[k * n + k] = -1.0 / pivot
+        return 0
+
+    cdef int _sweep_block(self, Py_ssize_t m) noexcept nogil:
+        """The sweep operator on the first m of ``chosen`` at once (BLAS 3)."""
+        cdef Py_ssize_t a, b, i, j, n = self.size + 1
+        cdef double* matrix = &self.swept[0]
+        cdef double* rows = &self.block[0]          # (m, n) of the matrix, 0 at each other
+        cdef double* own = &self.block[m * n]       # (m, m), factored
+        cdef double* inverse = own + m * m
+        for a in range(m):
+            i = self.chosen[a]
+            for j in range(i):
+                rows[a * n + j] = matrix[j * n + i]
+            for j in range(i, n):
+                rows[a * n + j] = matrix[i * n + j]
+        for a in range(m):
+            for b in range(m):
+                own[a * m + b] = rows[a * n + self.chosen[b]]
+                rows[a * n + self.chosen[b]] = 0.0
+                inverse[a * m + b] = a == b
+        if linalg.cholesky(own, m) != 0:
+            return 1
+        linalg.solve_columns(own, m, rows, n, False)
+        linalg.subtract_gram(m, n, rows, matrix)
+        linalg.solve_columns(own, m, rows, n, True)
+        linalg.solve_columns(own, m, inverse, m, False)
+        linalg.solve_columns(own, m, inverse, m, True)
+        for a in range(m):
+            i = self.chosen[a]
+            for j in range(i):
+                matrix[j * n + i] = rows[a * n + j]
+            for j in range(i, n):
+                matrix[i * n + j] = rows[a * n + j]
+        for a in range(m):
+            for b in range(a, m):
+                matrix[self.chosen[a] * n + self.chosen[b]] = -inverse[a * m + b]
         return 0
 
     cdef double log_evidence(self) noexcept nogil:
