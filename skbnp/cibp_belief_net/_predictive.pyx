@@ -231,6 +231,8 @@ cdef class Chain:
         double[::1] quadratic           # (widest^2,)
         double[::1] precision           # (BLOCK * width of the top layer,)
         double[::1] log_weight          # (n_components,)
+        Py_ssize_t[::1] label           # (BLOCK,) component of each particle
+        bint fixed                      # whether labels stay what they are
         double[::1] log_likelihood      # (BLOCK,)
         double[::1] row                 # (n_hidden,)
         RowStream stream[BLOCK]
@@ -247,6 +249,7 @@ cdef class Chain:
         self.quadratic = np.empty(net.widest**2)
         self.log_weight = np.empty(max(1, net.n_components))
         self.log_likelihood = np.empty(BLOCK)
+        self.label = np.zeros(BLOCK, dtype=np.intp)
         self.row = np.empty(max(1, net.n_hidden))
 
     def set_pattern(self, S):
@@ -307,15 +310,20 @@ cdef class Chain:
         for layer in range(self.net.n_layers):
             self._squash(layer)
 
-    cdef void start_at_prior(self) noexcept nogil:
-        """Each particle at a draw of the network's own, from the top layer down."""
+    cdef void start_at_prior(
+        self, const double[:, ::1] log_share, Py_ssize_t first, Py_ssize_t n_copies
+    ) noexcept nogil:
+        """Each particle at a draw of the network's own, from the top layer down.
+
+        Labels are drawn from the rows' ``log_share`` (n_rows, n_components).
+        """
         cdef Py_ssize_t i, k, layer, width, c, top = self.net.n_layers - 1
         cdef double nu
         for layer in range(top, -1, -1):
             width = self.net.width[layer]
             if layer == top and self.net.n_components > 0:
                 for i in range(self.n):
-                    memcpy(&self.log_weight[0], &self.net.log_weight[0],
+                    memcpy(&self.log_weight[0], &log_share[(first + i) // n_copies, 0],
                            self.net.n_components * sizeof(double))
                     c = random.categorical_from_logs(
                         &self.stream[i].rng, &self.log_weight[0], self.net.n_components
@@ -336,7 +344,7 @@ cdef class Chain:
     cdef void sweep(self, double heat) noexcept nogil:
         """Every layer given the others, under the likelihood to the power of heat.
 
-        Labels of the top layer's components are drawn just before it and not kept.
+        Labels of the top layer's components are drawn just before it, unless they are fixed.
         """
         cdef Py_ssize_t layer, i, width, size, p, c, k, start
         cdef Py_ssize_t top = self.net.n_layers - 1, stride
@@ -374,7 +382,11 @@ cdef class Chain:
                     &self.net.between[self.net.block[layer, c]], 1.0, linear,
                 )
             if layer == top and self.net.n_components > 0:
-                self._draw_labels()
+                if self.fixed:
+                    for i in range(self.n):
+                        self._set_label(i, self.label[i])
+                else:
+                    self._draw_labels()
                 nu, stride = &self.precision[0], width
             else:
                 self._mean(layer, -1, &self.mean[0])
@@ -458,6 +470,7 @@ cdef class Chain:
 
     cdef void _set_label(self, Py_ssize_t i, Py_ssize_t c) noexcept nogil:
         cdef Py_ssize_t width = self.net.width[self.net.n_layers - 1]
+        self.label[i] = c
         memcpy(&self.mean[i * width], &self.net.mean[c, 0], width * sizeof(double))
         memcpy(&self.precision[i * width], &self.net.top_precision[c, 0], width * sizeof(double))
 
@@ -564,31 +577,40 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
     return np.asarray(one), np.asarray(two)
 
 
-def _annealed(Network net, A, seed, t, n_temperatures, n_particles):
+def _annealed(Network net, A, log_share, seed, t, n_temperatures, n_particles):
     """log of an unbiased estimate of each row's density relative to u = 0 (Neal 2001).
 
     From the network's prior through powers (k / n_temperatures)^3 of the likelihood, which the
-    first steps raise gently. O(n_temperatures n_particles n_hidden^2) per row.
+    first steps raise gently. Where the top layer is a mixture each particle keeps a component
+    drawn from the row's ``log_share`` (n_rows, n_components), and weighs what the component
+    does over its share. O(n_temperatures n_particles n_hidden^2) per row.
     """
-    cdef Py_ssize_t n_copies = n_particles, steps = n_temperatures, i, k, first, n
+    cdef Py_ssize_t n_copies = n_particles, steps = n_temperatures, i, k, c, first, n
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
     cdef double heat, before
-    cdef const double[:, ::1] T
+    cdef const double[:, ::1] T, share = None
     cdef const Py_ssize_t[::1] rows
     cdef double[:, ::1] out = np.zeros((len(A), n_particles))
     cdef Chain chain = Chain(net)
+    chain.fixed = True
     for group in patterns(A):
         rows = group
         T_group, S = net.likelihood(A[group])
         T = T_group
         chain.set_pattern(S)
+        if log_share is not None:
+            share = np.ascontiguousarray(log_share[group])
         with nogil:
             first = 0
             while first < rows.shape[0] * n_copies:
                 n = min(<Py_ssize_t> BLOCK, rows.shape[0] * n_copies - first)
                 chain.load(T, first, n, n_copies, rows, key, seed_, t_)
-                chain.start_at_prior()
+                chain.start_at_prior(share, first, n_copies)
+                if net.n_components > 0:
+                    for i in range(n):
+                        k, c = (first + i) // n_copies, chain.label[i]
+                        out[rows[k], (first + i) % n_copies] = net.log_weight[c] - share[k, c]
                 before = 0.0
                 for k in range(1, steps + 1):
                     heat = (<double> k / steps) ** 3
@@ -837,6 +859,52 @@ def _expanded(Network net, A, Moments moments, seed, t, n_samples, bint correcte
     return np.asarray(evidence), np.asarray(one), np.asarray(two)
 
 
+def _flattened(draw, components, seed, t, n_samples=200):
+    """All hidden layers as one: a Network whose components have the moments of each component's
+    own samples from the top layer down.
+    """
+    log_weight, mean, precision = components
+    widths, n_components = draw["widths"], len(log_weight)
+    visible = draw["edges"][:, 1] < widths[0]
+    flat = {
+        "widths": np.array([widths[0], widths[1:].sum()]), "edges": draw["edges"][visible],
+        "weights": draw["weights"][visible], "biases": draw["biases"],
+        "unit_precision": draw["unit_precision"],
+    }
+    if len(widths) > 2:
+        generator = np.random.default_rng([seed, t])
+        label = np.repeat(np.arange(n_components), n_samples)
+        a = _from_the_top(draw, len(label), generator, components, label)[:, widths[0]:]
+        a = a.reshape(n_components, n_samples, -1)
+        mean, precision = a.mean(axis=1), 1.0 / a.var(axis=1)
+    return Network(flat, (log_weight, mean, precision))
+
+
+def _component_shares(Network flat, A):
+    """log q(c | row) from Laplace's evidences, mixed with a tenth of the components' weights."""
+    cdef Expansion expansion = Expansion(flat)
+    cdef double[:, ::1] out = np.full((len(A), flat.n_components), -np.inf)
+    cdef const double[:, ::1] T, S
+    cdef const Py_ssize_t[::1] rows
+    cdef Py_ssize_t g, i, n_kept = 0
+    cdef int failed = 0
+    for group in patterns(A):
+        rows = group
+        T, S = flat.likelihood(A[group])
+        with nogil:
+            for g in range(rows.shape[0]):
+                failed = expansion.expand(&T[g, 0], &S[0, 0], &n_kept)
+                if failed != 0:
+                    break
+                for i in range(n_kept):
+                    out[rows[g], expansion.kept[i]] = expansion.log_evidence[i]
+        if failed != 0:
+            raise ArithmeticError(f"the expansion around a mode of row {rows[g]} is not definite")
+    evidence = np.asarray(out)
+    evidence = evidence - np.logaddexp.reduce(evidence, axis=1, keepdims=True)
+    return np.logaddexp(np.log(0.9) + evidence, np.log(0.1) + np.asarray(flat.log_weight))
+
+
 # -- what the estimator asks ------------------------------------------------------------------
 
 
@@ -900,8 +968,8 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
 
     "ais" is annealed importance sampling from the network's prior: exp of it is unbiased, so it
-    is low on average; any depth. With many row clusters most particles never see the row's own
-    cluster, and it is far too low. "laplace" expands each component of one hidden layer around
+    is low on average; any depth. With row clusters each particle stays in a component, drawn from
+    Laplace's shares. "laplace" expands each component of one hidden layer around
     its mode, "importance" corrects that with ``n_importance`` points per component (unbiased but
     for the components screened out). "auto" is "laplace" for one hidden layer, else "ais".
     Without hidden units all are exact; a row without entries has log density 0.
@@ -927,7 +995,10 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
         n = n_importance if method == "importance" else 0
         corrected = method == "importance"
         return base + _expanded(net, A, None, seed, t, n, corrected)[0]
-    return base + _annealed(net, A, seed, t, n_temperatures, n_particles)
+    log_share = None
+    if net.n_components > 0:
+        log_share = _component_shares(_flattened(draw, components, seed, t), A)
+    return base + _annealed(net, A, log_share, seed, t, n_temperatures, n_particles)
 
 
 def expected_activations(draw, A, layer, seed, t=0, components=None, n_burn_in=50,
@@ -943,9 +1014,7 @@ def expected_activations(draw, A, layer, seed, t=0, components=None, n_burn_in=5
     net = Network(draw, components)
     if n_layers == 1 and net.n_components > 0:
         return _expanded(net, A, None, seed, t, n_samples, False)[1]
-    return _sampled(
-        net, A, draw["activations"], None, layer, seed, t, n_burn_in, n_kept
-    )[0]
+    return _sampled(net, A, draw["activations"], None, layer, seed, t, n_burn_in, n_kept)[0]
 
 
 def sample_rows(draw, n_rows, generator, components=None):
@@ -954,6 +1023,16 @@ def sample_rows(draw, n_rows, generator, components=None):
     With row clusters give fresh ``components`` or all new rows share one new cluster. ``generator``
     is a numpy.random.Generator. "sigmoid" units are s of what is returned.
     """
+    label = None
+    if components is not None and len(draw["widths"]) > 1:
+        weight = np.exp(components[0])
+        label = generator.choice(len(weight), size=n_rows, p=weight / weight.sum())
+    a = _from_the_top(draw, n_rows, generator, components, label)
+    return np.ascontiguousarray(a[:, :draw["widths"][0]])
+
+
+def _from_the_top(draw, n_rows, generator, components, label):
+    """Pre-activations of all units; those of the top layer from the components of the rows."""
     widths = np.asarray(draw["widths"])
     offset, n_units = np.concatenate([[0], np.cumsum(widths)]), widths.sum()
     edges, weights = np.asarray(draw["edges"]).reshape(-1, 2), draw["weights"]
@@ -963,10 +1042,8 @@ def sample_rows(draw, n_rows, generator, components=None):
     for layer in range(len(widths) - 1, -1, -1):
         units = slice(offset[layer], offset[layer + 1])
         z = generator.standard_normal((n_rows, widths[layer]))
-        if components is not None and layer > 0 and layer == len(widths) - 1:
-            log_weight, mean, precision = components
-            weight = np.exp(log_weight)
-            label = generator.choice(len(weight), size=n_rows, p=weight / weight.sum())
+        if label is not None and layer == len(widths) - 1:
+            _, mean, precision = components
             a[:, units] = mean[label] + z / np.sqrt(precision[label])
         else:
             for j in range(units.start, units.stop):
@@ -974,4 +1051,4 @@ def sample_rows(draw, n_rows, generator, components=None):
                 a[:, j] = draw["biases"][j] + u[:, edges[into, 0]] @ weights[into]
             a[:, units] += z / np.sqrt(draw["unit_precision"][units])
         u[:, units] = np.tanh(0.5 * a[:, units])
-    return a[:, :widths[0]]
+    return a

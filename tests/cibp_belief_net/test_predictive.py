@@ -322,6 +322,18 @@ def test_keys_are_those_of_values():
     assert np.abs(share - 0.5).max() < 4 * 0.5 / np.sqrt(len(grid))
 
 
+def test_annealing_finds_the_cluster_of_a_row():
+    """Of 60 clusters and 40 features one counts: particles from all alike miss it by many nats."""
+    draw = random_draw([40, 6], 1, n_clusters=60)
+    components = components_of(draw)
+    A = predictive.sample_rows(draw, 40, np.random.default_rng(0), components)
+    annealed, corrected = (
+        predictive.log_densities(draw, A, 0, components=components, method=method)
+        for method in ("ais", "importance")
+    )
+    assert np.abs(annealed - corrected).mean() < 0.5
+
+
 def test_prior_of_rows():
     """Components at the training rows' activations; a known row finds its own again."""
     draw = random_draw([8, 2], 3)
