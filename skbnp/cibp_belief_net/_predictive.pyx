@@ -923,6 +923,7 @@ def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
 
     By an inner chain of ``n_burn_in`` + ``n_kept`` passes; with ``components`` and one hidden
     layer by Laplace's approximation of each component, ``n_samples`` draws around its mode.
+    About 0.7 ms per row by expansions (64 features, 20 units, 42 clusters), 1.5 ms by a chain.
 
     Parameters
     ----------
@@ -973,6 +974,8 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     its mode, "importance" corrects that with ``n_importance`` points per component (unbiased but
     for the components screened out). "auto" is "laplace" for one hidden layer, else "ais".
     Without hidden units all are exact; a row without entries has log density 0.
+    About 0.6 ms per row by "laplace" (64 features, 20 units, 42 clusters), 5 ms by "ais", with
+    a standard deviation of 0.6 there, and 30 ms by "importance".
 
     The other parameters are those of ``imputed_moments``.
     """
