@@ -267,3 +267,22 @@ def test_cost_of_belief_networks(monkeypatch):
     found = module.effective_draws(sampler, 40)
     assert found["draw, ms"] > 0 and found["ESS / s"] > 0
     assert module.sweep_seconds(sampler) > 0 and module.product_seconds(40, 8, 5) > 0
+
+
+def test_images_with_holes(monkeypatch):
+    module = load("_belief_images", monkeypatch)
+    rng = np.random.default_rng(0)
+
+    def few(name, data, seed):
+        rows = rng.random((40, 1)) * np.ones(16) + 0.1 * rng.random((40, 16))
+        return rows[:30] / 1.1, rows[30:] / 1.1, (4, 4)
+
+    monkeypatch.setattr(module, "load_images", few)
+    monkeypatch.setattr(module, "PEERS", {name: module.PEERS[name] for name in ("mean", "ridge")})
+    monkeypatch.setattr(module, "SHORT", {**module.SHORT, "n_warmup": 10})
+    for part, n_methods in ((module.halves, 4), (module.cells, 3)):
+        rows, paired = part(Path("nowhere"), True).values()
+        assert len(rows) == n_methods and len(paired) == n_methods - 1
+        assert rows[-1]["method"] == module.ROW_CLUSTERS
+        errors = [float(row["error, %"].split()[0]) for row in rows]
+        assert max(errors[-2:]) < errors[0]  # less than by means

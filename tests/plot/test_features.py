@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+from skbnp import CIBPBeliefNet
 from skbnp.plot import FeatureDisplay
 
 SHAPE = (2, 3)
@@ -79,6 +80,23 @@ def test_deeper_layers_are_multiplied_down():
     assert shown(display)[0, 0, 0] == 2.0 * 1.0 + 1.0 * -2.0  # zero, but there are paths
     top = FeatureDisplay.from_estimator(estimator, image_shape=SHAPE, layer=3)
     assert_allclose(shown(top), 0.5 * expected[:1].reshape(1, *SHAPE))
+
+
+def test_fitted_networks():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2)) @ random.normal(size=(2, 6)) + 0.3 * random.normal(size=(60, 6))
+    X[:, 2] = 1.0  # set aside by the estimator, black here
+    model = CIBPBeliefNet(n_init_units=3, n_chains=1, n_warmup=10, n_draws=4, random_state=0)
+    with pytest.warns(UserWarning, match="constant|converged"):
+        model.fit(X)
+    display = FeatureDisplay.from_estimator(model, image_shape=SHAPE, n_features=100)
+    network = model.network()
+    assert len(display.images_) == model.layer_widths_[0]
+    images = shown(display).reshape(-1, 6)
+    into_pixels = network["layer"][network["edges"][:, 0]] == 1
+    assert np.sum(~np.isnan(images)) == np.sum(into_pixels)
+    assert_allclose(np.nansum(images), network["weights"][into_pixels].sum())
+    assert np.isnan(images[:, 2]).all()
 
 
 def test_units_and_draws_as_asked_for():

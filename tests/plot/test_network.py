@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+from skbnp import CIBPBeliefNet
 from skbnp.plot import NetworkDisplay
 from skbnp.plot.network import NEGATIVE, POSITIVE
 
@@ -159,6 +160,23 @@ def test_a_draw_without_hidden_units():
     assert len(display.position_) == 3 and display.edges_.get_segments() == []
     assert display.ax_.get_legend() is None
     display.figure_.canvas.draw()
+
+
+def test_fitted_networks():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2)) @ random.normal(size=(2, 5)) + 0.3 * random.normal(size=(60, 5))
+    X[:, 2] = 1.0  # set aside by the estimator, and there all the same
+    model = CIBPBeliefNet(n_init_units=3, n_chains=1, n_warmup=10, n_draws=4, random_state=0)
+    with pytest.warns(UserWarning, match="constant|converged"):
+        model.fit(X)
+    for draw in (None, model.posterior_[0, 1]):
+        display = NetworkDisplay.from_estimator(model, draw=draw)
+        network = model.network(draw)
+        assert_array_equal(display.position_[:, 1], network["layer"])
+        assert len(display.names_) == 5
+        shown = network["edges"][display.shown_]
+        assert not np.any(shown == 2)
+        assert_array_equal(np.sort(display.shown_), np.arange(len(network["edges"])))
 
 
 def test_names_of_a_data_frame():
