@@ -39,14 +39,18 @@ cdef class Families(Clusters):
         self._need_born_edges(16)
 
     def _grown(self):
-        for name in ("change", "victim", "gone"):
-            self._grow(name, (self.pre.shape[0],))
+        # New ones, all zero as they are between moves: a state put in may need fewer than before.
+        room = self.pre.shape[0]
+        self.change, self.victim = np.zeros(room, dtype=np.intp), np.zeros(room, dtype=np.intp)
+        self.gone = np.zeros(room, dtype=np.uint8)
 
     def _layers_grown(self):
-        self._grow("layer_change", (self.hyper.shape[1] + 2,))
+        self.layer_change = np.zeros(self.hyper.shape[1] + 2, dtype=np.intp)
 
     cdef int _need_born(self, Py_ssize_t n) except -1 nogil:
-        cdef Py_ssize_t n_clusters = self.cluster_mean.shape[1]
+        cdef Py_ssize_t n_clusters = max(
+            self.cluster_mean.shape[1], self.born_cluster_mean.shape[1]
+        )
         if self.born_layer.shape[0] >= n and self.born_cluster_mean.shape[1] >= n_clusters:
             return 0
         with gil:

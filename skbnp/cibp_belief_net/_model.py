@@ -431,8 +431,10 @@ def _check_clusters(state, out, prior, n_samples, draw):
     widths = out["widths"]
     width = int(widths[-1]) if len(widths) == prior.max_depth + 1 else 0
     z = _array(state, "row_cluster", (n_samples,), "iu", np.intp)
-    count = np.bincount(z) if z.size else np.zeros(0, dtype=np.intp)
-    if (z < 0).any() or (count < 1).any():
+    # Out of range first: bincount refuses negative labels, and a huge one takes all memory.
+    in_range = ((z >= 0) & (z < len(z))).all()
+    count = np.bincount(z) if z.size and in_range else np.zeros(0, dtype=np.intp)
+    if not in_range or (count < 1).any():
         raise ValueError("row_cluster of the state must number the clusters without a gap")
     out["row_cluster"] = z
     out["cluster_mean"] = _floats(state, "cluster_mean", (len(count), width))

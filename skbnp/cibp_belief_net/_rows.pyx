@@ -51,6 +51,10 @@ cdef class Rows(Families):
         self.response, self.side = np.zeros((0, self.stride)), np.zeros((0, 0))
         self.residual = np.zeros(self.stride)
 
+    def _put(self, state):
+        self.n_candidates = 0           # slots of the state before mean nothing now
+        Families._put(self, state)
+
     def _grown(self):
         Families._grown(self)
         self.place = np.full(self.pre.shape[0], -1, dtype=np.intp)
