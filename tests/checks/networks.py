@@ -42,6 +42,12 @@ def joint_draw(law, n_samples, *, holes=None, fault="none", only=None, **options
     return make
 
 
+def make_sampler(law, state, X=None, seed=0, **options):
+    """A sampler in a state, on the state's own data unless X is given."""
+    X = state["visible"] if X is None else X
+    return Sampler(X, law, state, np.random.PCG64(seed), **options)
+
+
 class Moves:
     """A sampler whose sweep makes some moves alone."""
 
