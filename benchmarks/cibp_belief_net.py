@@ -1,4 +1,4 @@
-"""CIBPBeliefNet beside the alternatives: images with holes, and what its moves cost.
+"""CIBPBeliefNet beside the alternatives: holes, densities, cost.
 
 Prints Markdown tables and writes those of each part as JSON beside this file. What the figures are
 is said in the file of the part.
@@ -10,12 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from _belief_cost import activations, cost
+from _belief_density import density
 from _belief_images import cells, halves
 from _tables import markdown
 from threadpoolctl import threadpool_limits
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
-PARTS = {"halves": halves, "cells": cells, "activations": activations, "cost": cost}
+PARTS = {
+    "halves": halves,
+    "cells": cells,
+    "density": density,
+    "activations": activations,
+    "cost": cost,
+}
 
 
 def main():

@@ -286,3 +286,31 @@ def test_images_with_holes(monkeypatch):
         assert rows[-1]["method"] == module.ROW_CLUSTERS
         errors = [float(row["error, %"].split()[0]) for row in rows]
         assert max(errors[-2:]) < errors[0]  # less than by means
+
+
+def test_densities_of_belief_networks(monkeypatch):
+    module = load("_belief_density", monkeypatch)
+    rng = np.random.default_rng(0)
+    rows, fantasies = rng.normal(size=(200, 2)), rng.normal(size=(5000, 2))
+    exact = multivariate_normal(np.zeros(2), np.eye(2)).logpdf(rows).mean()
+    assert module.by_nearest(fantasies, rows).mean() == pytest.approx(exact, abs=0.1)
+    pixels = np.linspace(1e-6, 1 - 1e-6, 20001)[:, np.newaxis]
+    train = rng.random((50, 3)) ** 2
+    monkeypatch.setattr(module, "FACTORS", (1,))
+    # A density of pixels is one for each of them: hold two, and integrate over the third.
+    others = np.repeat(train[:1, 1:], len(pixels), axis=0)
+    joint = np.exp(module.scaled_factors(train, np.column_stack([pixels, others])))
+    scaled = 2 * np.arctanh(0.9 * (2 * train[:1] - 1))
+    factors = module.Factors(2 * np.arctanh(0.9 * (2 * train - 1)), (1,)).model
+    covariance = factors.get_covariance()[1:, 1:]
+    pair = multivariate_normal(factors.mean_[1:], covariance).pdf(scaled[0, 1:])
+    pair *= np.prod(3.6 / (1 - (0.9 * (2 * train[0, 1:] - 1)) ** 2))
+    assert np.trapezoid(joint, pixels[:, 0]) <= pair * (1 + 1e-6)
+    assert np.trapezoid(joint, pixels[:, 0]) > 0.8 * pair  # but for what lies beyond the range
+
+    monkeypatch.setattr(module, "LONG", {**module.LONG, "n_warmup": 5, "n_draws": 5})
+    monkeypatch.setattr(module, "TABLES", {"Two Moons": lambda seed: (rows[:60], rows[60:90])})
+    every = module.methods(True)
+    chosen = {name: every[name] for name in ("one Gaussian", module.FACTOR_ANALYSIS)}
+    monkeypatch.setattr(module, "methods", lambda quick: chosen)
+    assert [row["method"] for row in module.small_tables(True)] == list(chosen)
