@@ -169,11 +169,8 @@ cdef class Rows(Families):
 
     def _grow_in(self, str name, shape):
         """Make an array at least as large, keeping what it begins with."""
-        old = np.asarray(getattr(self, name))
-        new = np.zeros(shape, dtype=old.dtype)
-        kept = tuple(slice(min(pair)) for pair in zip(old.shape, shape, strict=True))
-        new[kept] = old[kept]
-        setattr(self, name, new)
+        old = getattr(self, name).shape
+        self._grow(name, tuple(max(pair) for pair in zip(old, shape, strict=True)))
 
     cdef int _add_candidate(self, Py_ssize_t slot) except -1 nogil:
         """Offer a newborn to all rows of the layer that are still to be visited."""
