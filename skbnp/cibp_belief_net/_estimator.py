@@ -371,7 +371,9 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             log_density[rows] += logsumexp(np.concatenate(parts), axis=0) - np.log(
                 sum(len(part) for part in parts)
             )
-        return np.where(outside, -np.inf, log_density)
+        # Estimates of the integral over nothing are 0 up to their error only.
+        empty = np.isnan(X[:, self._units.columns]).all(axis=1)
+        return np.where(outside, -np.inf, np.where(empty, 0.0, log_density))
 
     def impute(self, X, return_std=False, prior="network", n_burn_in=50, n_passes=80):
         """Fill missing cells with their mean given the row's observed ones, over all draws alike.
