@@ -356,6 +356,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             the same rows get the same answer.
         """
         X = self._check_new(X)
+        self._check_density(self._prior.max_depth)
         outside = self._units.is_outside(X)
         if outside.any():
             self._warn_outside(outside, "have density 0")
@@ -402,10 +403,9 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         X = self._check_new(X)
         if prior not in ("network", "rows"):
             raise ValueError(f"prior must be 'network' or 'rows', got {prior!r}")
-        if prior == "rows" and self.max_depth != 1:
-            raise ValueError(
-                f"prior='rows' must have max_depth=1, got max_depth={self.max_depth!r}"
-            )
+        depth = self._prior.max_depth
+        if prior == "rows" and depth != 1:
+            raise ValueError(f"prior='rows' must have max_depth=1, got max_depth={depth!r}")
         for name, value, least in (("n_burn_in", n_burn_in, 0), ("n_passes", n_passes, 1)):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -464,7 +464,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         outside = self._units.is_outside(X)
         if outside.any():
             self._warn_outside(outside, "are clipped to the range of the training data")
-        A, draw = self._units.to_visible(X), self._reference
+        A, draw = self._visible(X), self._reference
         components = self._components(draw, 0)
 
         def activations(start, stop):
@@ -610,10 +610,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             self.visible_ = "gaussian" if self.feature_bounds is None else "sigmoid"
         if self.row_clusters and self.max_depth is None:
             raise ValueError("max_depth must be a number where row_clusters=True, got None")
-        if self.density in ("laplace", "importance") and self.max_depth != 1:
-            raise ValueError(
-                f"density={self.density!r} must have max_depth=1, got {self.max_depth!r}"
-            )
+        self._check_density(self.max_depth)
         step = steps(X) if self.dequantise else np.zeros(d)
         bounds = self._checked_feature_bounds(X)
         self._units = fitted_units(X, self.visible_, bounds, self.feature_range, step)
@@ -647,12 +644,18 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             block_births=self.birth != "prior",
         )
 
+    def _check_density(self, max_depth):
+        if self.density in ("laplace", "importance") and max_depth != 1:
+            raise ValueError(f"density={self.density!r} must have max_depth=1, got {max_depth!r}")
+
     def _checked_feature_bounds(self, X):
         """`feature_bounds` as two arrays, or None."""
         if self.feature_bounds is None:
             return None
         if self.visible == "gaussian":
-            raise ValueError("feature_bounds must be None where visible='gaussian'")
+            raise ValueError(
+                f"feature_bounds must be None where visible='gaussian', got {self.feature_bounds!r}"
+            )
         if len(self.feature_bounds) != 2:
             raise ValueError(f"feature_bounds must be a pair, got {self.feature_bounds!r}")
         try:
@@ -751,6 +754,16 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
 
     # -- one draw
 
+    def _visible(self, X):
+        """Pre-activations of the visible units for new rows."""
+        A = self._units.to_visible(X)
+        if np.isinf(A).any():
+            raise ValueError(
+                "X must be within the range of floating-point numbers in standard deviations of "
+                f"the training data, got up to {np.nanmax(np.abs(X)):g}"
+            )
+        return A
+
     def _components(self, draw, t):
         """The mixture that the top layer's activations follow, None without row clusters."""
         if not has_row_clusters(draw):
@@ -775,7 +788,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         size = max(1, min(1024, _BLOCK_NUMBERS // max(1, X.shape[1])))
         for start in range(0, len(X), size):
             rows = slice(start, min(start + size, len(X)))
-            A = self._units.to_visible(X[rows])
+            A = self._visible(X[rows])
 
             def part(first, last, A=A):
                 results = [of_draw(draws[t], t, A) for t in range(first, last)]
