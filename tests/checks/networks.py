@@ -112,7 +112,12 @@ def statistics(law):
             out["together"] = float(z[0] == z[-1])
             out["s"] = bounded(state["cluster_rate"])
             out["cluster m"] = float(np.tanh(state["cluster_mean"]).sum())
-            out["cluster nu"] = bounded(state["cluster_precision"])
+            nu, m = state["cluster_precision"], state["cluster_mean"]
+            out["cluster nu"] = bounded(nu)
+            # How far activations are from the law of their cluster.
+            top = state["pre_activations"][:, state["pre_activations"].shape[1] - m.shape[1] :]
+            away = np.tanh(nu[z] * (top - m[z]) ** 2)
+            out["cluster misfit"] = float(away.mean()) if away.size else 0.5
         if np.any(state["widths"][1:] > 1):
             hidden = u[:, d:]
             out["u0 u1"] = float(np.mean(hidden[:, 0] * hidden[:, 1]))

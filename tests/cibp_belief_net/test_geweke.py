@@ -165,7 +165,7 @@ SHOWN = {
     "no_truncation": (prior(3, highest_precision=0.5), 3, {}, 300, ("b_nu",)),
     "stale_laws": (
         prior(3, max_depth=1, row_clusters=True, mass=(2.0,), concentration=(2.0,)), 6, {}, 700,
-        ("cluster nu", "cluster m", "hidden u^2"),
+        ("cluster nu", "cluster misfit"),
     ),
 }  # fmt: skip
 
