@@ -95,7 +95,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         Let units join any layer below theirs (the extended process; its law is ours).
     row_clusters : bool, default=False
         Let the rows' activations in layer `max_depth` come from a Dirichlet process mixture
-        instead of independent units (not in the paper). For data with classes.
+        instead of independent units (not in the paper). For data with classes; best with
+        `max_depth` 1, as deeper networks are slower to ask and their densities cannot be trusted.
     row_concentration : float, default=5.0
         Strength of that process: larger makes more clusters of rows.
     activation_update : {"auto", "slice", "hmc", "mtm", "ess"}, default="auto"
@@ -109,14 +110,16 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         New units for one child at a time, drawn from the prior, for several children at once,
         drawn towards what one of them leaves unexplained, or both.
     init : {"pca", "empty", "prior"}, default="pca"
-        Where chains start: from principal components as units of the first layer, without hidden
-        units, or from a draw of the prior.
+        Where chains start: from principal components as units of the first layer (with
+        `row_clusters` of all layers, each half as wide as that below), without hidden units, or
+        from a draw of the prior.
     n_init_units : int, default=20
         Components under "pca", at most.
     density : {"auto", "laplace", "importance", "ais"}, default="auto"
         How `score_samples` integrates the hidden units out: by Laplace's approximation or that
         corrected by importance sampling, for one hidden layer; or by annealed importance sampling,
-        for any network, whose logarithm is low on average. "auto": the first where it can.
+        for any network, whose logarithm is low on average, with row clusters by far. "auto": the
+        first for draws of one hidden layer, the last, far slower, for deeper ones.
     n_temperatures : int, default=100
         Steps of the annealing: more is less low.
     n_particles : int, default=8
@@ -147,7 +150,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
         second draw is let go, again and again; traces are always complete.
     predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most.
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
     verbose : int, default=0
         1 prints the expected time after ten sweeps, 2 also the progress.
 
@@ -192,10 +195,12 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     has its rate inverted and its count squared; it is corrected here.
 
     Hidden units are known up to their order and signs only, and not comparable across draws:
-    `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions. Constant
-    columns are set aside and restored. float32 input is computed in float64 (a copy of twice its
-    size). Sparse X is refused. `sample_weight`, `partial_fit` and `predict` are not available: for
-    regression, put the target among the columns and `impute` it.
+    `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions: expect
+    `fit` to warn. Constant columns are set aside and restored. float32 input is computed in float64
+    (a copy of twice its size). Files of `save` hold the training rows, for ``posterior_.loo()``,
+    which there is none of with `row_clusters`. Sparse X is refused. `sample_weight`, `partial_fit`
+    and `predict` are not available: for regression, put the target among the columns and `impute`
+    it.
 
     References
     ----------
