@@ -6,6 +6,7 @@ cdef class Rows(Families):
     cdef:
         RowRegression row
         bint _prior_births, _block_births
+        double _swap_rate                               # probability of a try, per row
         double _birth_rate, _block_rate  # probability of a try, per row and per layer
         # The layer at work: its candidate parents, the bias first, and its units' products.
         Py_ssize_t layer, n_candidates
@@ -24,7 +25,7 @@ cdef class Rows(Families):
         public Py_ssize_t[::1] singleton                # (n_slots,)
         public unsigned char[::1] chosen                # (n_children,)
         public long n_flipped, n_toggled, n_births, n_deaths, n_births_tried, n_deaths_tried
-        public long n_blocks, n_blocks_tried
+        public long n_blocks, n_blocks_tried, n_swaps, n_swaps_tried
 
     cdef int _update_layer(self, Py_ssize_t layer) except -1 nogil
     cdef int _gather_layer(self, Py_ssize_t layer) except -1 nogil
@@ -34,6 +35,9 @@ cdef class Rows(Families):
     cdef const double* _response(self, Py_ssize_t c) noexcept nogil
     cdef int _start_row(self, Py_ssize_t c) noexcept nogil
     cdef void _toggle(self, Py_ssize_t c) noexcept nogil
+    cdef bint _is_free(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil
+    cdef double _log_urn(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil
+    cdef void _swap(self, Py_ssize_t c) noexcept nogil
     cdef int _birth_or_death(self, Py_ssize_t c) except -1 nogil
     cdef int _birth(self, Py_ssize_t c) except -1 nogil
     cdef int _death(self, Py_ssize_t c) except -1 nogil

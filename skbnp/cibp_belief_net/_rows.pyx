@@ -34,7 +34,8 @@ cdef class Rows(Families):
 
     def __init__(
         self, visible, prior, state, bit_generator, bint prior_births=True,
-        bint block_births=True, double birth_rate=0.25, double block_rate=0.1, int fault=0,
+        bint block_births=True, double birth_rate=0.25, double block_rate=0.1,
+        double swap_rate=0.5, int fault=0,
     ):
         self.row = RowRegression()
         self.place = self.singleton = np.zeros(0, dtype=np.intp)
@@ -46,6 +47,7 @@ cdef class Rows(Families):
         super().__init__(visible, prior, state, bit_generator)
         self._prior_births, self._block_births = prior_births, block_births
         self._birth_rate, self._block_rate = birth_rate, block_rate
+        self._swap_rate = swap_rate
         self.fault = fault
         self.regressor, self.gram = np.zeros((0, self.stride)), np.zeros((0, 0))
         self.response, self.side = np.zeros((0, self.stride)), np.zeros((0, 0))
@@ -85,6 +87,8 @@ cdef class Rows(Families):
                 self._broken = self._broken or BROKEN_ROWS
                 return 0
             self._toggle(self.child_order[c])
+            if draws.uniform(self._rng) < self._swap_rate:
+                self._swap(self.child_order[c])
             if self._prior_births and layer < self.deepest and (
                 draws.uniform(self._rng) < self._birth_rate
             ):
@@ -216,9 +220,9 @@ cdef class Rows(Families):
         An edge without which its parent would have no child left in the layer below is for
         births and deaths.
         """
-        cdef Py_ssize_t j, t, slot, l, unit = self.unit(self.layer, c)
-        cdef double others, seats, log_odds
-        cdef int on, near, want
+        cdef Py_ssize_t j, t, slot, unit = self.unit(self.layer, c)
+        cdef double log_odds
+        cdef int on, want
         for j in range(1, self.n_candidates):
             self.order[j] = j
         if self.n_candidates > 2:
@@ -226,15 +230,10 @@ cdef class Rows(Families):
         for t in range(1, self.n_candidates):
             j = self.order[t]
             slot = self.candidate[j]
-            if slot < 0:
+            if not self._is_free(unit, j):
                 continue
-            l = self.slot_layer[slot]
-            on, near = self.edge[unit, slot], l == self.layer + 1
-            if self.n_near[slot] - (on and near) < 1:
-                continue
-            others = self.n_children[slot] - (on if self.fault != OWN_COUNT else <int> 0)
-            seats = self.offered(l - 1) - 1.0 + self.hyper[CONCENTRATION, l - 1]
-            log_odds = self.row.gain(j) + log(others) - log(seats - others)
+            on = self.edge[unit, slot]
+            log_odds = self.row.gain(j) + self._log_urn(unit, j)
             want = draws.uniform(self._rng) < 1.0 / (1.0 + exp(-log_odds))
             self.n_toggled += 1
             if want == on:
@@ -247,6 +246,59 @@ cdef class Rows(Families):
                 self._link(unit, slot)
             else:
                 self._unlink(unit, slot)
+
+    cdef bint _is_free(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil:
+        """Whether the edge from candidate j may be there or not, its own state aside."""
+        cdef Py_ssize_t slot = self.candidate[j], others
+        if slot < 0:
+            return False
+        others = self.n_near[slot]
+        if self.slot_layer[slot] == self.layer + 1:
+            others -= self.edge[unit, slot]
+        return others > 0
+
+    cdef double _log_urn(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil:
+        """Prior log odds of the edge from candidate j to a unit."""
+        cdef Py_ssize_t slot = self.candidate[j], l = self.slot_layer[slot]
+        cdef double others = self.n_children[slot]
+        if self.fault != OWN_COUNT:
+            others -= self.edge[unit, slot]
+        return log(others) - log(
+            self.offered(l - 1) - 1.0 + self.hyper[CONCENTRATION, l - 1] - others
+        )
+
+    cdef void _swap(self, Py_ssize_t c) noexcept nogil:
+        """Trade a parent of the unit for another, both at random: for parents that are alike.
+
+        Which edges are free does not depend on their own state, so the proposal is symmetric.
+        """
+        cdef Py_ssize_t j, unit = self.unit(self.layer, c), n_on = 0, n_off = 0, old, new
+        cdef double log_ratio
+        for j in range(1, self.n_candidates):
+            if self._is_free(unit, j):
+                if self.row.active[j]:
+                    self.order[n_on] = j
+                    n_on += 1
+                else:
+                    n_off += 1
+                    self.order[self.n_candidates - n_off] = j
+        if n_on == 0 or n_off == 0:
+            return
+        old = self.order[draws.below(self._rng, n_on)]
+        new = self.order[self.n_candidates - 1 - draws.below(self._rng, n_off)]
+        log_ratio = self._log_urn(unit, new) - self._log_urn(unit, old) - self.row.gain(old)
+        self.n_swaps_tried += 1
+        if self.row.flip(old) != 0:
+            self._broken = self._broken or BROKEN_ROWS
+            return
+        log_ratio += self.row.gain(new)
+        if log(draws.uniform(self._rng)) < log_ratio:
+            self.n_swaps += 1
+            self._unlink(unit, self.candidate[old])
+            self._link(unit, self.candidate[new])
+            old = new
+        if self.row.flip(old) != 0:
+            self._broken = self._broken or BROKEN_ROWS
 
     cdef void _draw_row(self, Py_ssize_t c) noexcept nogil:
         """Bias and weights from their joint conditional, then the precision given them."""

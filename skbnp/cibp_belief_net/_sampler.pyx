@@ -43,7 +43,8 @@ MOST_ROWS_KEPT = 1000
 # Counters that a state carries along.
 COUNTS = (
     *("n_flipped", "n_toggled", "n_births", "n_births_tried", "n_deaths", "n_deaths_tried"),
-    *("n_blocks", "n_blocks_tried", "n_relabelled", "n_labels_drawn", "n_guard_rejections"),
+    *("n_blocks", "n_blocks_tried", "n_swaps", "n_swaps_tried"),
+    *("n_relabelled", "n_labels_drawn", "n_guard_rejections"),
 )
 
 
@@ -69,7 +70,8 @@ cdef class Sampler(Rows):
     def __init__(
         self, visible, prior, state, bit_generator, *, activation_update="auto",
         n_activation_passes=2, n_tries=5, prior_births=True, block_births=True,
-        double birth_rate=0.25, double block_rate=0.1, double log_jacobian=0.0, int fault=0,
+        double birth_rate=0.25, double block_rate=0.1, double swap_rate=0.5,
+        double log_jacobian=0.0, int fault=0,
     ):
         """A chain on ``visible`` (n_samples, n_features), NaN where missing.
 
@@ -78,7 +80,7 @@ cdef class Sampler(Rows):
         """
         super().__init__(
             visible, prior, state, bit_generator, prior_births, block_births, birth_rate,
-            block_rate, fault,
+            block_rate, swap_rate, fault,
         )
         self._log_jacobian = log_jacobian
         self.activations = Activations(activation_update, n_activation_passes, n_tries)
@@ -196,6 +198,7 @@ cdef class Sampler(Rows):
         """Move name -> (accepted, proposed) so far."""
         return {
             "edges": (self.n_flipped, self.n_toggled),
+            "swaps": (self.n_swaps, self.n_swaps_tried),
             "births": (self.n_births, self.n_births_tried),
             "deaths": (self.n_deaths, self.n_deaths_tried),
             "blocks": (self.n_blocks, self.n_blocks_tried),

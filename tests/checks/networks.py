@@ -34,7 +34,7 @@ def joint_draw(law, n_samples, *, holes=None, fault="none", only=None, **options
             law,
             state,
             np.random.PCG64(rng.integers(2**63)),
-            **({"birth_rate": 1.0, "block_rate": 1.0} | options),
+            **({"birth_rate": 1.0, "block_rate": 1.0, "swap_rate": 1.0} | options),
             fault=FAULTS[fault],
         )
         return sampler if only is None else Moves(sampler, only)
