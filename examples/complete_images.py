@@ -14,7 +14,7 @@ A deep sparse belief network learns from all images, holes and all, and from tho
 whole part may be missing of some, if others show it. It takes images as rows of a table and knows
 of no neighbourhood of pixels: they should show things of one kind, aligned, such as faces or
 digits, at least some dozens. An image of 30 x 30 grey pixels is of the right size; reduce larger
-ones before. 330 images of 20 x 28 pixels take half a minute of one core.
+ones before. 330 images of 20 x 28 pixels take a minute of one core.
 
 The folder OUT gets the completed images (NAME.png); completed.npz, with their values and the
 standard deviation of each as a measure of how sure they are, 0 where a pixel was given; and
@@ -208,9 +208,7 @@ def read_truth(arguments, stack):
 
 def learn(rows, low, high, **options):
     """The network of a table of images with holes."""
-    model = CIBPBeliefNet(
-        feature_bounds=(low, high), max_depth=1, row_clusters=True, birth="block", **options
-    )
+    model = CIBPBeliefNet(feature_bounds=(low, high), max_depth=1, row_clusters=True, **options)
     with warnings.catch_warnings():
         # Filling needs no long chains; of pixels that are the same in all images nobody has doubts.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -52,7 +52,6 @@ model = CIBPBeliefNet(
     max_depth=1,
     row_clusters=True,
     n_init_units=40,
-    birth="block",
     n_chains=3,
     n_warmup=100,
     n_draws=5,
