@@ -85,7 +85,8 @@ cdef double truncated_gamma(
     exp(-shape y - rate high e^-y), which exp(-(shape - rate high) y) bounds from above.
     """
     cdef double at_end = rate * high, slope = shape - rate * high, x
-    if slope * slope < shape or slope <= 0.0:
+    # Below shape 1 no slope is steep, however little mass lies below the bound.
+    if slope <= 0.0 or (slope * slope < shape and at_end >= 0.5 * shape):
         while True:
             x = draw_gamma(rng, shape, rate)
             if x < high:

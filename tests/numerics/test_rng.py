@@ -43,6 +43,40 @@ def test_log_gamma_of_shape_zero_is_minus_infinity(source):
     np.testing.assert_array_equal(numerics_rng.sample_log_gamma(source, 0.0, 3), -np.inf)
 
 
+# Nearly all mass below the bound, half of it, little, next to none, and shapes from tiny to huge.
+@pytest.mark.parametrize("shape", [1e-3, 0.5, 1.0, 2.0, 30.0, 5e3])
+@pytest.mark.parametrize("share", [1e-12, 1e-3, 0.05, 0.5, 0.99, 1 - 1e-9])
+@pytest.mark.parametrize("rate", [1e-4, 1.0, 1e5])
+def test_truncated_gamma(source, shape, share, rate):
+    high = stats.gamma(shape, scale=1 / rate).ppf(share)
+    if not high > 1e-290:
+        pytest.skip("the quantile is no number")
+    draws = numerics_rng.sample_truncated_gamma(source, shape, rate, high, 4000)
+    assert (draws >= 1e-300).all() and (draws <= high).all()
+    # The share below 1e-300 is put there.
+    law = stats.gamma(shape, scale=1 / rate)
+    below = law.cdf(1e-300) / law.cdf(high)
+    seen = draws > 1e-300
+    assert abs(np.sum(~seen) - 4000 * below) <= 5 * np.sqrt(4000 * below * (1 - below)) + 1e-9
+
+    def cdf(x):
+        return (law.cdf(x) - law.cdf(1e-300)) / (law.cdf(high) - law.cdf(1e-300))
+
+    assert stats.kstest(draws[seen], cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("shape, rate", [(1000.0, 1e-9), (50.5, 1e-280), (2.0, 0.0001)])
+def test_truncated_gamma_far_above_its_bound(source, shape, rate):
+    """Where the density is x^(shape - 1) up to the bound: shape log(high / x) is exponential."""
+    draws = numerics_rng.sample_truncated_gamma(source, shape, rate, 1.0, 4000)
+    assert stats.kstest(-shape * np.log(draws), "expon").pvalue > 1e-4
+
+
+def test_truncated_gamma_without_a_bound(source):
+    draws = numerics_rng.sample_truncated_gamma(source, 2.5, 3.0, np.inf, 4000)
+    assert stats.kstest(draws, stats.gamma(2.5, scale=1 / 3.0).cdf).pvalue > 1e-4
+
+
 @pytest.mark.parametrize("rate", [0.0, 1e-3, 0.7, 9.0, 11.0, 1e3, 1e12])
 def test_poisson(source, rate):
     draws = numerics_rng.sample_poisson(source, rate, 20_000)
