@@ -82,6 +82,11 @@ cdef double multivariate_lgamma(double x, Py_ssize_t n) noexcept nogil:
 # -- Python faces -----------------------------------------------------------------------------
 
 
+def evaluate_log_gamma_cdf(double shape, double rate, double x):
+    """log P(g < x) for g ~ Gamma(shape, rate)."""
+    return log_gamma_cdf(shape, rate, x)
+
+
 def evaluate_log_sum_exp(const double[::1] x):
     """log sum exp(x)."""
     return log_sum_exp(&x[0] if x.shape[0] else NULL, x.shape[0])

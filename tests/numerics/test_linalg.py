@@ -136,6 +136,48 @@ def test_gemm(rng, trans_a, trans_b, m, k, n):
     )
 
 
+@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (4, 3), (30, 20)])
+def test_gemv(rng, shape, trans):
+    a = rng.normal(size=shape)
+    x = rng.normal(size=shape[0] if trans else shape[1])
+    np.testing.assert_allclose(
+        linalg.matrix_vector_product(a, x, trans), (a.T if trans else a) @ x, rtol=1e-12, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (4, 3), (30, 200)])
+def test_gram(rng, shape):
+    a = rng.normal(size=shape)
+    got = linalg.row_products(a)
+    np.testing.assert_allclose(np.triu(got), np.triu(a @ a.T), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(np.tril(got, -1), 0.0)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_symmetric_rank_one(rng, n):
+    a, x = rng.normal(size=(n, n)), rng.normal(size=n)
+    got = linalg.rank_one_sum(a, -1.3, x)
+    expected = a - 1.3 * np.outer(x, x)
+    np.testing.assert_allclose(np.triu(got), np.triu(expected), rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(np.tril(got, -1), np.tril(a, -1))
+
+
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (2, 3, 4), (1, 7, 1), (20, 30, 10)])
+def test_gemm_of_rows_apart(rng, trans_a, trans_b, m, k, n):
+    """Operands and result are the leading columns of wider matrices, which keep the others."""
+    a = rng.normal(size=(k, m + 3) if trans_a else (m, k + 2))
+    b = rng.normal(size=(n, k + 1) if trans_b else (k, n + 4))
+    c = rng.normal(size=(m, n + 5))
+    A = a[:, :m].T if trans_a else a[:, :k]
+    B = b[:, :k].T if trans_b else b[:, :n]
+    got = linalg.added_product(a, b, c, m, n, k, 0.7, -2.0, trans_a, trans_b)
+    np.testing.assert_allclose(got[:, :n], 0.7 * A @ B - 2.0 * c[:, :n], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(got[:, n:], c[:, n:])
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_triangular_solves(rng, n):
     factor = linalg.cholesky_upper(random_covariance(rng, n))

@@ -5,7 +5,8 @@ from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, logsumexp, multigammaln
+from scipy.special import gammaincc, gammaln, logsumexp, multigammaln
+from scipy.stats import gamma
 
 from skbnp.numerics import special
 
@@ -68,3 +69,32 @@ def test_log_rising_at_a_million(x):
     assert special.evaluate_log_rising(x, 1e6) == pytest.approx(
         gammaln(x + 1e6) - gammaln(x), rel=1e-14
     )
+
+
+@pytest.mark.parametrize("shape", [1e-6, 0.3, 1.0, 2.5, 40.0, 1e4])
+@pytest.mark.parametrize("rate", [1e-6, 1.0, 1e6])
+def test_log_gamma_cdf(shape, rate):
+    law = gamma(shape, scale=1 / rate)
+    for x in np.array([0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 10.0]) * shape / rate:
+        expected = law.logcdf(x)
+        if expected == -np.inf:  # SciPy's share has underflowed
+            continue
+        assert special.evaluate_log_gamma_cdf(shape, rate, x) == pytest.approx(
+            expected, rel=1e-9, abs=1e-13
+        )
+
+
+@pytest.mark.parametrize("shape", [5.0, 60.0, 1000.0])
+@pytest.mark.parametrize("x", [1e-10, 1e-40, 1e-200])
+def test_log_gamma_cdf_where_it_underflows(shape, x):
+    """x^shape / Gamma(shape + 1), times a factor that is 1 to every digit."""
+    expected = shape * math.log(x) - gammaln(shape + 1)
+    assert special.evaluate_log_gamma_cdf(shape, 1.0, x) == pytest.approx(expected, rel=1e-9)
+    assert special.evaluate_log_gamma_cdf(shape, x, 1.0) == pytest.approx(expected, rel=1e-9)
+
+
+def test_log_gamma_cdf_near_one():
+    assert special.evaluate_log_gamma_cdf(2.0, 1.0, 40.0) == pytest.approx(
+        -gammaincc(2.0, 40.0), abs=1e-16
+    )
+    assert special.evaluate_log_gamma_cdf(2.0, 1.0, 1e300) == 0.0
