@@ -95,8 +95,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         Let units join any layer below theirs (the extended process; its law is ours).
     row_clusters : bool, default=False
         Let the rows' activations in layer `max_depth` come from a Dirichlet process mixture
-        instead of independent units (not in the paper). For data with classes; best with
-        `max_depth` 1, as deeper networks are slower to ask and their densities cannot be trusted.
+        instead of independent units (not in the paper). For data with classes; mostly with
+        `max_depth` 1, over which rows are filled and weighed without inner chains.
     row_concentration : float, default=5.0
         Strength of that process: larger makes more clusters of rows.
     activation_update : {"auto", "slice", "hmc", "mtm", "ess"}, default="auto"
@@ -118,8 +118,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     density : {"auto", "laplace", "importance", "ais"}, default="auto"
         How `score_samples` integrates the hidden units out: by Laplace's approximation or that
         corrected by importance sampling, for one hidden layer; or by annealed importance sampling,
-        for any network, whose logarithm is low on average, with row clusters by far. "auto": the
-        first for draws of one hidden layer, the last, far slower, for deeper ones.
+        for any network, whose logarithm is low on average. "auto": the first for draws of one
+        hidden layer, the last, which is far slower, for deeper ones.
     n_temperatures : int, default=100
         Steps of the annealing: more is less low.
     n_particles : int, default=8
