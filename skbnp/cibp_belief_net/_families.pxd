@@ -5,9 +5,9 @@ cdef class Families(Clusters):
     cdef:
         # A newborn unit and those that are born with it, layer by layer; the newborn comes first.
         Py_ssize_t n_born, n_born_edges
-        public Py_ssize_t[::1] born_layer, born_takers, born_slot # (n_born_slots,)
+        public Py_ssize_t[::1] born_layer, born_takers, born_slot  # (n_born_slots,)
         public Py_ssize_t[::1] born_edge_start          # (n_born_slots + 1,)
-        public double[::1] born_bias, born_precision, born_rate # (n_born_slots,)
+        public double[::1] born_bias, born_precision, born_rate  # (n_born_slots,)
         public double[:, ::1] born_pre, born_post       # (n_born_slots, stride)
         public double[:, ::1] born_cluster_mean, born_cluster_precision
         double[::1] born_mean  # (stride,) mean of the newborn's activations

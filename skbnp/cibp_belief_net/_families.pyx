@@ -88,7 +88,7 @@ cdef class Families(Clusters):
         return 0
 
     cdef int _draw_family_edges(self, Py_ssize_t layer) except -1 nogil:
-        cdef Py_ssize_t i = 0, j, l, k, slot, first = 0, next_first, end, n_new
+        cdef Py_ssize_t i = 0, j, level, k, slot, first = 0, next_first, end, n_new
         cdef Py_ssize_t n_known = self.n_layers, n_edges = 0
         cdef double seats, beta
         self.n_born = 0
@@ -98,19 +98,19 @@ cdef class Families(Clusters):
         self.born_layer[0], self.born_takers[0], self.n_born = layer, 1, 1
         next_first = 1                      # where the units of the layer above begin
         while i < self.n_born:
-            l = self.born_layer[i]
+            level = self.born_layer[i]
             if i == next_first:
                 first, next_first = i, self.n_born
-            if l >= n_known:
-                self._reserve_layers(l + 2)
-                self._draw_hyper(l)
-                n_known = l + 1
+            if level >= n_known:
+                self._reserve_layers(level + 2)
+                self._draw_hyper(level)
+                n_known = level + 1
             self.born_edge_start[i] = n_edges
-            if l < self.deepest:
-                beta = self.hyper[CONCENTRATION, l]
-                seats = self.width(l) + (i - first) + beta
-                for k in range(self.width(l + 1)):
-                    slot = self.member[self.layer_start[l + 1] + k]
+            if level < self.deepest:
+                beta = self.hyper[CONCENTRATION, level]
+                seats = self.width(level) + (i - first) + beta
+                for k in range(self.width(level + 1)):
+                    slot = self.member[self.layer_start[level + 1] + k]
                     if draws.uniform(self._rng) * seats < self.n_near[slot] + self.change[slot]:
                         self._need_born_edges(n_edges + 1)
                         self.born_parent[n_edges] = slot
@@ -124,14 +124,14 @@ cdef class Families(Clusters):
                         self.born_takers[j] += 1
                         n_edges += 1
                 n_new = <Py_ssize_t> draws.poisson(
-                    self._rng, self.hyper[MASS, l] * beta / seats
+                    self._rng, self.hyper[MASS, level] * beta / seats
                 )
                 if self.n_hidden + end + n_new > self.max_units:
                     return 1
                 self._need_born(end + n_new)
                 self._need_born_edges(n_edges + n_new)
                 for j in range(end, end + n_new):
-                    self.born_layer[j], self.born_takers[j] = l + 1, 1
+                    self.born_layer[j], self.born_takers[j] = level + 1, 1
                     self.born_parent[n_edges] = -1 - j
                     n_edges += 1
                 self.n_born += n_new
@@ -143,27 +143,28 @@ cdef class Families(Clusters):
 
     cdef void _draw_family_values(self) noexcept nogil:
         """Parameters and activations from the prior, from the top down."""
-        cdef Py_ssize_t i, e, j, l, p
+        cdef Py_ssize_t i, e, j, level, p
         cdef double nu, sd, w
         cdef double* mean = &self.born_mean[0]
         cdef const double* u
         for i in range(self.n_born - 1, -1, -1):
-            l = self.born_layer[i]
-            if self.follows_clusters(l):
+            level = self.born_layer[i]
+            if self.follows_clusters(level):
                 self._draw_born_cluster_laws(i)
             else:
                 nu = draws.truncated_gamma(
-                    self._rng, self.noise_law[0], self.hyper[NOISE_RATE, l], self.highest_precision
+                    self._rng, self.noise_law[0], self.hyper[NOISE_RATE, level],
+                    self.highest_precision,
                 )
                 self.born_precision[i], sd = nu, 1.0 / sqrt(nu)
-                self.born_bias[i] = self.hyper[BIAS_MEAN, l] + draws.normal(self._rng) / sqrt(
-                    self.hyper[BIAS_PRECISION, l]
+                self.born_bias[i] = self.hyper[BIAS_MEAN, level] + draws.normal(self._rng) / sqrt(
+                    self.hyper[BIAS_PRECISION, level]
                 )
                 for j in range(self.n_samples):
                     mean[j] = self.born_bias[i]
                 for e in range(self.born_edge_start[i], self.born_edge_start[i + 1]):
-                    w = self.hyper[WEIGHT_MEAN, l] + draws.normal(self._rng) / sqrt(
-                        self.hyper[WEIGHT_PRECISION, l]
+                    w = self.hyper[WEIGHT_MEAN, level] + draws.normal(self._rng) / sqrt(
+                        self.hyper[WEIGHT_PRECISION, level]
                     )
                     p = self.born_parent[e]
                     u = &self.post[p, 0] if p >= 0 else &self.born_post[-1 - p, 0]
@@ -247,12 +248,12 @@ cdef class Families(Clusters):
 
     cdef bint _has_far_edge(self, Py_ssize_t slot) noexcept nogil:
         """Whether a unit has a child or a parent that is not in the layer beside its own."""
-        cdef Py_ssize_t l
+        cdef Py_ssize_t pos
         if self.n_children[slot] != self.n_near[slot]:
             return True
         if self.slot_layer[slot] + 2 < self.n_layers:
-            for l in range(self.layer_start[self.slot_layer[slot] + 2], self.n_hidden):
-                if self.edge[self.n_visible + slot, self.member[l]]:
+            for pos in range(self.layer_start[self.slot_layer[slot] + 2], self.n_hidden):
+                if self.edge[self.n_visible + slot, self.member[pos]]:
                     return True
         return False
 
@@ -274,13 +275,13 @@ cdef class Families(Clusters):
 
     cdef void _mark_victims(self) noexcept nogil:
         """Write down in ``change`` and ``layer_change`` what the victims' death takes away."""
-        cdef Py_ssize_t v, l, slot
+        cdef Py_ssize_t v, pos, slot
         for v in range(self.n_victims):
             slot = self.victim[v]
             self.gone[slot] = 1
             self.layer_change[self.slot_layer[slot]] -= 1
-            for l in range(self.n_hidden):
-                self.change[self.member[l]] -= self.edge[self.n_visible + slot, self.member[l]]
+            for pos in range(self.n_hidden):
+                self.change[self.member[pos]] -= self.edge[self.n_visible + slot, self.member[pos]]
 
     cdef void _remove_victims(self) noexcept nogil:
         """Let the victims die, those above first so that no layer below vanishes before."""
@@ -289,12 +290,12 @@ cdef class Families(Clusters):
             self._remove(self.victim[v])
 
     cdef void _forget_changes(self) noexcept nogil:
-        cdef Py_ssize_t l
-        for l in range(self.n_hidden):
-            self.change[self.member[l]] = 0
-            self.gone[self.member[l]] = 0
-        for l in range(self.layer_change.shape[0]):
-            self.layer_change[l] = 0
+        cdef Py_ssize_t pos
+        for pos in range(self.n_hidden):
+            self.change[self.member[pos]] = 0
+            self.gone[self.member[pos]] = 0
+        for pos in range(self.layer_change.shape[0]):
+            self.layer_change[pos] = 0
 
     # -- skip connections ---------------------------------------------------------------------
 

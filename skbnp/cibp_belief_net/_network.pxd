@@ -71,7 +71,7 @@ cdef class Network:
         Py_ssize_t[::1] label                           # (n_samples,)
         Py_ssize_t[::1] cluster_count                   # (n_samples + 1,)
         Py_ssize_t n_clusters
-        public double[:, ::1] cluster_mean, cluster_precision # (n_slots, n_cluster_slots)
+        public double[:, ::1] cluster_mean, cluster_precision  # (n_slots, n_cluster_slots)
         public double[::1] cluster_rate                 # (n_slots,)
         double[::1] row_scratch                         # (stride,)
 

@@ -64,7 +64,8 @@ cdef class Network:
             [[prior.bounds(name, m)[0] for m in range(n_given)] for name in names]
         )
         self.weight_law, self.bias_law = np.array(prior.weight_prior), np.array(prior.bias_prior)
-        self.noise_law, self.cluster_law = np.array(prior.noise_prior), np.array(prior.cluster_prior)
+        self.noise_law = np.array(prior.noise_prior)
+        self.cluster_law = np.array(prior.cluster_prior)
         self.highest_precision = prior.highest_precision
         self.row_concentration = prior.row_concentration
 
@@ -259,38 +260,38 @@ cdef class Network:
 
     cdef Py_ssize_t _insert(self, Py_ssize_t layer) noexcept nogil:
         """A new unit of a layer, at most one above the last; its slot. Room is there."""
-        cdef Py_ssize_t slot, at, l
+        cdef Py_ssize_t slot, at, pos
         self.n_free -= 1
         slot = self.free_slot[self.n_free]
         if layer == self.n_layers:
             self.layer_start[layer] = self.layer_start[layer + 1] = self.n_hidden
             self.n_layers += 1
         at = self.layer_start[layer + 1]
-        for l in range(self.n_hidden, at, -1):
-            self.member[l] = self.member[l - 1]
+        for pos in range(self.n_hidden, at, -1):
+            self.member[pos] = self.member[pos - 1]
         self.member[at] = slot
-        for l in range(layer + 1, self.n_layers + 1):
-            self.layer_start[l] += 1
+        for pos in range(layer + 1, self.n_layers + 1):
+            self.layer_start[pos] += 1
         self.n_hidden += 1
         self.slot_layer[slot] = layer
         return slot
 
     cdef void _remove(self, Py_ssize_t slot) noexcept nogil:
         """Take a unit away with all its edges; a last layer that it leaves empty goes too."""
-        cdef Py_ssize_t layer = self.slot_layer[slot], at = self.layer_start[layer], l
+        cdef Py_ssize_t layer = self.slot_layer[slot], at = self.layer_start[layer], pos
         cdef Py_ssize_t unit = self.n_visible + slot
-        for l in range(self.n_hidden):
-            self._unlink(unit, self.member[l])
-        for l in range(self.n_visible):
-            self._unlink(l, slot)
-        for l in range(self.n_hidden):
-            self._unlink(self.n_visible + self.member[l], slot)
+        for pos in range(self.n_hidden):
+            self._unlink(unit, self.member[pos])
+        for pos in range(self.n_visible):
+            self._unlink(pos, slot)
+        for pos in range(self.n_hidden):
+            self._unlink(self.n_visible + self.member[pos], slot)
         while self.member[at] != slot:
             at += 1
-        for l in range(at, self.n_hidden - 1):
-            self.member[l] = self.member[l + 1]
-        for l in range(layer + 1, self.n_layers + 1):
-            self.layer_start[l] -= 1
+        for pos in range(at, self.n_hidden - 1):
+            self.member[pos] = self.member[pos + 1]
+        for pos in range(layer + 1, self.n_layers + 1):
+            self.layer_start[pos] -= 1
         self.n_hidden -= 1
         self.slot_layer[slot] = 0
         self.free_slot[self.n_free] = slot
@@ -324,9 +325,9 @@ cdef class Network:
 
     cdef void _add_inputs(self, Py_ssize_t unit, double* mean) noexcept nogil:
         """mean (n_samples,) += the weighted activations of the unit's parents."""
-        cdef Py_ssize_t l, slot
-        for l in range(self.n_hidden):
-            slot = self.member[l]
+        cdef Py_ssize_t pos, slot
+        for pos in range(self.n_hidden):
+            slot = self.member[pos]
             if self.edge[unit, slot]:
                 linalg.axpy(
                     self.n_samples, self.weight[unit, slot], &self.post[slot, 0], mean
@@ -381,13 +382,13 @@ cdef class Network:
 
     cdef double _log_structure(self) noexcept nogil:
         """Log probability of the edges, hidden units as a set."""
-        cdef Py_ssize_t layer, l, slot
+        cdef Py_ssize_t layer, pos, slot
         cdef double total = 0.0, mass, beta
         for layer in range(min(self.n_layers, self.deepest)):
             mass, beta = self.hyper[MASS, layer], self.hyper[CONCENTRATION, layer]
             total -= mass * dishes_per_mass(self.width(layer), beta)
-            for l in range(self.width(layer + 1)):
-                slot = self.member[self.layer_start[layer + 1] + l]
+            for pos in range(self.width(layer + 1)):
+                slot = self.member[self.layer_start[layer + 1] + pos]
                 total += log(mass * beta) + log_dish(
                     self.n_children[slot], self.offered(layer), beta
                 )
@@ -395,7 +396,7 @@ cdef class Network:
 
     cdef double _log_prior(self) noexcept nogil:
         """Log density of structure, weights and all other parameters."""
-        cdef Py_ssize_t layer, i, unit, l, c
+        cdef Py_ssize_t layer, i, unit, pos, c
         cdef int which
         cdef double total = self._log_structure(), b, nu, span
         for layer in range(self.n_layers):
@@ -420,10 +421,10 @@ cdef class Network:
                     self.bias[unit], self.hyper[BIAS_MEAN, layer],
                     self.hyper[BIAS_PRECISION, layer],
                 )
-                for l in range(self.n_hidden):
-                    if self.edge[unit, self.member[l]]:
+                for pos in range(self.n_hidden):
+                    if self.edge[unit, self.member[pos]]:
                         total += log_normal(
-                            self.weight[unit, self.member[l]], self.hyper[WEIGHT_MEAN, layer],
+                            self.weight[unit, self.member[pos]], self.hyper[WEIGHT_MEAN, layer],
                             self.hyper[WEIGHT_PRECISION, layer],
                         )
         if self.has_clusters:
@@ -433,13 +434,13 @@ cdef class Network:
             for c in range(self.n_clusters):
                 total += lgamma(<double> self.cluster_count[c])
             for i in range(self.width(self.deepest)):
-                l = self.unit(self.deepest, i) - self.n_visible
-                b = self.cluster_rate[l]
+                pos = self.unit(self.deepest, i) - self.n_visible
+                b = self.cluster_rate[pos]
                 total += log_gamma_density(b, self.cluster_law[2], self.cluster_law[3])
                 for c in range(self.n_clusters):
-                    nu = self.cluster_precision[l, c]
+                    nu = self.cluster_precision[pos, c]
                     total += log_gamma_density(nu, self.cluster_law[1], b)
-                    total += log_normal(self.cluster_mean[l, c], 0.0, self.cluster_law[0] * nu)
+                    total += log_normal(self.cluster_mean[pos, c], 0.0, self.cluster_law[0] * nu)
         return total
 
     cdef double _log_normal_gamma(

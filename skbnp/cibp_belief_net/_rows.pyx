@@ -98,10 +98,10 @@ cdef class Rows(Families):
 
     cdef int _gather_layer(self, Py_ssize_t layer) except -1 nogil:
         """Lay out candidates and children of a layer and compute their products."""
-        cdef Py_ssize_t l, c, i, slot, n = self.width(layer), begin, end
+        cdef Py_ssize_t pos, c, i, slot, n = self.width(layer), begin, end
         self.layer = layer
-        for l in range(self.place.shape[0]):
-            self.place[l] = -1
+        for pos in range(self.place.shape[0]):
+            self.place[pos] = -1
         begin = self.layer_start[min(layer + 1, self.n_layers)]
         end = self.n_hidden if self.skips else self.layer_start[min(layer + 2, self.n_layers)]
         self._need_candidates(1 + end - begin)
@@ -109,8 +109,8 @@ cdef class Rows(Families):
         self.candidate[0], self.n_candidates = -1, 1
         for i in range(self.n_samples):
             self.regressor[0, i] = 1.0
-        for l in range(begin, end):
-            slot = self.member[l]
+        for pos in range(begin, end):
+            slot = self.member[pos]
             self.candidate[self.n_candidates], self.place[slot] = slot, self.n_candidates
             memcpy(
                 &self.regressor[self.n_candidates, 0], &self.post[slot, 0],
@@ -259,12 +259,12 @@ cdef class Rows(Families):
 
     cdef double _log_urn(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil:
         """Prior log odds of the edge from candidate j to a unit."""
-        cdef Py_ssize_t slot = self.candidate[j], l = self.slot_layer[slot]
+        cdef Py_ssize_t slot = self.candidate[j], level = self.slot_layer[slot]
         cdef double others = self.n_children[slot]
         if self.fault != OWN_COUNT:
             others -= self.edge[unit, slot]
         return log(others) - log(
-            self.offered(l - 1) - 1.0 + self.hyper[CONCENTRATION, l - 1] - others
+            self.offered(level - 1) - 1.0 + self.hyper[CONCENTRATION, level - 1] - others
         )
 
     cdef void _swap(self, Py_ssize_t c) noexcept nogil:
@@ -344,7 +344,7 @@ cdef class Rows(Families):
     cdef int _birth(self, Py_ssize_t c) except -1 nogil:
         """A parent for this unit alone, from the prior with all that comes with it (spec 4.4)."""
         cdef Py_ssize_t j, m = self.layer, unit = self.unit(m, c), n_singletons
-        cdef double log_ratio, before = 0.0
+        cdef double log_ratio
         cdef const double* u
         self.n_births_tried += 1
         if self._draw_family(m + 1) != 0:
@@ -537,7 +537,7 @@ cdef class Rows(Families):
 
     cdef double _draw_directed(self, double sign) noexcept nogil:
         """Draw the newborn's activations near the residual; log prior over proposal density."""
-        cdef Py_ssize_t i, c
+        cdef Py_ssize_t i
         cdef double nu = self.born_precision[0], mean, total = 0.0, a
         cdef bint by_cluster = self.follows_clusters(self.layer + 1)
         for i in range(self.n_samples):

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from skbnp.cibp_belief_net._network cimport (
-    BIAS_MEAN, BIAS_PRECISION, BROKEN_ACTIVATIONS, CONCENTRATION, MASS, NO_MOVE,
+    BIAS_MEAN, BROKEN_ACTIVATIONS, CONCENTRATION, MASS, NO_MOVE,
     NO_TRUNCATION, NOISE_RATE, WEIGHT_MEAN, WEIGHT_PRECISION,
 )
 from skbnp.cibp_belief_net._rows cimport Rows
@@ -58,14 +58,16 @@ cdef class Sampler(Rows):
 
     cdef:
         Activations activations
-        public double[::1] layer_pre, layer_mean, layer_linear     # (n_samples * width,) row by row
-        public double[::1] layer_precision         # (width,), or (n_samples * width,) under row clusters
-        public double[::1] layer_quadratic         # (width * width,)
-        public double[::1] block, scaled           # (n_children * width,) weights, and times precisions
-        public double[::1] others, cross           # of skip connections: other parents' weights
-        public double[::1] offset                  # (width,)
         Py_ssize_t _reserved                # width that ``activations`` has room for
         double _log_jacobian
+        # Of the layer at work: (n_samples * width,), row by row.
+        public double[::1] layer_pre, layer_mean, layer_linear
+        public double[::1] layer_precision  # (width,), with row clusters (n_samples * width,)
+        public double[::1] layer_quadratic  # (width * width,)
+        # Weights of its children, (n_children * width,), and times their precisions.
+        public double[::1] block, scaled
+        public double[::1] others, cross    # of skip connections: other parents' weights
+        public double[::1] offset           # (width,)
 
     def __init__(
         self, visible, prior, state, bit_generator, *, activation_update="auto",
@@ -246,13 +248,13 @@ cdef class Sampler(Rows):
 
     cdef int _update_missing(self) except -1 nogil:
         """Missing cells from N(Y, 1 / nu): O(parents) for each."""
-        cdef Py_ssize_t d, t, i, l, slot
+        cdef Py_ssize_t d, t, i, pos, slot
         cdef double mean
         for d in range(self.n_visible):
             for t in range(self.cell_start[d], self.cell_start[d + 1]):
                 i, mean = self.cell_row[t], self.bias[d]
-                for l in range(self.n_hidden):
-                    slot = self.member[l]
+                for pos in range(self.n_hidden):
+                    slot = self.member[pos]
                     if self.edge[d, slot]:
                         mean += self.weight[d, slot] * self.post[slot, i]
                 self.visible[d, i] = mean + draws.normal(self._rng) / sqrt(self.precision[d])
@@ -318,7 +320,7 @@ cdef class Sampler(Rows):
 
     cdef int _gather_prior(self, Py_ssize_t layer, Py_ssize_t width) except -1 nogil:
         """Means and precisions of a layer's activations given the layers above."""
-        cdef Py_ssize_t i, j, k, l, slot, n = self.n_samples, begin, end, n_above
+        cdef Py_ssize_t i, k, pos, slot, n = self.n_samples, begin, end, n_above
         cdef double* mean = &self.layer_mean[0]
         if self.follows_clusters(layer):
             for k in range(width):
@@ -339,11 +341,11 @@ cdef class Sampler(Rows):
         if n_above == 0:
             return 0
         self._need_candidates(n_above)
-        for l in range(n_above):
-            slot = self.member[begin + l]
-            memcpy(&self.regressor[l, 0], &self.post[slot, 0], self.stride * sizeof(double))
+        for pos in range(n_above):
+            slot = self.member[begin + pos]
+            memcpy(&self.regressor[pos, 0], &self.post[slot, 0], self.stride * sizeof(double))
             for k in range(width):
-                self.block[k * n_above + l] = self.weight[self.unit(layer, k), slot]
+                self.block[k * n_above + pos] = self.weight[self.unit(layer, k), slot]
         linalg.gemm_strided(
             True, True, n, width, n_above, 1.0, &self.regressor[0, 0], self.stride,
             &self.block[0], n_above, 1.0, mean, width,
@@ -402,10 +404,10 @@ cdef class Sampler(Rows):
         self, Py_ssize_t layer, Py_ssize_t width, Py_ssize_t below
     ) except -1 nogil:
         """Take from T what the children's parents in other layers explain of them."""
-        cdef Py_ssize_t c, l, slot, unit, n_below = self.width(below), n_others = 0
+        cdef Py_ssize_t c, pos, slot, unit, n_below = self.width(below), n_others = 0
         self._need_candidates(self.n_hidden)
-        for l in range(self.n_hidden):
-            slot = self.member[l]
+        for pos in range(self.n_hidden):
+            slot = self.member[pos]
             if self.slot_layer[slot] == layer or self.slot_layer[slot] <= below:
                 continue
             memcpy(
@@ -466,13 +468,13 @@ cdef class Sampler(Rows):
             )
 
     cdef void _update_weight_law(self, Py_ssize_t layer) noexcept nogil:
-        cdef Py_ssize_t c, l, unit
+        cdef Py_ssize_t c, pos, unit
         cdef double n = 0.0, total = 0.0, squares = 0.0, mean = 0.0, w
         for c in range(self.width(layer)):
             unit = self.unit(layer, c)
-            for l in range(self.n_hidden):
-                if self.edge[unit, self.member[l]]:
-                    w = self.weight[unit, self.member[l]]
+            for pos in range(self.n_hidden):
+                if self.edge[unit, self.member[pos]]:
+                    w = self.weight[unit, self.member[pos]]
                     n += 1.0
                     # Welford's running mean: weights may be large and close together.
                     squares += (w - mean) * (w - mean) * (n - 1.0) / n

@@ -296,7 +296,7 @@ def added_product(
     const double[:, ::1] a, const double[:, ::1] b, const double[:, ::1] c, Py_ssize_t m,
     Py_ssize_t n, Py_ssize_t k, double alpha, double beta, trans_a=False, trans_b=False,
 ):
-    """alpha op(a) op(b) + beta c on the leading (m, n), (m, k) and (k, n) parts; the rest is c's."""
+    """alpha op(a) op(b) + beta c on the leading (m, n), (m, k), (k, n) parts; the rest is c's."""
     cdef double[:, ::1] out = np.array(c)
     gemm_strided(
         trans_a, trans_b, m, n, k, alpha, &a[0, 0], a.shape[1], &b[0, 0], b.shape[1], beta,

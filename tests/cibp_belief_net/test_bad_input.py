@@ -203,7 +203,7 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.parametrize("parameters", ACCEPTED, ids=str)
+@pytest.mark.parametrize("parameters", ACCEPTED, ids=lambda p: ", ".join(p))
 def test_good_parameter(parameters):
     assert np.isfinite(short(**parameters).fit(X).score_samples(X)).all()
 
