@@ -85,7 +85,7 @@ def test_folder_with_a_mask_and_whole_images_to_learn_from(run, image, tmp_path,
         *(f"face{i}.png" for i in range(5)),
     ]
     np.testing.assert_allclose(
-        image.imread(tmp_path / "out" / "face3.png")[:, :, 0], filled[3], atol=1 / 250
+        image.imread(tmp_path / "out" / "face3.png")[:, :, 0], filled[3], atol=1.5 / 255
     )
 
 
@@ -96,7 +96,8 @@ def test_array_with_a_value_for_missing_pixels(run, tmp_path):
     np.savez(tmp_path / "in.npz", digits=holed, labels=np.zeros(40))
     filled, std = run("in.npz", "out", "--key", "digits", "--missing", "-1")
     assert np.array_equal(filled[holed >= 0], images[holed >= 0])
-    assert filled.min() >= images.min() and filled.max() <= images.max()
+    # The units' range is a tenth wider than that of the pixels.
+    assert filled.min() >= images.min() - 1 and filled.max() <= images.max() + 1
     assert np.sqrt(np.mean((filled - images)[holed < 0] ** 2)) < 3.0  # of means 4.8
     assert (tmp_path / "out" / "00.png").exists() and (tmp_path / "out" / "39.png").exists()
 
