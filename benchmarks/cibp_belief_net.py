@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
 PARTS = {
+    "ablation": ablation,
     "halves": halves,
     "cells": cells,
     "density": density,
