@@ -9,6 +9,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from _belief_ablation import ablation
 from _belief_cost import activations, cost
 from _belief_density import density
 from _belief_images import cells, halves
