@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import BaseMCMCEstimator
-from skbnp.cibp_belief_net._model import Prior, check_prior, checked_state
+from skbnp.cibp_belief_net._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.cibp_belief_net._predictive import (
     cluster_components,
     expected_activations,
@@ -243,14 +243,14 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         "row_clusters": ["boolean"],
         "row_concentration": [Interval(Real, 1e-6, 1e6, closed="both")],
         "activation_update": [StrOptions({"auto", "slice", "hmc", "mtm", "ess"})],
-        "n_activation_passes": [Interval(Integral, 1, None, closed="left")],
-        "n_tries": [Interval(Integral, 1, None, closed="left")],
+        "n_activation_passes": [Interval(Integral, 1, 10_000, closed="both")],
+        "n_tries": [Interval(Integral, 1, 1_000_000, closed="both")],
         "birth": [StrOptions({"auto", "prior", "block"})],
         "init": [StrOptions({"pca", "empty", "prior"})],
-        "n_init_units": [Interval(Integral, 1, None, closed="left")],
+        "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both")],
         "density": [StrOptions({"auto", "laplace", "importance", "ais"})],
-        "n_temperatures": [Interval(Integral, 1, None, closed="left")],
-        "n_particles": [Interval(Integral, 1, None, closed="left")],
+        "n_temperatures": [Interval(Integral, 1, 1_000_000, closed="both")],
+        "n_particles": [Interval(Integral, 1, 1_000_000, closed="both")],
     }
 
     _reported_traces = ("log_joint", "width1", "n_edges")
@@ -490,7 +490,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            In the units of the training data; constant columns are restored.
+            In the units of the training data; constant columns are restored. "sigmoid" columns
+            keep to the range that -1 and 1 stand for, which is wider than `feature_bounds`.
         """
         check_is_fitted(self, "posterior_")
         self._validate_params()
@@ -615,6 +616,11 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             self.visible_ = "gaussian" if self.feature_bounds is None else "sigmoid"
         if self.row_clusters and self.max_depth is None:
             raise ValueError("max_depth must be a number where row_clusters=True, got None")
+        if self.row_clusters and self.init == "pca" and self.max_units < self.max_depth:
+            raise ValueError(
+                "max_units must be at least max_depth where row_clusters=True and init='pca', got "
+                f"{self.max_units} and {self.max_depth}"
+            )
         self._check_density(self.max_depth)
         step = steps(X) if self.dequantise else np.zeros(d)
         bounds = self._checked_feature_bounds(X)
@@ -624,7 +630,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         if not np.all(np.isfinite(self._units.center) & (self._units.scale > 0.0)) or not np.all(
             np.isfinite(self._units.scale)
         ):
-            raise ValueError("X must have a finite mean and spread in every column, got overflow")
+            raise ValueError("X must have a mean and a spread in every column that floats can hold")
         constant = np.setdiff1d(np.arange(d), self._units.columns)
         if constant.size:
             warnings.warn(
@@ -633,7 +639,11 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
                 stacklevel=5,
             )
         self._prior = self._make_prior(len(self._units.columns))
-        self._training_rows = TrainingRows(X, self._units, self._density_options())
+        if self.init == "prior":
+            # To see that chains can start, before any does.
+            draw_joint(self._prior, 0, np.random.default_rng(0))
+        # A copy: what the user does with X afterwards is no business of ours.
+        self._training_rows = TrainingRows(X.copy(), self._units, self._density_options())
         return partial(
             _make_sampler,
             X=X,
@@ -673,7 +683,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
                 f"feature_bounds must be two numbers or arrays of {X.shape[1]} numbers, got "
                 f"{self.feature_bounds!r}"
             ) from error
-        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        varies = np.nanmin(X, axis=0) < np.nanmax(X, axis=0)
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high)[varies].all()):
             raise ValueError(
                 f"feature_bounds must be finite, the first below the second, got "
                 f"{self.feature_bounds!r}"

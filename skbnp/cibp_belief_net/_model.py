@@ -38,12 +38,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, digamma, gammainc, gammaln
 
+from skbnp.numerics.rng import sample_truncated_gamma
 from skbnp.processes import crp, ibp
 
 HYPER = (
     *("mass", "concentration", "weight_mean", "weight_precision"),
     *("bias_mean", "bias_precision", "noise_rate"),
 )
+# Draws of a structure from the prior before one within max_units is given up.
+_MOST_STRUCTURES = 200
 # Beyond this a pre-activation is no result of a chain that works.
 _LARGEST = 1e100
 
@@ -230,10 +233,15 @@ def draw_joint(prior, n_samples, rng):
     rng is a numpy.random.Generator. Structures beyond ``max_units`` are thrown away with their
     hyperparameters, as the law is truncated jointly.
     """
-    while True:
+    for _ in range(_MOST_STRUCTURES):
         state = _draw_structure(prior, rng)
         if state is not None:
             break
+    else:
+        raise ValueError(
+            f"max_units must leave room for networks of the prior, got {prior.max_units}: of "
+            f"{_MOST_STRUCTURES} draws all had more; lower the mass"
+        )
     layer = layers_of(state)
     n_units = len(layer)
     hyper = {name: state[name] for name in HYPER}
@@ -263,10 +271,9 @@ def draw_joint(prior, n_samples, rng):
 
 
 def _draw_precision(prior, rate, rng):
-    while True:
-        nu = rng.gamma(prior.noise_prior[0], 1 / rate)
-        if 1e-300 < nu < prior.highest_precision:
-            return nu
+    return sample_truncated_gamma(
+        rng.bit_generator, prior.noise_prior[0], rate, prior.highest_precision, 1
+    )[0]
 
 
 def _draw_hyper(prior, layer, rng):
@@ -274,7 +281,7 @@ def _draw_hyper(prior, layer, rng):
     out = {name: rng.uniform(*prior.bounds(name, layer)) for name in ("mass", "concentration")}
     for of, law in (("weight", prior.weight_prior), ("bias", prior.bias_prior)):
         centre, kappa, shape, rate = law
-        rho = rng.gamma(shape, 1 / rate)
+        rho = max(rng.gamma(shape, 1 / rate), 1e-300)
         out[f"{of}_mean"] = rng.normal(centre, (kappa * rho) ** -0.5)
         out[f"{of}_precision"] = rho
     out["noise_rate"] = rng.gamma(prior.noise_prior[1], 1 / prior.noise_prior[2])

@@ -38,16 +38,23 @@ def start_state(visible, prior, rng, init, n_units):
     n_units = min(n_units, prior.max_units, *filled.shape) if init == "pca" else 0
     # Row clusters are the law of the last layer, so that all layers must be there for them.
     n_layers = prior.max_depth if prior.row_clusters else 1
+    while n_units > 1 and sum(_widths(n_units, n_layers)) > prior.max_units:
+        n_units -= 1
     layers, below = [], filled
-    for _ in range(n_layers if n_units else 0):
-        layers.append(_scores(below, n_units, rng))
-        below, n_units = layers[-1], max(1, n_units // 2)
+    for width in _widths(n_units, n_layers):
+        layers.append(_scores(below, width, rng))
+        below = layers[-1]
     state = _network([filled, *layers], prior)
     if prior.row_clusters:
         # A cluster of k-means for every 13 rows of 400, for every 23 of 1,400.
         n_clusters = min(len(filled), max(2, round(1.5 * len(filled) ** 0.5)))
         state |= _clusters(layers[-1] if layers else filled[:, :0], filled, n_clusters, rng)
     return state
+
+
+def _widths(n_units, n_layers):
+    """Units of each layer, half as many as in the layer below."""
+    return [max(1, n_units >> layer) for layer in range(n_layers)] if n_units else []
 
 
 def _scores(filled, n_units, rng):

@@ -6,6 +6,8 @@ import numpy as np
 
 # Where values beyond the range of the training data are put before they are squashed back.
 _LARGEST = 0.999
+# Share of a column's range below which values differ by rounding errors alone.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,17 @@ def steps(X):
 
     That is fewer than 100 distinct values, one of which more than a third of the rows have: a
     continuous unit would follow such a column to its bound. The step is the smallest difference
-    of two values.
+    of two values; what rounding errors set apart is one value.
     """
     step = np.zeros(X.shape[1])
     for j, column in enumerate(X.T):
         values, count = np.unique(column[~np.isnan(column)], return_counts=True)
-        if 1 < len(values) < 100 and count.max() > count.sum() / 3:
-            step[j] = np.diff(values).min()
+        with np.errstate(over="ignore"):
+            apart = np.diff(values)
+            real = apart > _ROUNDING * (values[-1] - values[0])
+        count = np.bincount(np.concatenate([[0], np.cumsum(real)]), weights=count)
+        if 1 < len(count) < 100 and count.max() > count.sum() / 3:
+            step[j] = apart[real].min()
     return step
 
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skbnp import CIBPBeliefNet
+from skbnp.cibp_belief_net._units import steps
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
@@ -111,3 +112,58 @@ EXTREMES = [
 @pytest.mark.parametrize("options", EXTREMES, ids=str)
 def test_extreme_parameters(options):
     assert_sound(fit(BASE, **options), BASE)
+
+
+ROWS = np.random.default_rng(0).normal(size=(40, 1)) * [1.0, 2.0, -1.0]
+ROWS += 0.3 * np.random.default_rng(1).normal(size=(40, 3))
+
+
+# -- settings that do not go together -------------------------------------------------------------
+
+
+def test_rows_are_kept_as_they_were():
+    Y = ROWS.copy()
+    net = fit(Y, max_depth=1, n_draws=40)
+    before = net.posterior_.loo().elpd
+    Y[:] = 100 * Y[::-1]
+    assert net.posterior_.loo().elpd == before
+
+
+@pytest.mark.parametrize("options", [{"max_units": 20}, {"max_units": 3}, {"max_depth": 5}])
+def test_starts_of_row_clusters_keep_to_max_units(options):
+    Y = np.random.default_rng(0).normal(size=(30, 40))
+    net = fit(Y, row_clusters=True, n_warmup=2, n_draws=2, **options)
+    assert net.network()["layer"].max() <= options.get("max_depth", 2)
+
+
+def test_row_clusters_need_a_unit_in_every_layer():
+    with pytest.raises(ValueError, match="max_units must be at least max_depth.*got 1 and 2"):
+        fit(ROWS, row_clusters=True, max_units=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"noise_prior": (100.0, 1.0, 100.0)}, {"noise_floor": 1e3}, {"bias_prior": (0, 1, 0.5, 1)}],
+)
+def test_starts_from_the_prior_come_to_an_end(options):
+    assert fit(ROWS, init="prior", **options).n_layers_ >= 0
+
+
+def test_a_prior_beyond_max_units_is_refused():
+    with pytest.raises(ValueError, match="max_units must leave room .* got 2"):
+        fit(ROWS, init="prior", mass=1e4, max_units=2)
+
+
+def test_steps_look_through_rounding():
+    random = np.random.default_rng(1)
+    v = random.integers(0, 4, size=(200, 1)) * (random.random((200, 1)) < 0.5)
+    rounded = np.where((v == 3) & (random.random(v.shape) < 0.5), 0.1 + 0.2, 0.1 * v)
+    rounded[v == 3] -= 5e-17 * (random.random((v == 3).sum()) < 0.5)
+    assert steps(rounded) == pytest.approx(0.1)
+
+
+def test_ends_of_a_constant_column_may_meet():
+    Y = np.column_stack([ROWS, np.full(len(ROWS), 3.0)])
+    ends = np.append(np.full(3, 99.0), 3.0)
+    with pytest.warns(UserWarning, match="constant"):
+        fit(Y, feature_bounds=(-ends + [0.0, 0.0, 0.0, 6.0], ends))
