@@ -3,11 +3,11 @@ from skbnp.cibp_belief_net._network cimport Network
 
 cdef class Clusters(Network):
     cdef:
-        double[:, ::1] top  # (n_samples, width) activations of the units above
+        double[:, ::1] top                  # (n_samples, width) activations of the units above
         public double[:, ::1] total, square  # (n_cluster_slots, width) sums over a cluster's rows
         public double[:, ::1] centre, spread  # of the predictive t laws: where, and 1 / width^2
-        public double[::1] level  # (n_cluster_slots,) log density at the centre, summed
-        public double[::1] log_weight                   # (n_cluster_slots + 1,)
+        public double[::1] level            # (n_cluster_slots,) log density at the centre, summed
+        public double[::1] log_weight       # (n_cluster_slots + 1,)
         public long n_relabelled, n_labels_drawn
 
     cdef int _update_clusters(self) except -1 nogil

@@ -198,9 +198,9 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions: expect
     `fit` to warn. Constant columns are set aside and restored. float32 input is computed in float64
     (a copy of twice its size). Files of `save` hold the training rows, for ``posterior_.loo()``,
-    which there is none of with `row_clusters`. Sparse X is refused. `sample_weight`, `partial_fit`
-    and `predict` are not available: for regression, put the target among the columns and `impute`
-    it.
+    which there is none of with `row_clusters`. Sparse X is refused.
+    `sample_weight`, `partial_fit` and `predict` are not available: for regression, put the target
+    among the columns and `impute` it.
 
     References
     ----------
@@ -267,12 +267,12 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         max_depth=3,
         max_units=2000,
         mass="sample",
-        mass_bounds=((0.0, 20.0), (0.0, 2.0)),
+        mass_bounds=((0, 20), (0, 2)),
         concentration="sample",
-        concentration_bounds=((0.0, 20.0), (0.0, 2.0)),
-        weight_prior=(0.0, 1.0, 2.0, 2.0),
-        bias_prior=(0.0, 1.0, 2.0, 2.0),
-        noise_prior=(1.0, 1.0, 1.0),
+        concentration_bounds=((0, 20), (0, 2)),
+        weight_prior=(0, 1, 2, 2),
+        bias_prior=(0, 1, 2, 2),
+        noise_prior=(1, 1, 1),
         noise_floor=0.01,
         visible="auto",
         feature_bounds=None,
@@ -394,9 +394,11 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             "rows" takes, in place of the law of the hidden activations, those of the training
             rows (at most 1,000), smoothed: often much nearer for data with classes where
             `row_clusters` is False; for `max_depth` 1 alone, and not the model's posterior.
-        n_burn_in, n_passes : int, default=50, 80
-            Passes of each inner chain that are left out and kept, with more than one hidden
-            layer or without row clusters. Networks of many units with one child need more.
+        n_burn_in : int, default=50
+            Passes of each inner chain that are left out, with more than one hidden layer or
+            without row clusters.
+        n_passes : int, default=80
+            Passes that are kept after these. Networks of many units with one child need more.
 
         Returns
         -------
@@ -558,9 +560,9 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         ImportError
             Without networkx, which comes with ``pip install skbnp[plot]``.
         """
+        network = self.network(draw)
         import networkx
 
-        network = self.network(draw)
         names = getattr(self, "feature_names_in_", None)
         graph = networkx.DiGraph()
         columns = zip(network["layer"], network["biases"], network["unit_precision"], strict=True)

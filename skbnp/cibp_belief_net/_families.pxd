@@ -4,22 +4,22 @@ from skbnp.cibp_belief_net._clusters cimport Clusters
 cdef class Families(Clusters):
     cdef:
         # A newborn unit and those that are born with it, layer by layer; the newborn comes first.
-        Py_ssize_t n_born, n_born_edges
+        Py_ssize_t n_born
         public Py_ssize_t[::1] born_layer, born_takers, born_slot  # (n_born_slots,)
-        public Py_ssize_t[::1] born_edge_start          # (n_born_slots + 1,)
+        public Py_ssize_t[::1] born_edge_start  # (n_born_slots + 1,)
         public double[::1] born_bias, born_precision, born_rate  # (n_born_slots,)
-        public double[:, ::1] born_pre, born_post       # (n_born_slots, stride)
+        public double[:, ::1] born_pre, born_post  # (n_born_slots, stride)
         public double[:, ::1] born_cluster_mean, born_cluster_precision
-        double[::1] born_mean  # (stride,) mean of the newborn's activations
+        double[::1] born_mean               # (stride,) mean of the newborn's activations
         # Their edges upwards: a slot, or -1 - its place for one born now.
-        public Py_ssize_t[::1] born_parent              # (n_born_edge_slots,)
+        public Py_ssize_t[::1] born_parent  # (n_born_edge_slots,)
         public double[::1] born_weight
         # What a birth or a death changes: children of each slot, units of each layer, who goes.
-        public Py_ssize_t[::1] change                   # (n_slots,)
-        public unsigned char[::1] gone                  # (n_slots,)
-        public Py_ssize_t[::1] victim                   # (n_slots,)
+        public Py_ssize_t[::1] change       # (n_slots,)
+        public unsigned char[::1] gone      # (n_slots,)
+        public Py_ssize_t[::1] victim       # (n_slots,)
         Py_ssize_t n_victims
-        public Py_ssize_t[::1] layer_change             # (n_layer_slots + 2,)
+        public Py_ssize_t[::1] layer_change  # (n_layer_slots + 2,)
         public long n_guard_rejections
 
     cdef int _need_born(self, Py_ssize_t n) except -1 nogil

@@ -6,24 +6,24 @@ cdef class Rows(Families):
     cdef:
         RowRegression row
         bint _prior_births, _block_births
-        double _swap_rate                               # probability of a try, per row
-        double _birth_rate, _block_rate  # probability of a try, per row and per layer
+        double _swap_rate                   # probability of a try, per row
+        double _birth_rate, _block_rate     # probability of a try, per row and per layer
         # The layer at work: its candidate parents, the bias first, and its units' products.
         Py_ssize_t layer, n_candidates
-        public Py_ssize_t[::1] candidate  # (n_candidate_slots,) slot, -1 for the bias or a dead
-        public Py_ssize_t[::1] place  # (n_slots,) where a slot is among them, -1 if not
-        public double[:, ::1] regressor  # (n_candidate_slots, stride) Phi, unit by unit
-        public double[:, ::1] gram  # (n_candidate_slots, n_candidate_slots) upper
-        public double[:, ::1] side  # (n_children, n_candidate_slots) Phi'a of each child
-        public double[:, ::1] response  # (n_children, stride) activations of a hidden layer
-        public double[::1] response_square              # (n_children,) a'a
-        public double[::1] product                      # (n_candidate_slots,) Phi'u of a newborn
-        public double[::1] new_side, gain  # (n_children,) u'a of a newborn, gains of it
-        double[::1] residual                            # (stride,)
-        public double[::1] drawn  # (n_candidate_slots,) a row's bias and weights
+        public Py_ssize_t[::1] candidate    # (n_candidate_slots,) slot, -1 for the bias or a dead
+        public Py_ssize_t[::1] place        # (n_slots,) where a slot is among them, -1 if not
+        public double[:, ::1] regressor     # (n_candidate_slots, stride) Phi, unit by unit
+        public double[:, ::1] gram          # (n_candidate_slots, n_candidate_slots) upper
+        public double[:, ::1] side          # (n_children, n_candidate_slots) Phi'a of each child
+        public double[:, ::1] response      # (n_children, stride) activations of a hidden layer
+        public double[::1] response_square  # (n_children,) a'a
+        public double[::1] product          # (n_candidate_slots,) Phi'u of a newborn
+        public double[::1] new_side, gain   # (n_children,) u'a of a newborn, gains of it
+        double[::1] residual                # (stride,)
+        public double[::1] drawn            # (n_candidate_slots,) a row's bias and weights
         public Py_ssize_t[::1] order, child_order  # (n_candidate_slots,), (n_children,) of visits
-        public Py_ssize_t[::1] singleton                # (n_slots,)
-        public unsigned char[::1] chosen                # (n_children,)
+        public Py_ssize_t[::1] singleton    # (n_slots,)
+        public unsigned char[::1] chosen    # (n_children,)
         public long n_flipped, n_toggled, n_births, n_deaths, n_births_tried, n_deaths_tried
         public long n_blocks, n_blocks_tried, n_swaps, n_swaps_tried
 
