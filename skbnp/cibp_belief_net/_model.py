@@ -39,16 +39,17 @@ import numpy as np
 from scipy.special import betaln, digamma, gammainc, gammaln
 
 from skbnp.numerics.rng import sample_truncated_gamma
+from skbnp.numerics.states import checked_array, checked_floats
 from skbnp.processes import crp, ibp
 
 HYPER = (
     *("mass", "concentration", "weight_mean", "weight_precision"),
     *("bias_mean", "bias_precision", "noise_rate"),
 )
-# Draws of a structure from the prior before one within max_units is given up.
-_MOST_STRUCTURES = 200
 # Beyond this a pre-activation is no result of a chain that works.
 _LARGEST = 1e100
+# Draws of a structure from the prior before one within max_units is given up.
+_MOST_STRUCTURES = 200
 
 
 @dataclass(frozen=True)
@@ -340,39 +341,6 @@ def _draw_clusters(state, prior, n_samples, width, rng):
 # -- states from outside ----------------------------------------------------------------------
 
 
-def entry(state, name):
-    try:
-        return state[name]
-    except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"state has no {name}") from error
-
-
-def checked_count(state, name):
-    value = entry(state, name)
-    if not isinstance(value, (int, np.integer)) or not 0 <= value < 2**62:
-        raise ValueError(f"{name} of the state must be an integer >= 0, got {value!r}")
-    return int(value)
-
-
-def _array(state, name, shape, kinds, dtype):
-    """An array of the state, -1 in ``shape`` stands for any length."""
-    value = np.asarray(entry(state, name))
-    if value.dtype.kind not in kinds:
-        raise ValueError(f"{name} of the state must not have dtype {value.dtype}")
-    if value.ndim != len(shape) or any(
-        want not in (-1, got) for want, got in zip(shape, value.shape, strict=True)
-    ):
-        raise ValueError(f"{name} of the state must have shape {shape}, got {value.shape}")
-    return np.ascontiguousarray(value, dtype=dtype)
-
-
-def _floats(state, name, shape, positive=False):
-    value = _array(state, name, shape, "f", np.float64)
-    if not (np.abs(value) < _LARGEST).all() or (positive and not (value > 0.0).all()):
-        raise ValueError(f"{name} of the state must be finite" + " and > 0" * positive)
-    return value
-
-
 def check_prior(prior, n_features):
     """Raise a ValueError unless the sizes in a prior from outside fit the data."""
     depth = prior.max_depth
@@ -391,7 +359,7 @@ def checked_state(state, prior, n_samples, draw=False):
 
     A ``draw`` has the activations of some rows alone, and the number of rows of every cluster.
     """
-    widths = _array(state, "widths", (-1,), "iu", np.intp)
+    widths = checked_array(state, "widths", (-1,), "iu", np.intp)
     n_layers, n_visible = len(widths), prior.n_features
     if not n_layers or widths[0] != n_visible or (widths < 1).any():
         raise ValueError(f"widths of the state must be {n_visible} and then positive")
@@ -400,7 +368,7 @@ def checked_state(state, prior, n_samples, draw=False):
         raise ValueError("widths of the state must keep to max_depth and max_units")
     n_units = n_visible + n_hidden
     layer = np.repeat(np.arange(n_layers), widths)
-    out = {"widths": widths, "edges": _array(state, "edges", (-1, 2), "iu", np.int32)}
+    out = {"widths": widths, "edges": checked_array(state, "edges", (-1, 2), "iu", np.int32)}
     parents, children = out["edges"].T
     if ((out["edges"] < 0) | (out["edges"] >= n_units)).any():
         raise ValueError("edges of the state must join units that there are")
@@ -413,22 +381,23 @@ def checked_state(state, prior, n_samples, draw=False):
     near = np.bincount(parents[step == 1], minlength=n_units)
     if (near[n_visible:] < 1).any():
         raise ValueError("edges of the state must give every hidden unit a child one layer below")
-    out["weights"] = _floats(state, "weights", (len(parents),))
-    out["biases"] = _floats(state, "biases", (n_units,))
-    out["unit_precision"] = _floats(state, "unit_precision", (n_units,), positive=True)
+    out["weights"] = checked_floats(state, "weights", (len(parents),))
+    out["biases"] = checked_floats(state, "biases", (n_units,))
+    out["unit_precision"] = checked_floats(state, "unit_precision", (n_units,), positive=True)
     if (out["unit_precision"] > prior.highest_precision).any():
         raise ValueError("unit_precision of the state must keep to its bound")
     for name in HYPER:
-        out[name] = _floats(state, name, (n_layers,), positive=not name.endswith("mean"))
+        out[name] = checked_floats(state, name, (n_layers,), positive=not name.endswith("mean"))
     for name in ("mass", "concentration"):
         bounds = np.array([prior.bounds(name, m) for m in range(n_layers)])
         if ((out[name] < bounds[:, 0]) | (out[name] > bounds[:, 1])).any():
             raise ValueError(f"{name} of the state must lie within its bounds")
     if draw:
-        out["activations"] = _floats(state, "activations", (-1, n_hidden))
+        out["activations"] = checked_floats(state, "activations", (-1, n_hidden))
     else:
-        out["visible"] = _floats(state, "visible", (n_samples, n_visible))
-        out["pre_activations"] = _floats(state, "pre_activations", (n_samples, n_hidden))
+        shape = {"visible": n_visible, "pre_activations": n_hidden}
+        for name, width in shape.items():
+            out[name] = checked_floats(state, name, (n_samples, width), largest=_LARGEST)
     if prior.row_clusters:
         _check_clusters(state, out, prior, n_samples, draw)
     return out
@@ -437,17 +406,17 @@ def checked_state(state, prior, n_samples, draw=False):
 def _check_clusters(state, out, prior, n_samples, draw):
     widths = out["widths"]
     width = int(widths[-1]) if len(widths) == prior.max_depth + 1 else 0
-    z = _array(state, "row_cluster", (n_samples,), "iu", np.intp)
+    z = checked_array(state, "row_cluster", (n_samples,), "iu", np.intp)
     # Out of range first: bincount refuses negative labels, and a huge one takes all memory.
     in_range = ((z >= 0) & (z < len(z))).all()
     count = np.bincount(z) if z.size and in_range else np.zeros(0, dtype=np.intp)
     if not in_range or (count < 1).any():
         raise ValueError("row_cluster of the state must number the clusters without a gap")
     out["row_cluster"] = z
-    out["cluster_mean"] = _floats(state, "cluster_mean", (len(count), width))
-    out["cluster_precision"] = _floats(state, "cluster_precision", (len(count), width), True)
-    out["cluster_rate"] = _floats(state, "cluster_rate", (width,), positive=True)
+    out["cluster_mean"] = checked_floats(state, "cluster_mean", (len(count), width))
+    out["cluster_precision"] = checked_floats(state, "cluster_precision", (len(count), width), True)
+    out["cluster_rate"] = checked_floats(state, "cluster_rate", (width,), positive=True)
     if draw:
-        out["cluster_count"] = _array(state, "cluster_count", (len(count),), "iu", np.intp)
+        out["cluster_count"] = checked_array(state, "cluster_count", (len(count),), "iu", np.intp)
         if not np.array_equal(out["cluster_count"], count):
             raise ValueError("cluster_count of the state must count the rows of every cluster")

@@ -29,6 +29,8 @@ cdef enum:
     OWN_COUNT = 5
     NO_TRUNCATION = 6
     STALE_LAWS = 7
+    NO_URN = 8
+    NO_PIVOT = 9
 
 
 cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil

@@ -1,6 +1,6 @@
 """What a chain of the belief network holds: units, edges, activations, and their joint density.
 
-The moves are in ``_births`` and ``_sampler``.
+The moves are in ``_clusters``, ``_rows`` and ``_sampler``.
 """
 
 from libc.math cimport isfinite, log, sqrt, tanh

@@ -48,6 +48,7 @@ cdef class Rows(Families):
     cdef int _block_move(self) except -1 nogil
     cdef int _block_birth(self) except -1 nogil
     cdef int _block_death(self) except -1 nogil
+    cdef double _log_pivot(self, Py_ssize_t n_chosen) noexcept nogil
     cdef void _direct(self, Py_ssize_t pivot) noexcept nogil
     cdef double _draw_directed(self, double sign) noexcept nogil
     cdef double _log_directed(

@@ -15,11 +15,11 @@ from skbnp.numerics.special cimport log1p_exp
 from skbnp.processes.cibp cimport log_dish
 
 from skbnp.cibp_belief_net._network cimport (
-    BIAS_MEAN, BIAS_PRECISION, BROKEN_ROWS, CONCENTRATION, INVERTED_RATE, MASS, NOISE_RATE,
-    OWN_COUNT, PRINTED_RATIO, SQUARED_COUNT, WEIGHT_MEAN, WEIGHT_PRECISION, log_normal,
+    BIAS_MEAN, BIAS_PRECISION, BROKEN_ROWS, CONCENTRATION, INVERTED_RATE, MASS, NO_PIVOT, NO_URN,
+    NOISE_RATE, OWN_COUNT, PRINTED_RATIO, SQUARED_COUNT, WEIGHT_MEAN, WEIGHT_PRECISION,
+    log_normal,
 )
 
-cdef double LOG_2_PI = 1.8378770664093454836
 # Weight of a pivot's residual in the activations of a unit born for several children (spec 4.5).
 cdef double DIRECTED = 2.0
 
@@ -286,7 +286,9 @@ cdef class Rows(Families):
             return
         old = self.order[draws.below(self._rng, n_on)]
         new = self.order[self.n_candidates - 1 - draws.below(self._rng, n_off)]
-        log_ratio = self._log_urn(unit, new) - self._log_urn(unit, old) - self.row.gain(old)
+        log_ratio = -self.row.gain(old)
+        if self.fault != NO_URN:
+            log_ratio += self._log_urn(unit, new) - self._log_urn(unit, old)
         self.n_swaps_tried += 1
         if self.row.flip(old) != 0:
             self._broken = self._broken or BROKEN_ROWS
@@ -461,7 +463,7 @@ cdef class Rows(Families):
                 n_chosen += 1
                 log_ratio += self.gain[c]
         log_ratio += log(self.hyper[MASS, m] * beta) + log_dish(n_chosen, n, beta)
-        log_ratio += log(<double> n) - log(self.width(m + 1) + 1.0) - log(<double> n_chosen)
+        log_ratio += self._log_pivot(n_chosen) - log(self.width(m + 1) + 1.0)
         if self.skips:
             self.born_takers[0] = n_chosen
             log_ratio += self._log_skip_change()
@@ -507,7 +509,7 @@ cdef class Rows(Families):
             if self.chosen[c]:
                 log_ratio += self.gain[c]
         log_ratio += log(self.hyper[MASS, m] * beta) + log_dish(n_chosen, n, beta)
-        log_ratio += log(<double> n) - log(<double> n_above) - log(<double> n_chosen)
+        log_ratio += self._log_pivot(n_chosen) - log(<double> n_above)
         log_ratio = -log_ratio
         if self.skips:
             self.n_born = 0
@@ -518,6 +520,12 @@ cdef class Rows(Families):
             self.n_blocks += 1
             self._bury()
         return 0
+
+    cdef double _log_pivot(self, Py_ssize_t n_chosen) noexcept nogil:
+        """Log ratio of the chances of a pivot: one of the unit's children, or of all."""
+        if self.fault == NO_PIVOT:
+            return 0.0
+        return log(<double> self.width(self.layer)) - log(<double> n_chosen)
 
     cdef void _direct(self, Py_ssize_t pivot) noexcept nogil:
         """Put the pivot's standardised residual, at its posterior mean weights, into residual."""

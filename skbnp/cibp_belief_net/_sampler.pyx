@@ -21,7 +21,8 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log_gamma_cdf
 from skbnp.processes cimport cibp
 
-from skbnp.cibp_belief_net._model import checked_count, checked_state, entry
+from skbnp.cibp_belief_net._model import checked_state
+from skbnp.numerics.states import checked_count, entry
 
 # Moves, in the order of a sweep; NO_MOVE while all is well.
 MOVES = ("", "activations", "rows", "clusters", "missing", "hyper")
@@ -36,6 +37,8 @@ FAULTS = {
     "own_count": 5,                 # toggles that count the edge itself
     "no_truncation": 6,             # the precisions' rate as if they had no bound
     "stale_laws": 7,                # row clusters' laws kept after their labels have changed
+    "no_urn": 8,                    # swaps that do not look at how popular the parents are
+    "no_pivot": 9,                  # blocks as if the pivot were always the same child
 }
 
 # What chains keep of each row for starts of prediction, at most so many rows.

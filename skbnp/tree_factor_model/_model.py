@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from skbnp.numerics.states import checked_array, checked_floats, checked_indices
 from skbnp.processes import multiplicative_gamma, ncrp
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
@@ -333,46 +334,6 @@ def draw_joint(prior, n_samples, rng):
 # -- states from outside ----------------------------------------------------------------------
 
 
-def entry(state, name):
-    try:
-        return state[name]
-    except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"state has no {name}") from error
-
-
-def checked_count(state, name):
-    value = entry(state, name)
-    if not isinstance(value, (int, np.integer)) or not 0 <= value < 2**62:
-        raise ValueError(f"{name} of the state must be an integer >= 0, got {value!r}")
-    return value
-
-
-def _array(state, name, shape, kinds, dtype):
-    """An array of the state, -1 in ``shape`` stands for any length."""
-    value = np.asarray(entry(state, name))
-    if value.dtype.kind not in kinds:
-        raise ValueError(f"{name} of the state must not have dtype {value.dtype}")
-    if value.ndim != len(shape) or any(
-        want not in (-1, got) for want, got in zip(shape, value.shape, strict=True)
-    ):
-        raise ValueError(f"{name} of the state must have shape {shape}, got {value.shape}")
-    return value.astype(dtype)
-
-
-def _floats(state, name, shape, positive=False):
-    value = _array(state, name, shape, "f", np.float64)
-    if not np.isfinite(value).all() or (positive and not (value > 0.0).all()):
-        raise ValueError(f"{name} of the state must be finite" + " and > 0" * positive)
-    return value
-
-
-def _indices(state, name, shape, least, below):
-    value = _array(state, name, shape, "iu", np.intp)
-    if not ((value >= least) & (value < below)).all():
-        raise ValueError(f"{name} of the state is out of range")
-    return value
-
-
 def check_prior(prior, n_features):
     """Raise a ValueError unless the sizes in a prior from outside fit the data."""
     sizes = [prior.n_features, prior.max_depth, *prior.branch_levels]
@@ -395,7 +356,7 @@ def checked_state(state, prior, n_samples, draw=False):
     A ``draw`` has only what prediction needs, and the number of rows of every leaf.
     """
     n_features, levels = prior.n_features, list(prior.branch_levels)
-    out = {"concentration": _floats(state, "concentration", (-1,))}
+    out = {"concentration": checked_floats(state, "concentration", (-1,))}
     depth = out["concentration"].size - 1
     if not max([1, *levels]) <= depth <= prior.max_depth:
         raise ValueError(f"concentration of the state must not have {depth + 1} levels")
@@ -403,18 +364,18 @@ def checked_state(state, prior, n_samples, draw=False):
     if not ((out["concentration"] > 0.0) == branches).all() or (out["concentration"] < 0.0).any():
         raise ValueError("concentration of the state must be > 0 at the branching levels alone")
 
-    parent = _array(state, "parent", (-1,), "iu", np.intp)
+    parent = checked_array(state, "parent", (-1,), "iu", np.intp)
     n_nodes = parent.size
-    out["parent"] = _indices(state, "parent", (n_nodes,), -1, np.arange(n_nodes))
-    out["level"] = _indices(state, "level", (n_nodes,), 1, depth + 1)
+    out["parent"] = checked_indices(state, "parent", (n_nodes,), -1, np.arange(n_nodes))
+    out["level"] = checked_indices(state, "level", (n_nodes,), 1, depth + 1)
     above = np.where(parent < 0, 0, out["level"][parent] if n_nodes else 0)
     if not (out["level"] == above + 1).all():
         raise ValueError("level of the state must be one more than its parent's")
-    out["leaf_node"] = _indices(state, "leaf_node", (-1,), 0, n_nodes)
+    out["leaf_node"] = checked_indices(state, "leaf_node", (-1,), 0, n_nodes)
     n_leaves = out["leaf_node"].size
     if not (out["level"][out["leaf_node"]] == depth).all():
         raise ValueError("leaf_node of the state must be at the last level")
-    out["branch"] = _indices(state, "branch", (n_samples,), 0, n_leaves)
+    out["branch"] = checked_indices(state, "branch", (n_samples,), 0, n_leaves)
     if not (np.bincount(out["branch"], minlength=n_leaves) > 0).all():
         raise ValueError("branch of the state must name every leaf")
     n_children = np.bincount(parent + 1, minlength=n_nodes + 1)
@@ -432,18 +393,20 @@ def checked_state(state, prior, n_samples, draw=False):
         "mean_precision": (n_features,),
     }
     if draw:
-        leaf_count = _array(state, "leaf_count", (n_leaves,), "iu", np.intp)
+        leaf_count = checked_array(state, "leaf_count", (n_leaves,), "iu", np.intp)
         if not np.array_equal(leaf_count, np.bincount(out["branch"])):
             raise ValueError("leaf_count of the state must count the rows of every leaf")
     else:
         real["scores"] = (n_samples, depth)
         positive |= {"local_precision": (n_nodes, n_features), "row_precision": (n_samples,)}
-        out["noise_rate"] = float(_floats(state, "noise_rate", (), positive=True))
-    out |= {name: _floats(state, name, shape) for name, shape in real.items()}
-    out |= {name: _floats(state, name, shape, positive=True) for name, shape in positive.items()}
+        out["noise_rate"] = float(checked_floats(state, "noise_rate", (), positive=True))
+    out |= {name: checked_floats(state, name, shape) for name, shape in real.items()}
+    out |= {
+        name: checked_floats(state, name, shape, positive=True) for name, shape in positive.items()
+    }
     if prior.noise == "isotropic" and np.ptp(out["noise_precision"]) > 0.0:
         raise ValueError("noise_precision of the state must be the same for all features")
-    out["tail_df"] = _array(state, "tail_df", (n_leaves,), "f", np.float64)
+    out["tail_df"] = checked_array(state, "tail_df", (n_leaves,), "f", np.float64)
     known = DF_GRID[0] if prior.tail == "t" else [np.inf]
     if not np.isin(out["tail_df"], known).all() or (
         prior.tail_df == "shared" and len(set(out["tail_df"])) > 1

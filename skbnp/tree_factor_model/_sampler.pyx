@@ -23,7 +23,8 @@ from skbnp.tree_factor_model._rows cimport CHUNK, Law, log_norm
 from skbnp.tree_factor_model._state cimport log_gamma_density
 from skbnp.tree_factor_model._system cimport System
 
-from skbnp.tree_factor_model._model import checked_count, checked_state, entry
+from skbnp.numerics.states import checked_count, entry
+from skbnp.tree_factor_model._model import checked_state
 
 
 cdef enum:

@@ -167,6 +167,14 @@ SHOWN = {
         prior(3, max_depth=1, row_clusters=True, mass=(2.0,), concentration=(2.0,)), 6, {}, 700,
         ("cluster nu", "cluster misfit"),
     ),
+    "no_urn": (
+        prior(8, mass=(3.0,), concentration=(1.0,), max_depth=1), 2,
+        {"prior_births": False, "block_births": False}, 700, ("edges", "squared children"),
+    ),
+    "no_pivot": (
+        prior(6, mass=(1.5,), concentration=(2.0,), max_depth=1), 2, {"prior_births": False}, 1000,
+        ("width 1", "edges"),
+    ),
 }  # fmt: skip
 
 

@@ -1,0 +1,47 @@
+"""Parts of a sampler's state that come from outside, checked: what kernels may read unseen."""
+
+import numpy as np
+
+
+def entry(state, name):
+    """A part of the state; a ValueError if there is none."""
+    try:
+        return state[name]
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"state has no {name}") from error
+
+
+def checked_count(state, name):
+    """A whole number >= 0."""
+    value = entry(state, name)
+    if not isinstance(value, (int, np.integer)) or not 0 <= value < 2**62:
+        raise ValueError(f"{name} of the state must be an integer >= 0, got {value!r}")
+    return int(value)
+
+
+def checked_array(state, name, shape, kinds, dtype):
+    """A contiguous array, -1 in ``shape`` stands for any length; ``kinds`` are those of dtypes."""
+    value = np.asarray(entry(state, name))
+    if value.dtype.kind not in kinds:
+        raise ValueError(f"{name} of the state must not have dtype {value.dtype}")
+    if value.ndim != len(shape) or any(
+        want not in (-1, got) for want, got in zip(shape, value.shape, strict=True)
+    ):
+        raise ValueError(f"{name} of the state must have shape {shape}, got {value.shape}")
+    return np.array(value, dtype=dtype, order="C")
+
+
+def checked_floats(state, name, shape, positive=False, largest=np.inf):
+    """Finite numbers, positive if asked; ``largest`` is what kernels can take squares of."""
+    value = checked_array(state, name, shape, "f", np.float64)
+    if not (np.abs(value) < largest).all() or (positive and not (value > 0.0).all()):
+        raise ValueError(f"{name} of the state must be finite" + " and > 0" * positive)
+    return value
+
+
+def checked_indices(state, name, shape, least, below):
+    """Whole numbers from ``least`` to ``below``."""
+    value = checked_array(state, name, shape, "iu", np.intp)
+    if not ((value >= least) & (value < below)).all():
+        raise ValueError(f"{name} of the state is out of range")
+    return value
