@@ -1,0 +1,1 @@
+"""Gaussian networks of unknown structure under the Indian chefs process."""
