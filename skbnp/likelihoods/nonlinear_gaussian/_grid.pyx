@@ -1,0 +1,174 @@
+"""Proposals for the pre-activation of one squashed Gaussian unit on a grid of its own noise.
+
+With u = tanh(a / 2), a ~ N(mean, spread^2), and a likelihood L(a) = exp(t u - s u^2 / 2) of the
+children: the line is cut into CELLS pieces of equal mass under the normal, a cell is drawn by its
+likelihood in the middle and the point from the normal within it. The density of a proposal over
+that of the normal is CELLS w_cell / sum w, which does not depend on where the chain stands.
+"""
+
+from libc.math cimport erfc, exp, fmax, fmin, log
+from numpy.random cimport bitgen_t
+from scipy.special.cython_special cimport ndtri
+
+import numpy as np
+from scipy import special
+
+from skbnp.numerics cimport rng as random
+
+cdef enum:
+    CELLS = 32
+    NODES = 64          # of the moments
+
+cdef double[CELLS] MIDDLE
+cdef double[NODES] NODE
+for _i, _z in enumerate(special.ndtri((np.arange(CELLS) + 0.5) / CELLS)):
+    MIDDLE[_i] = _z
+for _i, _z in enumerate(special.ndtri((np.arange(NODES) + 0.5) / NODES)):
+    NODE[_i] = _z
+# Of a cell's share: a cell without likelihood could not be left otherwise.
+cdef double LEAST_SHARE = 1e-300
+cdef double LEAST_TAIL = 1e-15
+
+
+cdef inline double log_likelihood(double u, double t, double s) noexcept nogil:
+    return u * (t - 0.5 * s * u)
+
+
+cdef inline double weigh_cells(
+    double mean, double spread, double t, double s, double* weight, double* total
+) noexcept nogil:
+    """Likelihoods in the middle of the cells over the highest, whose logarithm is returned."""
+    cdef double u, highest
+    cdef Py_ssize_t g
+    for g in range(CELLS):
+        u = 1.0 - 2.0 / (1.0 + exp(mean + spread * MIDDLE[g]))
+        weight[g] = log_likelihood(u, t, s)
+    highest = weight[0]
+    for g in range(1, CELLS):
+        highest = fmax(highest, weight[g])
+    total[0] = 0.0
+    for g in range(CELLS):
+        weight[g] = fmax(exp(weight[g] - highest), LEAST_SHARE)
+        total[0] += weight[g]
+    return highest
+
+
+cdef inline Py_ssize_t cell_of(double z) noexcept nogil:
+    cdef Py_ssize_t g = <Py_ssize_t> (CELLS * 0.5 * erfc(-0.7071067811865476 * z))
+    return min(max(g, 0), CELLS - 1)
+
+
+cdef inline double log_weight(
+    double a, double t, double s, double share
+) noexcept nogil:
+    """log of L(a) over the proposal's density relative to the normal."""
+    return log_likelihood(1.0 - 2.0 / (1.0 + exp(a)), t, s) - log(CELLS * share)
+
+
+cdef inline double propose(
+    bitgen_t* rng, double mean, double spread, const double* weight, double total, double* share
+) noexcept nogil:
+    """A point, and the share of its cell."""
+    cdef double left = total * random.uniform(rng), v
+    cdef Py_ssize_t g = 0
+    while g < CELLS - 1 and left >= weight[g]:
+        left -= weight[g]
+        g += 1
+    share[0] = weight[g] / total
+    v = (g + random.uniform(rng)) / CELLS
+    return mean + spread * ndtri(fmin(fmax(v, LEAST_TAIL), 1.0 - LEAST_TAIL))
+
+
+cdef double draw_on_grid(
+    bitgen_t* rng, double mean, double spread, double t, double s, double* a
+) noexcept nogil:
+    """Draw a; its log weight, log L(a) less the log of the proposal's density over the normal."""
+    cdef double[CELLS] weight
+    cdef double total, share
+    weigh_cells(mean, spread, t, s, weight, &total)
+    a[0] = propose(rng, mean, spread, weight, total, &share)
+    return log_weight(a[0], t, s, share)
+
+
+cdef double weigh_on_grid(double a, double mean, double spread, double t, double s) noexcept nogil:
+    """The log weight of a point as ``draw_on_grid`` gives it."""
+    cdef double[CELLS] weight
+    cdef double total
+    weigh_cells(mean, spread, t, s, weight, &total)
+    return log_weight(a, t, s, weight[cell_of((a - mean) / spread)] / total)
+
+
+cdef long update_on_grid(
+    bitgen_t* rng, Py_ssize_t n, double* a, double* u, const double* mean, double spread,
+    const double* t, double s, bint always,
+) noexcept nogil:
+    """A Metropolis step of n rows of a unit, u = tanh(a / 2) with it; the number accepted.
+
+    ``always`` accepts all, a wrong formula for tests.
+    """
+    cdef double[CELLS] weight
+    cdef double total, share, point, now
+    cdef Py_ssize_t i
+    cdef long n_accepted = 0
+    for i in range(n):
+        weigh_cells(mean[i], spread, t[i], s, weight, &total)
+        point = propose(rng, mean[i], spread, weight, total, &share)
+        now = weight[cell_of((a[i] - mean[i]) / spread)] / total
+        if always or log(random.uniform(rng)) < (
+            log_weight(point, t[i], s, share) - log_weight(a[i], t[i], s, now)
+        ):
+            a[i], u[i] = point, 1.0 - 2.0 / (1.0 + exp(point))
+            n_accepted += 1
+    return n_accepted
+
+
+cdef void squashed_moments(
+    double mean, double spread, double* first, double* variance
+) noexcept nogil:
+    """Mean and variance of tanh(a / 2), a ~ N(mean, spread^2), on 64 cells of equal mass.
+
+    Always the same approximation, as moves and their inverses need.
+    """
+    cdef double u
+    cdef Py_ssize_t g
+    first[0] = variance[0] = 0.0
+    for g in range(NODES):
+        u = 1.0 - 2.0 / (1.0 + exp(mean + spread * NODE[g]))
+        first[0] += u / NODES
+        variance[0] += u * u / NODES
+    variance[0] = fmax(variance[0] - first[0] * first[0], 0.0)
+
+
+# -- Python faces, for tests ------------------------------------------------------------------
+
+
+def updated(bit_generator, a, mean, double spread, t, double s, Py_ssize_t n_updates=1):
+    """The points after so many updates, and the number of proposals accepted."""
+    cdef double[::1] out = np.array(a, dtype=np.float64), u = np.tanh(np.asarray(a) / 2.0)
+    cdef double[::1] means = np.ascontiguousarray(mean, dtype=np.float64)
+    cdef double[::1] linear = np.ascontiguousarray(t, dtype=np.float64)
+    cdef Py_ssize_t _
+    cdef long n_accepted = 0
+    if not out.shape[0] == means.shape[0] == linear.shape[0]:
+        raise ValueError("a, mean and t must be equally long")
+    if out.shape[0]:
+        with bit_generator.lock:
+            for _ in range(n_updates):
+                n_accepted += update_on_grid(
+                    random.borrow(bit_generator), out.shape[0], &out[0], &u[0], &means[0], spread,
+                    &linear[0], s, False,
+                )
+    return np.asarray(out), n_accepted
+
+
+def drawn(bit_generator, double mean, double spread, double t, double s, Py_ssize_t n):
+    """n proposals and their log weights, and those weights as ``weigh_on_grid`` has them."""
+    cdef double[::1] a = np.empty(n), weight = np.empty(n), again = np.empty(n)
+    cdef Py_ssize_t i
+    with bit_generator.lock:
+        for i in range(n):
+            weight[i] = draw_on_grid(
+                random.borrow(bit_generator), mean, spread, t, s, &a[i]
+            )
+            again[i] = weigh_on_grid(a[i], mean, spread, t, s)
+    return np.asarray(a), np.asarray(weight), np.asarray(again)
