@@ -53,8 +53,7 @@ cdef class Graph:
         n_hidden = len(order) - self.n_observed
         self.n_hidden = self.n_edges = self.n_free = 0
         self.n_nodes = self.n_observed
-        self.order = np.zeros(self.n_observed)
-        self.order[:] = order[:self.n_observed]
+        self.order = order[:self.n_observed].copy()
         self.edge = np.zeros((self.n_observed, self.n_observed), dtype=np.uint8)
         for name in ("n_children", "n_parents", "visit", "n_below", "free_slot"):
             setattr(self, name, np.zeros(self.n_observed, dtype=np.intp))

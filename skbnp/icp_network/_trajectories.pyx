@@ -53,7 +53,7 @@ cdef class Trajectories(Rows):
     cdef int _move_along(self) except -1 nogil:
         """One trajectory of all rows together."""
         cdef Py_ssize_t i
-        cdef double length, change, acceptance
+        cdef double length, change, acceptance = 0.0
         self._compile()
         self._need_values()
         self._start_path()
