@@ -58,7 +58,11 @@ cdef class Edges(Network):
                 self._broken = BROKEN_EDGES
                 return 0
             self._toggle_all(child)
-            self._draw_child(child)
+            if self._draw_child(child) == 0 and self.has_free_precision(child):
+                self.precision[child] = draws.draw_gamma(
+                    self._rng, self.noise_law[0] + 0.5 * self.n_samples,
+                    self.noise_law[1] + 0.5 * self.row.squared_residual(&self.drawn[0]),
+                )
         return 0
 
     cdef void _multiply(self) noexcept nogil:
@@ -147,21 +151,14 @@ cdef class Edges(Network):
                     self._unlink(child, parent)
 
     cdef int _draw_child(self, Py_ssize_t child) noexcept nogil:
-        """Bias and weights of the child at work, then its precision."""
+        """Bias and weights of the child at work."""
         cdef Py_ssize_t j, n = self.row.size - 1
-        cdef double squares
         if self.row.draw(self._rng, &self.drawn[0]) != 0:
             self._broken = BROKEN_EDGES
             return 1
         self.bias[child] = self.drawn[n]
         for j in range(n):
             self.weight[child, self.candidate[j]] = self.drawn[j]
-        if self.has_free_precision(child):
-            squares = self.row.squared_residual(&self.drawn[0])
-            self.precision[child] = draws.draw_gamma(
-                self._rng, self.noise_law[0] + 0.5 * self.n_samples,
-                self.noise_law[1] + 0.5 * squares,
-            )
         return 0
 
     # -- neighbours in order change places ----------------------------------------------------
@@ -201,6 +198,7 @@ cdef class Edges(Network):
             self._exchange(j, joined)
             return 0
         self.n_swaps += 1
+        # Precisions stay: they decide on acceptance, and are not part of the proposal.
         if joined:
             self.weight[lower, upper] = 0.0
             # What was above is now the child; each of the two rows has the other's products.

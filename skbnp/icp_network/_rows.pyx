@@ -1,6 +1,6 @@
 """Activations: one node of all rows at a time, all hidden noises of a row at once, latents."""
 
-from libc.math cimport INFINITY, exp, isfinite, log, sqrt
+from libc.math cimport INFINITY, isfinite, log, sqrt
 from libc.stdlib cimport free, malloc
 from numpy.random cimport bitgen_t
 
@@ -11,6 +11,7 @@ from skbnp.icp_network._feedforward cimport BLOCK, HIDDEN, INPUT, OBSERVED, Feed
 from skbnp.icp_network._graph cimport NO_GRID
 from skbnp.icp_network._network cimport BROKEN_ACTIVATIONS
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport Activations
+from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_squash
 from skbnp.likelihoods.nonlinear_gaussian._grid cimport update_on_grid
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
@@ -178,7 +179,7 @@ cdef class Rows(Births):
         if quadratic == 0.0:
             for i in range(n):
                 own[i] = mean[i] + spread * draws.normal(self._rng)
-                output[i] = 1.0 - 2.0 / (1.0 + exp(own[i]))
+                output[i] = quick_squash(own[i])
             self.n_moved += n
         elif self._on_grid:
             self.n_moved += update_on_grid(
@@ -191,7 +192,7 @@ cdef class Rows(Births):
                 self._rng, n, 1, own, mean, &rho, 0, linear, &self.quadratic[0]
             )
             for i in range(n):
-                output[i] = 1.0 - 2.0 / (1.0 + exp(own[i]))
+                output[i] = quick_squash(own[i])
 
     # -- latents ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ cdef class Trajectories(Rows):
         public double[:, ::1] slope                 # (n_slots, stride) of the log density by a
         # Weights, then biases, then log precisions; a zero where there is none.
         public double[::1] value, momentum, gradient    # (n_edges + 2 n_slots,)
-        public double[::1] mass                         # the same
+        public double[::1] inertia                       # the same
         public long n_trajectories, n_trajectories_tried
 
     cdef void _adapt_step(self, double rate) noexcept nogil

@@ -30,7 +30,7 @@ cdef class Trajectories(Rows):
         self.n_leapfrog, self.step = n_leapfrog, 0.01
         for name in ("path_pre", "path_post", "noise", "impulse", "slope"):
             setattr(self, name, np.zeros((0, 0)))
-        for name in ("value", "momentum", "gradient", "mass"):
+        for name in ("value", "momentum", "gradient", "inertia"):
             setattr(self, name, np.zeros(0))
         super().__init__(
             visible, prior, state, bit_generator, labels, activation_update, fault
@@ -84,7 +84,7 @@ cdef class Trajectories(Rows):
         if self.value.shape[0] >= size:
             return 0
         with gil:
-            for name in ("value", "momentum", "gradient", "mass"):
+            for name in ("value", "momentum", "gradient", "inertia"):
                 setattr(self, name, np.zeros(2 * size))
         return 0
 
@@ -93,11 +93,11 @@ cdef class Trajectories(Rows):
         cdef Py_ssize_t p, i, slot, n = self.n_samples, e = self.n_edges, k = self.n_nodes
         cdef double many = max(1, n), root
         for i in range(e):
-            self.value[i], self.mass[i] = self.forward.weight[i], many
+            self.value[i], self.inertia[i] = self.forward.weight[i], many
         for p in range(k):
             slot = self.ascending[k - 1 - p]
-            self.value[e + p], self.mass[e + p] = self.bias[slot], many
-            self.value[e + k + p], self.mass[e + k + p] = log(self.precision[slot]), 1.0
+            self.value[e + p], self.inertia[e + p] = self.bias[slot], many
+            self.value[e + k + p], self.inertia[e + k + p] = log(self.precision[slot]), 1.0
             memcpy(&self.path_pre[p, 0], &self.pre[slot, 0], n * sizeof(double))
             memcpy(&self.path_post[p, 0], &self.post[slot, 0], n * sizeof(double))
             if self.forward.kind[p] == HIDDEN:
@@ -107,7 +107,7 @@ cdef class Trajectories(Rows):
                     self.noise[p, i] *= root
                     self.impulse[p, i] = draws.normal(self._rng)
         for i in range(e + 2 * k):
-            self.momentum[i] = sqrt(self.mass[i]) * draws.normal(self._rng)
+            self.momentum[i] = sqrt(self.inertia[i]) * draws.normal(self._rng)
         for p in range(k):
             slot = self.ascending[k - 1 - p]
             # What does not move has no momentum.
@@ -216,7 +216,7 @@ cdef class Trajectories(Rows):
     cdef void _drift(self, double length) noexcept nogil:
         cdef Py_ssize_t p, i, n = self.n_samples
         for i in range(self.n_edges + 2 * self.n_nodes):
-            self.value[i] += length * self.momentum[i] / self.mass[i]
+            self.value[i] += length * self.momentum[i] / self.inertia[i]
         for p in range(self.n_nodes):
             if self.forward.kind[p] == HIDDEN:
                 linalg.axpy(n, length, &self.impulse[p, 0], &self.noise[p, 0])
@@ -225,7 +225,7 @@ cdef class Trajectories(Rows):
         cdef Py_ssize_t p, i
         cdef double total = 0.0
         for i in range(self.n_edges + 2 * self.n_nodes):
-            total += self.momentum[i] * self.momentum[i] / self.mass[i]
+            total += self.momentum[i] * self.momentum[i] / self.inertia[i]
         for p in range(self.n_nodes):
             if self.forward.kind[p] == HIDDEN:
                 total += linalg.dot(self.n_samples, &self.impulse[p, 0], &self.impulse[p, 0])

@@ -9,6 +9,7 @@ from libc.math cimport cos, exp, log, log1p, sin, sqrt, tanh
 from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 
+from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_squash
 from skbnp.numerics cimport linalg, rng as random
 from skbnp.numerics.rng cimport RowStream
 
@@ -38,16 +39,19 @@ cdef double unsquash(double u) noexcept nogil:
     return log1p(u) - log1p(-u)
 
 
-cdef inline double quick_squash(double a) noexcept nogil:
-    """tanh(a / 2) to an absolute error of 2e-16; +-1 where e^a is out of range."""
-    return 1.0 - 2.0 / (1.0 + exp(a))
+cdef extern from *:
+    """
+    static SKBNP_CLONES void skbnp_squash_all(Py_ssize_t n, const double* a, double* u) {
+        Py_ssize_t i;
+        for (i = 0; i < n; i++) u[i] = skbnp_quick_squash(a[i]);
+    }
+    """
+    void c_squash_all "skbnp_squash_all"(Py_ssize_t n, const double* a, double* u) noexcept nogil
 
 
 cdef void squash_all(Py_ssize_t n, const double* a, double* u) noexcept nogil:
-    """u = tanh(a / 2), entry by entry, to an absolute error of 2e-16."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        u[i] = quick_squash(a[i])
+    """u = tanh(a / 2), entry by entry, to an absolute error of 3e-16."""
+    c_squash_all(n, a, u)
 
 
 cdef inline double log_density(

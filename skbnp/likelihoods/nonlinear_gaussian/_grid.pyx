@@ -6,14 +6,15 @@ likelihood in the middle and the point from the normal within it. The density of
 that of the normal is CELLS w_cell / sum w, which does not depend on where the chain stands.
 """
 
-from libc.math cimport erfc, exp, fmax, fmin, log
+from libc.math cimport erfc, log
 from numpy.random cimport bitgen_t
 from scipy.special.cython_special cimport ndtri
 
+from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_exp, quick_squash
+from skbnp.numerics cimport rng as random
+
 import numpy as np
 from scipy import special
-
-from skbnp.numerics cimport rng as random
 
 cdef enum:
     CELLS = 32
@@ -30,27 +31,38 @@ cdef double LEAST_SHARE = 1e-300
 cdef double LEAST_TAIL = 1e-15
 
 
+cdef extern from *:
+    """
+    /* Likelihoods in the middle of the cells over the highest, their sum. */
+    static SKBNP_CLONES double skbnp_weigh_cells(
+        const double* middle, double mean, double spread, double t, double s, double least,
+        double* weight)
+    {
+        double u, highest, sum[4] = {0.0, 0.0, 0.0, 0.0};
+        int g, i;
+        for (g = 0; g < 32; g++) {
+            u = skbnp_quick_squash(mean + spread * middle[g]);
+            weight[g] = u * (t - 0.5 * s * u);
+        }
+        highest = weight[0];
+        for (g = 1; g < 32; g++) highest = weight[g] > highest ? weight[g] : highest;
+        for (g = 0; g < 32; g++) {
+            u = skbnp_quick_exp(weight[g] - highest);
+            weight[g] = u > least ? u : least;
+        }
+        for (g = 0; g < 32; g += 4)
+            for (i = 0; i < 4; i++) sum[i] += weight[g + i];
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+    """
+    double weigh_cells "skbnp_weigh_cells"(
+        const double* middle, double mean, double spread, double t, double s, double least,
+        double* weight,
+    ) noexcept nogil
+
+
 cdef inline double log_likelihood(double u, double t, double s) noexcept nogil:
     return u * (t - 0.5 * s * u)
-
-
-cdef inline double weigh_cells(
-    double mean, double spread, double t, double s, double* weight, double* total
-) noexcept nogil:
-    """Likelihoods in the middle of the cells over the highest, whose logarithm is returned."""
-    cdef double u, highest
-    cdef Py_ssize_t g
-    for g in range(CELLS):
-        u = 1.0 - 2.0 / (1.0 + exp(mean + spread * MIDDLE[g]))
-        weight[g] = log_likelihood(u, t, s)
-    highest = weight[0]
-    for g in range(1, CELLS):
-        highest = fmax(highest, weight[g])
-    total[0] = 0.0
-    for g in range(CELLS):
-        weight[g] = fmax(exp(weight[g] - highest), LEAST_SHARE)
-        total[0] += weight[g]
-    return highest
 
 
 cdef inline Py_ssize_t cell_of(double z) noexcept nogil:
@@ -62,7 +74,7 @@ cdef inline double log_weight(
     double a, double t, double s, double share
 ) noexcept nogil:
     """log of L(a) over the proposal's density relative to the normal."""
-    return log_likelihood(1.0 - 2.0 / (1.0 + exp(a)), t, s) - log(CELLS * share)
+    return log_likelihood(quick_squash(a), t, s) - log(CELLS * share)
 
 
 cdef inline double propose(
@@ -76,7 +88,7 @@ cdef inline double propose(
         g += 1
     share[0] = weight[g] / total
     v = (g + random.uniform(rng)) / CELLS
-    return mean + spread * ndtri(fmin(fmax(v, LEAST_TAIL), 1.0 - LEAST_TAIL))
+    return mean + spread * ndtri(min(max(v, LEAST_TAIL), 1.0 - LEAST_TAIL))
 
 
 cdef double draw_on_grid(
@@ -85,7 +97,7 @@ cdef double draw_on_grid(
     """Draw a; its log weight, log L(a) less the log of the proposal's density over the normal."""
     cdef double[CELLS] weight
     cdef double total, share
-    weigh_cells(mean, spread, t, s, weight, &total)
+    total = weigh_cells(MIDDLE, mean, spread, t, s, LEAST_SHARE, weight)
     a[0] = propose(rng, mean, spread, weight, total, &share)
     return log_weight(a[0], t, s, share)
 
@@ -94,7 +106,7 @@ cdef double weigh_on_grid(double a, double mean, double spread, double t, double
     """The log weight of a point as ``draw_on_grid`` gives it."""
     cdef double[CELLS] weight
     cdef double total
-    weigh_cells(mean, spread, t, s, weight, &total)
+    total = weigh_cells(MIDDLE, mean, spread, t, s, LEAST_SHARE, weight)
     return log_weight(a, t, s, weight[cell_of((a - mean) / spread)] / total)
 
 
@@ -111,13 +123,13 @@ cdef long update_on_grid(
     cdef Py_ssize_t i
     cdef long n_accepted = 0
     for i in range(n):
-        weigh_cells(mean[i], spread, t[i], s, weight, &total)
+        total = weigh_cells(MIDDLE, mean[i], spread, t[i], s, LEAST_SHARE, weight)
         point = propose(rng, mean[i], spread, weight, total, &share)
         now = weight[cell_of((a[i] - mean[i]) / spread)] / total
         if always or log(random.uniform(rng)) < (
             log_weight(point, t[i], s, share) - log_weight(a[i], t[i], s, now)
         ):
-            a[i], u[i] = point, 1.0 - 2.0 / (1.0 + exp(point))
+            a[i], u[i] = point, quick_squash(point)
             n_accepted += 1
     return n_accepted
 
@@ -133,10 +145,10 @@ cdef void squashed_moments(
     cdef Py_ssize_t g
     first[0] = variance[0] = 0.0
     for g in range(NODES):
-        u = 1.0 - 2.0 / (1.0 + exp(mean + spread * NODE[g]))
+        u = quick_squash(mean + spread * NODE[g])
         first[0] += u / NODES
         variance[0] += u * u / NODES
-    variance[0] = fmax(variance[0] - first[0] * first[0], 0.0)
+    variance[0] = max(variance[0] - first[0] * first[0], 0.0)
 
 
 # -- Python faces, for tests ------------------------------------------------------------------
