@@ -23,7 +23,8 @@ cdef class Edges(Network):
         self, Py_ssize_t child, Py_ssize_t size, const double* gram
     ) noexcept nogil
     cdef void _toggle_all(self, Py_ssize_t child) noexcept nogil
-    cdef int _draw_child(self, Py_ssize_t child) noexcept nogil
+    cdef int _draw_weights(self, Py_ssize_t child) noexcept nogil
+    cdef void _draw_precision(self, Py_ssize_t child) noexcept nogil
     cdef int _swap(self) except -1 nogil
     cdef void _exchange(self, Py_ssize_t j, bint joined) noexcept nogil
     cdef int _start_pair(self, Py_ssize_t child, Py_ssize_t other) noexcept nogil

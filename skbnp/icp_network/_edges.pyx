@@ -58,11 +58,8 @@ cdef class Edges(Network):
                 self._broken = BROKEN_EDGES
                 return 0
             self._toggle_all(child)
-            if self._draw_child(child) == 0 and self.has_free_precision(child):
-                self.precision[child] = draws.draw_gamma(
-                    self._rng, self.noise_law[0] + 0.5 * self.n_samples,
-                    self.noise_law[1] + 0.5 * self.row.squared_residual(&self.drawn[0]),
-                )
+            if self._draw_weights(child) == 0:
+                self._draw_precision(child)
         return 0
 
     cdef void _multiply(self) noexcept nogil:
@@ -150,7 +147,7 @@ cdef class Edges(Network):
                 else:
                     self._unlink(child, parent)
 
-    cdef int _draw_child(self, Py_ssize_t child) noexcept nogil:
+    cdef int _draw_weights(self, Py_ssize_t child) noexcept nogil:
         """Bias and weights of the child at work."""
         cdef Py_ssize_t j, n = self.row.size - 1
         if self.row.draw(self._rng, &self.drawn[0]) != 0:
@@ -160,6 +157,16 @@ cdef class Edges(Network):
         for j in range(n):
             self.weight[child, self.candidate[j]] = self.drawn[j]
         return 0
+
+    cdef void _draw_precision(self, Py_ssize_t child) noexcept nogil:
+        """Precision of the child at work, whose bias and weights have just been drawn."""
+        cdef double squares
+        if self.has_free_precision(child):
+            squares = self.row.squared_residual(&self.drawn[0])
+            self.precision[child] = draws.draw_gamma(
+                self._rng, self.noise_law[0] + 0.5 * self.n_samples,
+                self.noise_law[1] + 0.5 * squares,
+            )
 
     # -- neighbours in order change places ----------------------------------------------------
 
@@ -198,14 +205,14 @@ cdef class Edges(Network):
             self._exchange(j, joined)
             return 0
         self.n_swaps += 1
-        # Precisions stay: they decide on acceptance, and are not part of the proposal.
         if joined:
             self.weight[lower, upper] = 0.0
-            # What was above is now the child; each of the two rows has the other's products.
+            # Not the precisions: the ratio depends on them, so that what is only drawn after an
+            # acceptance would not leave their law as it is.
             self._start_pair(upper, lower)
-            self._draw_child(upper)
+            self._draw_weights(upper)
             self._start_pair(lower, upper)
-            self._draw_child(lower)
+            self._draw_weights(lower)
         return 0
 
     cdef void _exchange(self, Py_ssize_t j, bint joined) noexcept nogil:
