@@ -26,7 +26,8 @@ MAY_IMPORT = {
 }
 # Every other folder is a model; there it depends on the file. Siblings come beside these.
 MODEL_MAY_IMPORT = {
-    "_estimator": {"base", "mcmc", "summaries"},
+    # Beside the chains: the units that a likelihood takes columns in.
+    "_estimator": {"base", "mcmc", "summaries", "likelihoods"},
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
     "__init__": set(),

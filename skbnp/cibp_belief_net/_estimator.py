@@ -25,7 +25,7 @@ from skbnp.cibp_belief_net._predictive import (
 from skbnp.cibp_belief_net._sampler import Sampler
 from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._training_rows import TrainingRows
-from skbnp.cibp_belief_net._units import Units, fitted_units, steps
+from skbnp.likelihoods.nonlinear_gaussian.units import Units, fitted_units, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000

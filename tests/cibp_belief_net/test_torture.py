@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skbnp import CIBPBeliefNet
-from skbnp.cibp_belief_net._units import steps
+from skbnp.likelihoods.nonlinear_gaussian.units import steps
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
