@@ -3,6 +3,15 @@
 from skbnp._version import __version__
 from skbnp.cibp_belief_net import CIBPBeliefNet
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
+from skbnp.icp_network import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
 from skbnp.tree_factor_model import TreeFactorModel
 
-__all__ = ["CIBPBeliefNet", "DirichletProcessMixture", "TreeFactorModel", "__version__"]
+__all__ = [
+    "CIBPBeliefNet",
+    "DirichletProcessMixture",
+    "ICPNetwork",
+    "ICPNetworkClassifier",
+    "ICPNetworkRegressor",
+    "TreeFactorModel",
+    "__version__",
+]

@@ -23,6 +23,9 @@ from skbnp.mcmc.runner import run_chains
 # What "auto" stores of full draws, and one megabyte, in bytes.
 _STORE_AUTO, _MEGABYTE = 10**9, 10**6
 
+# Numbers that the moments of one block of rows may take, and groups of draws that are summed.
+_BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
+
 # Parameters that no draw of a chain depends on, or that the fingerprint has in another form.
 _NOT_OF_THE_CHAINS = {
     *("n_warmup", "n_draws", "n_jobs", "random_state", "warm_start", "checkpoint"),
@@ -59,6 +62,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    # What scikit-learn calls ensure_all_finite, of X.
+    _finite = "allow-nan"
     # Parameters that may be a bool.
     _bool_parameters = ("verbose", "warm_start")
     # Names of the traces whose convergence ``fit`` checks.
@@ -77,7 +82,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Training data; NaN marks missing cells.
         y : None
-            Ignored.
+            Ignored where there is no target.
 
         Returns
         -------
@@ -109,7 +114,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         before = vars(self).copy()
         try:
             self._refuse_bools()
-            X = self._check_training(X)
+            X = self._check_training(X, y)
             with one_blas_thread:
                 make_sampler = self._prepare(X)
             n_warmup, n_draws = self._auto_lengths(X)
@@ -312,7 +317,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self._finite == "allow-nan"
         return tags
 
     # -- checks
@@ -323,8 +328,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             if isinstance(value, bool) and name not in self._bool_parameters:
                 raise ValueError(f"{name} must not be a bool, got {value!r}")
 
-    def _check_training(self, X):
-        """X as a float64 array; sets the number and the names of the features."""
+    def _check_training(self, X, y):
+        """X as a float64 array, all that the rest of `fit` knows of the data.
+
+        Sets the number and the names of the features. y is ignored; a subclass with a target
+        returns a table of both.
+        """
         X = self._as_floats(X)
         missing = np.isnan(X)
         empty = np.flatnonzero(missing.all(axis=0))
@@ -354,7 +363,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         """X as a C-ordered float64 array; not a copy if it is one already."""
         try:
             return validate_data(
-                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
+                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=self._finite
             )
         except (TypeError, ValueError) as error:
             if "X" in str(error):
@@ -410,3 +419,20 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     def _by_blocks(self, function, n, size=BLOCK_SIZE):
         """Results of ``function(start, stop)`` over fixed blocks of so many rows, or draws."""
         return for_row_blocks(function, n, size, n_threads=available_threads(self.n_jobs))
+
+    def _over_draws(self, A, of_draw, stack=False):
+        """Results of ``of_draw(draw, t, rows of A)`` for blocks of rows: yields (rows, parts).
+
+        A part is the sum over one group of draws, or with ``stack`` their results one upon the
+        other; groups and blocks do not depend on the number of threads.
+        """
+        draws = self._prediction_draws()
+        size = max(1, min(BLOCK_SIZE, _BLOCK_NUMBERS // max(1, A.shape[1])))
+        for start in range(0, len(A), size):
+            rows = slice(start, min(start + size, len(A)))
+
+            def part(first, last, block=A[rows]):
+                results = [of_draw(draws[t], t, block) for t in range(first, last)]
+                return np.stack(results) if stack else np.sum(results, axis=0)
+
+            yield rows, self._by_blocks(part, len(draws), -(-len(draws) // _DRAW_GROUPS))

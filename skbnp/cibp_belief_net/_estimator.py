@@ -25,14 +25,18 @@ from skbnp.cibp_belief_net._predictive import (
 from skbnp.cibp_belief_net._sampler import Sampler
 from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._training_rows import TrainingRows
-from skbnp.likelihoods.nonlinear_gaussian.units import Units, fitted_units, steps
+from skbnp.likelihoods.nonlinear_gaussian.units import (
+    Units,
+    check_units,
+    checked_bounds,
+    fitted_units,
+    steps,
+)
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
 # Mass in higher layers beyond which networks without `max_depth` have hundreds of layers.
 _DEEP_MASS = 1.5
-# Numbers that the moments of one block of rows may take, and groups of draws that are summed.
-_BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
 
 
 class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
@@ -373,7 +377,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
                 **self._density_options(),
             )  # fmt: skip
 
-        for rows, parts in self._over_draws(X, of_draw, stack=True):
+        for rows, parts in self._over_draws(self._visible(X), of_draw, stack=True):
             log_density[rows] += logsumexp(np.concatenate(parts), axis=0) - np.log(
                 sum(len(part) for part in parts)
             )
@@ -436,7 +440,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             return np.stack([first, second])
 
         n_draws = len(self._prediction_draws())
-        for rows, parts in self._over_draws(X[incomplete], of_draw):
+        for rows, parts in self._over_draws(self._visible(X[incomplete]), of_draw):
             first, second = np.sum(parts, axis=0) / n_draws
             mean, spread = self._units.moments(first, second - first**2)
             where = holes[incomplete[rows]]
@@ -673,30 +677,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             raise ValueError(
                 f"feature_bounds must be None where visible='gaussian', got {self.feature_bounds!r}"
             )
-        if len(self.feature_bounds) != 2:
-            raise ValueError(f"feature_bounds must be a pair, got {self.feature_bounds!r}")
-        try:
-            low, high = (
-                np.broadcast_to(np.asarray(end, dtype=np.float64), X.shape[1])
-                for end in self.feature_bounds
-            )
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"feature_bounds must be two numbers or arrays of {X.shape[1]} numbers, got "
-                f"{self.feature_bounds!r}"
-            ) from error
-        varies = np.nanmin(X, axis=0) < np.nanmax(X, axis=0)
-        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high)[varies].all()):
-            raise ValueError(
-                f"feature_bounds must be finite, the first below the second, got "
-                f"{self.feature_bounds!r}"
-            )
-        if (np.nanmin(X, axis=0) < low).any() or (np.nanmax(X, axis=0) > high).any():
-            raise ValueError(
-                f"feature_bounds must hold all of X, got {self.feature_bounds!r} for values from "
-                f"{np.nanmin(X):g} to {np.nanmax(X):g}"
-            )
-        return low, high
+        return checked_bounds(self.feature_bounds, X)
 
     def _make_prior(self, n_features):
         """The hyperparameters, checked."""
@@ -751,18 +732,9 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         checked_state(draw, self._prior, len(self._training_rows.X), draw=True)
 
     def _check_loaded(self):
-        units = self._units
-        check_prior(self._prior, len(units.columns))
         d = self.n_features_in_
-        if units.visible not in ("gaussian", "sigmoid") or self.visible_ != units.visible:
-            raise ValueError("visible_ must be 'gaussian' or 'sigmoid', as in its units")
-        columns = np.asarray(units.columns)
-        if columns.dtype.kind not in "iu" or not np.isin(columns, np.arange(d)).all():
-            raise ValueError("the units must be of columns that there are")
-        for name, size in (("constant", d), ("center", len(columns)), ("scale", len(columns))):
-            value = getattr(units, name)
-            if value.shape != (size,) or value.dtype != np.float64:
-                raise ValueError(f"{name} of the units must have {size} numbers")
+        check_units(self._units, d, self.visible_)
+        check_prior(self._prior, len(self._units.columns))
         X = self._training_rows.X
         if X.ndim != 2 or X.shape[1] != d or X.dtype != np.float64:
             raise ValueError("the training rows must have a number for each feature")
@@ -795,24 +767,6 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             "n_temperatures": self.n_temperatures,
             "n_particles": self.n_particles,
         }
-
-    def _over_draws(self, X, of_draw, stack=False):
-        """Results of ``of_draw(draw, t, A)`` for blocks of rows: yields (rows, parts).
-
-        A part is the sum over one group of draws, or with ``stack`` their results one upon the
-        other; groups and blocks do not depend on the number of threads.
-        """
-        draws = self._prediction_draws()
-        size = max(1, min(1024, _BLOCK_NUMBERS // max(1, X.shape[1])))
-        for start in range(0, len(X), size):
-            rows = slice(start, min(start + size, len(X)))
-            A = self._visible(X[rows])
-
-            def part(first, last, A=A):
-                results = [of_draw(draws[t], t, A) for t in range(first, last)]
-                return np.stack(results) if stack else np.sum(results, axis=0)
-
-            yield rows, self._by_blocks(part, len(draws), -(-len(draws) // _DRAW_GROUPS))
 
     def _warn_outside(self, outside, what):
         warnings.warn(

@@ -1,1 +1,5 @@
 """Gaussian networks of unknown structure under the Indian chefs process."""
+
+from skbnp.icp_network._estimator import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
+
+__all__ = ["ICPNetwork", "ICPNetworkClassifier", "ICPNetworkRegressor"]

@@ -108,3 +108,43 @@ def fitted_units(X, visible, feature_bounds, feature_range, step):
 def low_of(X):
     """Least value of each column: the value of those that are constant."""
     return np.nanmin(X, axis=0)
+
+
+def checked_bounds(feature_bounds, X):
+    """A pair of numbers or arrays as two arrays (n_features,), checked against X."""
+    if len(feature_bounds) != 2:
+        raise ValueError(f"feature_bounds must be a pair, got {feature_bounds!r}")
+    try:
+        low, high = (
+            np.broadcast_to(np.asarray(end, dtype=np.float64), X.shape[1]) for end in feature_bounds
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"feature_bounds must be two numbers or arrays of {X.shape[1]} numbers, got "
+            f"{feature_bounds!r}"
+        ) from error
+    varies = np.nanmin(X, axis=0) < np.nanmax(X, axis=0)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high)[varies].all()):
+        raise ValueError(
+            f"feature_bounds must be finite, the first below the second, got {feature_bounds!r}"
+        )
+    if (np.nanmin(X, axis=0) < low).any() or (np.nanmax(X, axis=0) > high).any():
+        raise ValueError(
+            f"feature_bounds must hold all of X, got {feature_bounds!r} for values from "
+            f"{np.nanmin(X):g} to {np.nanmax(X):g}"
+        )
+    return low, high
+
+
+def check_units(units, n_columns, visible="gaussian"):
+    """Raise a ValueError unless units from outside are of so many columns and of this kind."""
+    if visible not in ("gaussian", "sigmoid") or units.visible != visible:
+        raise ValueError("visible must be 'gaussian' or 'sigmoid', as in its units")
+    columns = np.asarray(units.columns)
+    if columns.dtype.kind not in "iu" or not np.isin(columns, np.arange(n_columns)).all():
+        raise ValueError("the units must be of columns that there are")
+    sizes = {"constant": n_columns, "center": len(columns), "scale": len(columns)}
+    for name, size in sizes.items():
+        value = getattr(units, name)
+        if value.shape != (size,) or value.dtype != np.float64:
+            raise ValueError(f"{name} of the units must have {size} numbers")

@@ -1,0 +1,1573 @@
+"""The public estimators."""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from skbnp.base import BaseMCMCEstimator
+from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
+from skbnp.icp_network._predictive import (
+    expected_activations,
+    imputed_moments,
+    log_densities,
+    predicted,
+    sample_rows,
+)
+from skbnp.icp_network._sampler import Sampler
+from skbnp.icp_network._start import start_state
+from skbnp.icp_network._training_rows import TrainingRows
+from skbnp.likelihoods.nonlinear_gaussian.units import (
+    Units,
+    check_units,
+    checked_bounds,
+    fitted_units,
+)
+
+# Rows beyond which a sweep takes long, and features beyond which all of it does.
+_MANY_ROWS, _MANY_FEATURES = 20_000, 10_000
+# What None stands for, by `hyperprior`.
+_HYPERPRIORS = {
+    "default": {
+        "mass_prior": (1.0, 1.0),
+        "inverse_concentration_prior": (2.0, 2.0),
+        "popularity_prior": (1.0, 1.0),
+        "weight_variance": 4.0,
+        "bias_variance": 4.0,
+        "noise_prior": (1.0, 0.1),
+    },
+    "paper": {
+        "mass_prior": (0.5, 0.5),
+        "inverse_concentration_prior": (0.5, 0.5),
+        "popularity_prior": (0.5, 0.5),
+        "weight_variance": 1.0,
+        "bias_variance": 1.0,
+        "noise_prior": (0.5, 0.5),
+    },
+}
+# Share of the warm-up that chains which start from a network are left without births.
+_SETTLING = 0.1
+# Median effective number of fantasies below which densities are hardly worth anything.
+_FEW_FANTASIES = 5.0
+
+
+class _BaseICPNetwork(BaseMCMCEstimator):
+    """Networks under the Indian chefs process: what a table of nodes is made of differs.
+
+    A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes.
+    """
+
+    _parameter_constraints: dict = {
+        **BaseMCMCEstimator._parameter_constraints,
+        "mass": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        "mass_prior": [list, tuple, None],
+        "concentration": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        "inverse_concentration_prior": [list, tuple, None],
+        "observed_popularity": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        "popularity_prior": [list, tuple, None],
+        "weight_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        "bias_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        "noise_prior": [list, tuple, None],
+        "hyperprior": [StrOptions({"default", "paper"})],
+        "max_hidden": [Interval(Integral, 0, 10_000, closed="both")],
+        "moves": [StrOptions({"default", "paper"})],
+        "activation_update": [StrOptions({"grid", "slice", "mtm"})],
+        "n_noise_slices": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_hmc": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_leapfrog": [Interval(Integral, 1, 10_000, closed="both")],
+        "n_births": [Interval(Integral, 0, 1_000_000, closed="both")],
+        "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both")],
+        "n_fantasies": [Interval(Integral, 1, 1_000_000, closed="both")],
+        "max_rows": [Interval(Integral, 2, None, closed="left"), None],
+    }
+
+    _reported_traces = ("log_joint", "n_hidden", "n_edges")
+    _parameters_after_sampling = ("n_fantasies", "density", "n_temperatures", "n_particles")
+    _saved_types = (Prior, Units, TrainingRows)
+
+    # -- the networks
+
+    def network(self, draw=None):
+        """Nodes and edges of a draw, numbered with all columns first.
+
+        Parameters
+        ----------
+        draw : dict, default=None
+            One of `posterior_`; None is the reference draw.
+
+        Returns
+        -------
+        network : dict
+            ``names``, a list of those of the columns, targets before features;
+            ``order`` of each node, these first; ``edges`` (n_edges, 2), each [parent, child];
+            ``weights`` (n_edges,), ``biases`` and ``unit_precision`` of each node, for columns as
+            they are scaled inside; NaN for constant columns.
+        """
+        check_is_fitted(self, "posterior_")
+        draw = self._reference if draw is None else draw
+        columns, names = self._node_columns(), self._node_names()
+        n_hidden = len(draw["order"]) - len(columns)
+        number = np.concatenate([columns, len(names) + np.arange(n_hidden)])
+        out = {"names": names, "edges": number[draw["edges"]], "weights": draw["weights"].copy()}
+        for name in ("order", "biases", "unit_precision"):
+            out[name] = np.full(len(names) + n_hidden, np.nan)
+            out[name][number] = draw[name]
+        return out
+
+    def structure_graph(self, draw=None):
+        """The network of a draw as a networkx.DiGraph.
+
+        Parameters
+        ----------
+        draw : dict, default=None
+            One of `posterior_`; None is the reference draw.
+
+        Returns
+        -------
+        graph : networkx.DiGraph
+            Edges from parent to child with ``weight``; nodes with ``order``, ``bias``,
+            ``precision`` and, for columns, ``name``.
+
+        Raises
+        ------
+        ImportError
+            Without networkx, which comes with ``pip install skbnp[plot]``.
+        """
+        network = self.network(draw)
+        import networkx
+
+        graph = networkx.DiGraph()
+        columns = zip(network["order"], network["biases"], network["unit_precision"], strict=True)
+        for node, (order, bias, precision) in enumerate(columns):
+            label = {"name": network["names"][node]} if node < len(network["names"]) else {}
+            graph.add_node(
+                node, order=float(order), bias=float(bias), precision=float(precision), **label
+            )
+        for (parent, child), weight in zip(network["edges"], network["weights"], strict=True):
+            graph.add_edge(int(parent), int(child), weight=float(weight))
+        return graph
+
+    def _feature_names(self):
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    # -- before sampling
+
+    def _auto_lengths(self, X):
+        return (300, 50) if len(X) >= _MANY_ROWS else (1000, 200)
+
+    def _check_training(self, X, y):
+        table = self._table(super()._check_training(X, y), y)
+        n = len(table)
+        if n < 2:
+            raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
+        if self.max_rows is not None and n > self.max_rows:
+            chosen = np.random.default_rng(0).choice(n, self.max_rows, replace=False)
+            table = np.ascontiguousarray(table[np.sort(chosen)])
+            if np.isnan(table).all(axis=0).any():
+                raise ValueError(
+                    f"max_rows must leave values in every column of X, got {self.max_rows}"
+                )
+        elif n > _MANY_ROWS:
+            warnings.warn(
+                f"X has {n} rows, and a sweep costs in proportion: expect it to be slow, or "
+                f"set max_rows",
+                UserWarning,
+                stacklevel=4,
+            )
+        if self.n_features_in_ > _MANY_FEATURES:
+            warnings.warn(
+                f"X has {self.n_features_in_} features, and a sweep costs in proportion: expect "
+                "it to be slow",
+                UserWarning,
+                stacklevel=4,
+            )
+        return table
+
+    def _table(self, X, y):
+        """What is modelled, X and y side by side where there is a y."""
+        return X
+
+    def _prepare(self, X):
+        """Check the parameters against the table X, scale it and say how to build a sampler."""
+        visible, log_jacobian, labels, roles, orders = self._observed(X)
+        self._prior = self._make_prior(roles, orders)
+        if self.init == "prior":
+            # To see that chains can start, before any does.
+            draw_joint(self._prior, 0, np.random.default_rng(0))
+        # A copy: what the user does with X afterwards is no business of ours.
+        self._training_rows = TrainingRows(
+            X.copy(), visible, log_jacobian, labels, self._prior, self._density_options()
+        )
+        n_warmup = self._auto_lengths(X)[0] if self.n_warmup == "auto" else self.n_warmup
+        return partial(
+            _make_sampler,
+            visible=visible,
+            labels=labels,
+            prior=self._prior,
+            log_jacobian=float(log_jacobian.sum()),
+            inits=self._inits(),
+            n_init_units=self.n_init_units,
+            n_settle=int(_SETTLING * n_warmup),
+            moves=self.moves,
+            activation_update=self.activation_update,
+            n_noise_slices=self.n_noise_slices,
+            n_hmc=self.n_hmc,
+            n_leapfrog=self.n_leapfrog,
+            n_births=self.n_births,
+        )
+
+    def _make_prior(self, roles, orders):
+        """The hyperparameters, checked."""
+        default = _HYPERPRIORS[self.hyperprior]
+        values = {}
+        for name in ("mass", "concentration", "observed_popularity"):
+            value = getattr(self, name)
+            values[name] = None if isinstance(value, str) else float(value)
+        for name, pair in default.items():
+            value = getattr(self, name)
+            if isinstance(pair, tuple):
+                values[name] = pair if value is None else _pair(name, value)
+            else:
+                values[name] = pair if value is None else float(value)
+        return Prior(
+            roles=tuple(roles), orders=tuple(orders), max_hidden=int(self.max_hidden), **values
+        )
+
+    def _fitted_units(self, X, what, visible="gaussian", bounds=None, feature_range=1.0):
+        """The units of the columns of X that vary."""
+        units = fitted_units(X, visible, bounds, feature_range, np.zeros(X.shape[1]))
+        if not units.columns.size:
+            raise ValueError(f"{what} must have a column that is not constant")
+        if not (np.isfinite(units.center).all() and np.isfinite(units.scale).all()) or not np.all(
+            units.scale > 0.0
+        ):
+            raise ValueError(
+                f"{what} must have a mean and a spread in every column that floats can hold"
+            )
+        constant = np.setdiff1d(np.arange(X.shape[1]), units.columns)
+        if constant.size:
+            named = self._named(constant) if what == "X" else f"column(s) {constant.tolist()}"
+            warnings.warn(
+                f"{what} is constant in {named}, set aside and restored as it is",
+                UserWarning,
+                stacklevel=7,
+            )
+        return units
+
+    # -- after sampling
+
+    def _summarise(self, X):
+        draw = self._reference = self.posterior_.highest()
+        self.n_hidden_ = len(draw["order"]) - self._prior.n_observed
+        self.n_edges_ = len(draw["edges"])
+        self.depth_ = _depth(draw)
+        self.n_guard_rejections_ = sum(
+            int(state["n_guard_rejections"]) for state in self.posterior_.final_states
+        )
+
+    def _attach_rows(self):
+        self.posterior_.attach_rows(self._training_rows)
+
+    # -- files
+
+    def _check_draw(self, draw):
+        checked_state(draw, self._prior, len(self._training_rows.table), draw=True)
+
+    def _check_loaded(self):
+        check_prior(self._prior)
+        rows = self._training_rows
+        n, n_observed = len(rows.table), self._prior.n_observed
+        for name, shape in (("visible", (n, n_observed)), ("log_jacobian", (n,))):
+            value = getattr(rows, name)
+            if value.shape != shape or value.dtype != np.float64:
+                raise ValueError(f"{name} of the training rows must have shape {shape}")
+        if rows.prior != self._prior:
+            raise ValueError("the prior of the training rows must be that of the draws")
+        if len(self._node_columns()) != n_observed:
+            raise ValueError("the prior must have a role for each column that varies")
+        self._check_draw(self._reference)
+
+    # -- one draw
+
+    def _finite_visible(self, units, X):
+        """Pre-activations, or inputs, for new rows."""
+        A = units.to_visible(X)
+        if np.isinf(A).any():
+            raise ValueError(
+                "X must be within the range of floating-point numbers in standard deviations of "
+                f"the training data, got up to {np.nanmax(np.abs(X)):g}"
+            )
+        return A
+
+
+class ICPNetwork(TransformerMixin, _BaseICPNetwork):
+    r"""Density of real columns by a network whose hidden nodes, depth and edges the data choose.
+
+    .. math::
+
+        a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
+        u_{nk} = \tanh(a_{nk} / 2)
+
+    where some nodes are the columns of X, the others hidden. The graph Z follows the Indian chefs
+    process. Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
+    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
+    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
+    of each node below it with probability :math:`\pi_k`, and those that the columns descend
+    from are kept. Popularities of columns are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
+    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
+    data as scaled inside. NaN is a missing cell, missing at random.
+
+    Parameters
+    ----------
+    mass : float or "sample", default="sample"
+        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
+    mass_prior : tuple of (shape, rate), default=None
+        Gamma prior of a sampled mass; None takes that of `hyperprior`.
+    concentration : float or "sample", default="sample"
+        Larger makes nodes share parents less, so that there are more of them.
+    inverse_concentration_prior : tuple of (shape, rate), default=None
+        Gamma prior of 1 / concentration, where sampled.
+    observed_popularity : float or "sample", default="sample"
+        How often columns are parents of nodes below them: phi / (phi + concentration) is the
+        expected share. Of no consequence where `observed_order` is 0.
+    popularity_prior : tuple of (shape, rate), default=None
+        Gamma prior of `observed_popularity`, where sampled.
+    weight_variance : float, default=None
+        Of the normal prior of each weight, around 0. Larger makes units switch more sharply.
+    bias_variance : float, default=None
+        The same for the biases.
+    noise_prior : tuple of (shape, rate), default=None
+        Gamma prior of each unit's precision.
+    hyperprior : {"default", "paper"}, default="default"
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
+        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
+        hundreds of nodes are not rare a priori.
+    max_hidden : int, default=200
+        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
+    visible : {"gaussian", "sigmoid"}, default="gaussian"
+        "gaussian": the standardised column is its node's a. "sigmoid": the column, scaled to
+        (-`feature_range`, `feature_range`), is its node's u; for bounded data. Rows beyond
+        (-1, 1) then have density 0 and are clipped elsewhere.
+    feature_bounds : pair of float or of arrays of shape (n_features,), default=None
+        Ends of the range of the columns that "sigmoid" scales from. None: those of the training
+        data.
+    feature_range : float, default=0.95
+        Where "sigmoid" puts them, in (0, 1).
+    observed_order : float, "free" or sequence of (float or None), default=0.0
+        Order of the columns in the network, in [0, 1]: for all, or for each. At 0 they have no
+        children. "free" or None: sampled, uniform a priori, so that a column may be the parent of
+        another.
+    moves : {"default", "paper"}, default="default"
+        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
+    activation_update : {"grid", "slice", "mtm"}, default="grid"
+        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
+        univariate slices, or by multiple tries.
+    n_noise_slices : int, default=1
+        Elliptical slices over all noises of a row, per sweep.
+    n_hmc : int, default=3
+        Hamiltonian trajectories over noises and parameters, per sweep.
+    n_leapfrog : int, default=20
+        Steps of each.
+    n_births : int, default=10
+        Births or deaths of hidden nodes that are tried, per sweep.
+    init : {"auto", "two-level", "gaussianised", "empty", "prior"}, default="auto"
+        Where chains start. "gaussianised": a layer of units, fitted by least squares, that
+        turns what makes the rows Gaussian back into them; "two-level": a layer below two units,
+        of random weights; "auto": these in turn. "empty": no hidden node;
+        "prior": a draw from the prior.
+    n_init_units : int, default=10
+        Units of that layer, at most.
+    n_fantasies : int, default=2000
+        Samples of the network's prior, per draw, that rows are weighed by.
+    density : {"auto", "fantasies", "ais"}, default="auto"
+        How hidden nodes are integrated out given a row: by these fantasies; by annealed importance
+        sampling, which is slower, and right in many dimensions too; both have logarithms that are
+        low on average. "auto" looks at the fantasies and anneals a row, under a draw, where the
+        weight is that of fewer than 5 of them.
+    n_temperatures : int, default=60
+        Steps of the annealing: more is less low.
+    n_particles : int, default=8
+        Annealed particles per row and draw.
+    max_rows : int, default=None
+        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
+        costs in proportion.
+    n_chains : int, default=4
+        Independent chains. They find different networks; averages over several predict better.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 1000, or 300 from 20,000 rows on.
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
+        data with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same data with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    n_hidden_ : int
+        Hidden nodes of the reference draw, that of the highest log joint density.
+    n_edges_ : int
+        Its edges.
+    depth_ : int
+        Edges of its longest path.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
+        effective sample sizes. A draw is a network for X as scaled inside; see `network`.
+    n_guard_rejections_ : int
+        Proposals, in all chains, refused because of `max_hidden`.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    ICPNetworkRegressor : The same network from features to targets.
+    ICPNetworkClassifier : The same network from features to classes.
+    skbnp.CIBPBeliefNet : Networks in layers, for images and other wide tables.
+    skbnp.processes.icp : The prior on graphs on its own.
+
+    Notes
+    -----
+    A sweep draws hidden activations, by unit, by row and along trajectories; every edge with
+    the child's weights and bias integrated out; births and deaths of hidden nodes, splits of edges,
+    exchanges of neighbours; orders; hyperparameters. For N rows, K nodes and E edges it costs
+    O(N K^2) in matrix products and O(N E) in everything else, times 60 for the trajectories. The
+    paper's density is not normalised and its ratios match that constant alone; several other
+    formulas are corrected here too.
+
+    Hidden nodes are known up to their signs only, and not comparable across draws.
+    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
+    aside and restored. float32 input is computed in float64 (a copy of twice its size). Files of
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight`
+    and `partial_fit` are not available.
+
+    References
+    ----------
+    .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process. Proceedings of the 36th
+       Conference on Uncertainty in Artificial Intelligence, 600-608.
+    .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
+       sparse graphical models. Proceedings of the 13th International Conference on Artificial
+       Intelligence and Statistics, 1-8.
+    .. [3] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
+       Proceedings of the 13th International Conference on Artificial Intelligence and Statistics,
+       541-548.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbnp import ICPNetwork
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 80)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.1 * rng.normal(size=(80, 2))
+    >>> net = ICPNetwork(n_chains=2, n_warmup=200, n_draws=50, random_state=0).fit(X)
+    >>> inside, on_the_ring = net.score_samples([[0.0, 0.0], [0.0, 1.0]])
+    >>> bool(on_the_ring > inside)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **_BaseICPNetwork._parameter_constraints,
+        "visible": [StrOptions({"gaussian", "sigmoid"})],
+        "feature_bounds": [list, tuple, None],
+        "feature_range": [Interval(Real, 0, 1, closed="neither")],
+        "observed_order": [Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
+        "init": [StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
+        "density": [StrOptions({"auto", "fantasies", "ais"})],
+        "n_temperatures": [Interval(Integral, 1, 1_000_000, closed="both")],
+        "n_particles": [Interval(Integral, 1, 1_000_000, closed="both")],
+    }
+
+    def __init__(
+        self,
+        *,
+        mass="sample",
+        mass_prior=None,
+        concentration="sample",
+        inverse_concentration_prior=None,
+        observed_popularity="sample",
+        popularity_prior=None,
+        weight_variance=None,
+        bias_variance=None,
+        noise_prior=None,
+        hyperprior="default",
+        max_hidden=200,
+        visible="gaussian",
+        feature_bounds=None,
+        feature_range=0.95,
+        observed_order=0.0,
+        moves="default",
+        activation_update="grid",
+        n_noise_slices=1,
+        n_hmc=3,
+        n_leapfrog=20,
+        n_births=10,
+        init="auto",
+        n_init_units=10,
+        n_fantasies=2000,
+        density="auto",
+        n_temperatures=60,
+        n_particles=8,
+        max_rows=None,
+        n_chains=4,
+        n_warmup="auto",
+        n_draws="auto",
+        thin=1,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=60.0,
+        store="auto",
+        predict_draws=100,
+        verbose=0,
+    ):
+        self.mass = mass
+        self.mass_prior = mass_prior
+        self.concentration = concentration
+        self.inverse_concentration_prior = inverse_concentration_prior
+        self.observed_popularity = observed_popularity
+        self.popularity_prior = popularity_prior
+        self.weight_variance = weight_variance
+        self.bias_variance = bias_variance
+        self.noise_prior = noise_prior
+        self.hyperprior = hyperprior
+        self.max_hidden = max_hidden
+        self.visible = visible
+        self.feature_bounds = feature_bounds
+        self.feature_range = feature_range
+        self.observed_order = observed_order
+        self.moves = moves
+        self.activation_update = activation_update
+        self.n_noise_slices = n_noise_slices
+        self.n_hmc = n_hmc
+        self.n_leapfrog = n_leapfrog
+        self.n_births = n_births
+        self.init = init
+        self.n_init_units = n_init_units
+        self.n_fantasies = n_fantasies
+        self.density = density
+        self.n_temperatures = n_temperatures
+        self.n_particles = n_particles
+        self.max_rows = max_rows
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.store = store
+        self.predict_draws = predict_draws
+        self.verbose = verbose
+
+    # -- prediction
+
+    def score_samples(self, X):
+        """Log posterior predictive density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; where cells are missing, the density of the observed ones (0 for none).
+            Constant columns of the training data do not count.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Averaged over draws inside the logarithm; a density in the units of X. -inf for a row
+            beyond the range of "sigmoid" columns, with one warning. Estimated as `density` says;
+            the same rows get the same answer.
+        """
+        X = self._check_new(X)
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "have density 0")
+        log_density = self._units.log_jacobian(X)
+
+        def of_draw(draw, t, A):
+            return np.stack(
+                log_densities(draw, self._prior, A, self.seed_, t, **self._density_options())
+            )
+
+        n_effective = []
+        A = self._finite_visible(self._units, X)
+        for rows, parts in self._over_draws(A, of_draw, stack=True):
+            value, effective = np.concatenate(parts).transpose(1, 0, 2)
+            log_density[rows] += logsumexp(value, axis=0) - np.log(len(value))
+            n_effective.append(np.median(effective, axis=0))
+        if self.density == "fantasies" and np.median(np.concatenate(n_effective)) < _FEW_FANTASIES:
+            warnings.warn(
+                "Most rows have the weight of fewer than 5 fantasies under most draws: raise "
+                "n_fantasies or set density='auto'",
+                UserWarning,
+                stacklevel=2,
+            )
+        # Estimates of the integral over nothing are 0 up to their error only.
+        empty = np.isnan(X[:, self._units.columns]).all(axis=1)
+        return np.where(outside, -np.inf, np.where(empty, 0.0, log_density))
+
+    def impute(self, X, return_std=False):
+        """Fill missing cells with their mean given the row's observed ones, over all draws alike.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing. A row without values gets the predictive mean.
+        return_std : bool, default=False
+            Also return the predictive standard deviation.
+
+        Returns
+        -------
+        X_filled : ndarray of shape (n_samples, n_features)
+            Observed cells are those of X, bit for bit.
+        std : ndarray of shape (n_samples, n_features)
+            Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
+        """
+        X = self._check_new(X)
+        holes = np.isnan(X)
+        incomplete = np.flatnonzero(holes.any(axis=1))
+        filled, std = X.copy(), np.zeros_like(X)
+        if not incomplete.size:
+            return (filled, std) if return_std else filled
+        outside = self._units.is_outside(X[incomplete])
+        if outside.any():
+            self._warn_outside(outside, "are clipped to the range of the training data")
+
+        def of_draw(draw, t, A):
+            return np.stack(
+                imputed_moments(
+                    draw, self._prior, A, self.visible, self.seed_, t, **self._density_options()
+                )
+            )
+
+        n_draws = len(self._prediction_draws())
+        A = self._finite_visible(self._units, X[incomplete])
+        for rows, parts in self._over_draws(A, of_draw):
+            first, second = np.sum(parts, axis=0) / n_draws
+            mean, spread = self._units.moments(first, second - first**2)
+            where = holes[incomplete[rows]]
+            target = np.zeros_like(holes)
+            target[incomplete[rows]] = where
+            filled[target], std[target] = mean[where], spread[where]
+        return (filled, std) if return_std else filled
+
+    def transform(self, X):
+        """Expected activations of the hidden nodes of the reference draw given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing.
+
+        Returns
+        -------
+        activations : ndarray of shape (n_samples, `n_hidden_`)
+            Between -1 and 1, in ascending order of the nodes; signs mean nothing.
+        """
+        X = self._check_new(X)
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "are clipped to the range of the training data")
+        A, draw = self._finite_visible(self._units, X), self._reference
+
+        def activations(start, stop):
+            return expected_activations(
+                draw, self._prior, A[start:stop], self.seed_, **self._density_options()
+            )
+
+        return self._by_row_blocks(activations, len(X))
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows from the posterior predictive distribution, each from a draw of its own.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            In the units of the training data; constant columns are restored. "sigmoid" columns
+            keep to the range that -1 and 1 stand for, which is wider than `feature_bounds`.
+        """
+        check_is_fitted(self, "posterior_")
+        self._validate_params()
+        generator = _generator(n_samples, random_state)
+        A = np.empty((n_samples, self._prior.n_observed))
+        chosen = generator.integers(self.posterior_.n_stored, size=n_samples)
+        for t in np.unique(chosen):
+            rows = np.flatnonzero(chosen == t)
+            draw = self.posterior_.in_order(int(t))
+            A[rows] = sample_rows(draw, self._prior, len(rows), generator)
+        return self._units.from_visible(A)
+
+    # -- the networks
+
+    def edge_probabilities(self):
+        """Posterior probability that a column is a parent of another.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_features, n_features)
+            [parent, child]; 0 wherever `observed_order` is the same for both.
+        """
+        return self._column_probabilities(_edges_among)
+
+    def ancestor_probabilities(self):
+        """Posterior probability that a column is an ancestor of another, through any nodes.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_features, n_features)
+            [ancestor, descendant].
+        """
+        return self._column_probabilities(_ancestors_among)
+
+    def _column_probabilities(self, of_draw):
+        check_is_fitted(self, "posterior_")
+        total = np.zeros((self.n_features_in_,) * 2)
+        columns = np.ix_(self._units.columns, self._units.columns)
+        for t in range(self.posterior_.n_stored):
+            total[columns] += of_draw(self.posterior_.in_order(t), self._prior.n_observed)
+        return total / self.posterior_.n_stored
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: "unit0", "unit1", ...
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self, "posterior_")
+        return np.array([f"unit{k}" for k in range(self.n_hidden_)], dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        return tags
+
+    # -- before sampling
+
+    def _inits(self):
+        return ("gaussianised", "two-level") if self.init == "auto" else (self.init,)
+
+    def _observed(self, X):
+        bounds = self._checked_feature_bounds(X)
+        units = self._units = self._fitted_units(
+            X, "X", self.visible, bounds, float(self.feature_range)
+        )
+        roles = ["gaussian"] * len(units.columns)
+        orders = self._checked_orders()
+        no_labels = np.empty(0, dtype=np.intp)
+        return (
+            units.to_visible(X), units.log_jacobian(X), no_labels, roles,
+            [orders[j] for j in units.columns],
+        )  # fmt: skip
+
+    def _checked_orders(self):
+        """`observed_order` for each column, None where free."""
+        value, n = self.observed_order, self.n_features_in_
+        if isinstance(value, str):
+            return [None] * n
+        orders = [value] * n if isinstance(value, Real) else list(value)
+        real = [x is None or (isinstance(x, Real) and not isinstance(x, bool)) for x in orders]
+        if len(orders) != n or not all(real) or not all(x is None or 0 <= x <= 1 for x in orders):
+            raise ValueError(
+                f"observed_order must be 'free', a number from 0 to 1 or {n} of them or None, one "
+                f"for each feature, got {value!r}"
+            )
+        return [None if x is None else float(x) for x in orders]
+
+    def _checked_feature_bounds(self, X):
+        """`feature_bounds` as two arrays, or None."""
+        if self.feature_bounds is None:
+            return None
+        if self.visible == "gaussian":
+            raise ValueError(
+                f"feature_bounds must be None where visible='gaussian', got {self.feature_bounds!r}"
+            )
+        return checked_bounds(self.feature_bounds, X)
+
+    def _density_options(self):
+        return {
+            "method": self.density,
+            "n_fantasies": self.n_fantasies,
+            "n_temperatures": self.n_temperatures,
+            "n_particles": self.n_particles,
+        }
+
+    # -- nodes
+
+    def _node_columns(self):
+        return self._units.columns
+
+    def _node_names(self):
+        return self._feature_names()
+
+    def _check_loaded(self):
+        check_units(self._units, self.n_features_in_, self.visible)
+        super()._check_loaded()
+        if len(self._training_rows.labels) or "input" in self._prior.roles:
+            raise ValueError("the prior must have columns alone")
+
+    def _warn_outside(self, outside, what):
+        warnings.warn(
+            f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
+            f"feature_bounds and {what}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+class _SupervisedICPNetwork(_BaseICPNetwork):
+    """Features are inputs of order 1, targets nodes of order 0."""
+
+    _finite = True
+    _parameter_constraints: dict = {
+        **_BaseICPNetwork._parameter_constraints,
+        "init": [StrOptions({"auto", "network", "empty", "prior"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        mass="sample",
+        mass_prior=None,
+        concentration="sample",
+        inverse_concentration_prior=None,
+        observed_popularity="sample",
+        popularity_prior=None,
+        weight_variance=None,
+        bias_variance=None,
+        noise_prior=None,
+        hyperprior="default",
+        max_hidden=200,
+        moves="default",
+        activation_update="grid",
+        n_noise_slices=1,
+        n_hmc=3,
+        n_leapfrog=20,
+        n_births=10,
+        init="auto",
+        n_init_units=10,
+        n_fantasies=50,
+        max_rows=None,
+        n_chains=4,
+        n_warmup="auto",
+        n_draws="auto",
+        thin=1,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=60.0,
+        store="auto",
+        predict_draws=100,
+        verbose=0,
+    ):
+        self.mass = mass
+        self.mass_prior = mass_prior
+        self.concentration = concentration
+        self.inverse_concentration_prior = inverse_concentration_prior
+        self.observed_popularity = observed_popularity
+        self.popularity_prior = popularity_prior
+        self.weight_variance = weight_variance
+        self.bias_variance = bias_variance
+        self.noise_prior = noise_prior
+        self.hyperprior = hyperprior
+        self.max_hidden = max_hidden
+        self.moves = moves
+        self.activation_update = activation_update
+        self.n_noise_slices = n_noise_slices
+        self.n_hmc = n_hmc
+        self.n_leapfrog = n_leapfrog
+        self.n_births = n_births
+        self.init = init
+        self.n_init_units = n_init_units
+        self.n_fantasies = n_fantasies
+        self.max_rows = max_rows
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.store = store
+        self.predict_draws = predict_draws
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    # -- before sampling
+
+    def _inits(self):
+        return ("network",) if self.init == "auto" else (self.init,)
+
+    def _table(self, X, y):
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        target = self._target(y)
+        check_consistent_length(X, target)
+        return np.column_stack([X, target])
+
+    def _density_options(self):
+        return {"n_fantasies": self.n_fantasies}
+
+    # -- prediction
+
+    def _nodes(self, X):
+        """New rows as observed nodes, targets unknown."""
+        X = self._check_new(X)
+        A = np.full((len(X), self._prior.n_observed), np.nan)
+        A[:, self._n_outputs() :] = self._finite_visible(self._input_units, X)
+        return A
+
+    def _n_outputs(self):
+        """Number of nodes that are targets."""
+        return int(self._prior.has_law(self._prior.n_observed).sum())
+
+    def _predicted(self, X):
+        """Mean over the draws of the first and second moments of targets, or of classes."""
+
+        def of_draw(draw, t, A):
+            return np.stack(predicted(draw, self._prior, A, self.seed_, t, self.n_fantasies))
+
+        n_draws = len(self._prediction_draws())
+        blocks = [
+            np.sum(parts, axis=0) / n_draws
+            for _, parts in self._over_draws(self._nodes(X), of_draw)
+        ]
+        return np.concatenate(blocks, axis=1)
+
+    def _check_loaded(self):
+        check_units(self._input_units, self.n_features_in_)
+        super()._check_loaded()
+        law = self._prior.has_law(self._prior.n_observed)
+        n_outputs = self._n_outputs()
+        if not 0 < n_outputs <= len(law) or not law[:n_outputs].all():
+            raise ValueError("targets must come before inputs in the prior")
+
+
+class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
+    r"""Regression by a network whose hidden nodes, depth and edges the data choose.
+
+    .. math::
+
+        a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
+        u_{nk} = \tanh(a_{nk} / 2)
+
+    where the targets are nodes of order 0, the features inputs of order 1 with u their standardised
+    value, all others hidden. The graph Z follows the Indian chefs process.
+    Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
+    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
+    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
+    of each node below it with probability :math:`\pi_k`, and those that the targets descend
+    from are kept. Popularities of inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
+    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
+    data as scaled inside.
+
+    Parameters
+    ----------
+    mass : float or "sample", default="sample"
+        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
+    mass_prior : tuple of (shape, rate), default=None
+        Gamma prior of a sampled mass; None takes that of `hyperprior`.
+    concentration : float or "sample", default="sample"
+        Larger makes nodes share parents less, so that there are more of them.
+    inverse_concentration_prior : tuple of (shape, rate), default=None
+        Gamma prior of 1 / concentration, where sampled.
+    observed_popularity : float or "sample", default="sample"
+        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
+        share of these.
+    popularity_prior : tuple of (shape, rate), default=None
+        Gamma prior of `observed_popularity`, where sampled.
+    weight_variance : float, default=None
+        Of the normal prior of each weight, around 0. Larger makes units switch more sharply.
+    bias_variance : float, default=None
+        The same for the biases.
+    noise_prior : tuple of (shape, rate), default=None
+        Gamma prior of each unit's precision.
+    hyperprior : {"default", "paper"}, default="default"
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
+        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
+        hundreds of nodes are not rare a priori.
+    max_hidden : int, default=200
+        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
+    moves : {"default", "paper"}, default="default"
+        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
+    activation_update : {"grid", "slice", "mtm"}, default="grid"
+        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
+        univariate slices, or by multiple tries.
+    n_noise_slices : int, default=1
+        Elliptical slices over all noises of a row, per sweep.
+    n_hmc : int, default=3
+        Hamiltonian trajectories over noises and parameters, per sweep.
+    n_leapfrog : int, default=20
+        Steps of each.
+    n_births : int, default=10
+        Births or deaths of hidden nodes that are tried, per sweep.
+    init : {"auto", "network", "empty", "prior"}, default="auto"
+        Where chains start. "network", and so "auto": a layer of units between inputs and
+        targets, fitted by least squares. "empty": no hidden node;
+        "prior": a draw from the prior.
+    n_init_units : int, default=10
+        Units of that layer, at most.
+    n_fantasies : int, default=50
+        Samples of the hidden nodes, per row and draw, that predictions average over.
+    max_rows : int, default=None
+        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
+        costs in proportion.
+    n_chains : int, default=4
+        Independent chains. They find different networks; averages over several predict better.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 1000, or 300 from 20,000 rows on.
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
+        data with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same data with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    n_hidden_ : int
+        Hidden nodes of the reference draw, that of the highest log joint density.
+    n_edges_ : int
+        Its edges.
+    depth_ : int
+        Edges of its longest path.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
+        effective sample sizes. A draw is a network for X and y as scaled inside; see `network`.
+    n_guard_rejections_ : int
+        Proposals, in all chains, refused because of `max_hidden`.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    ICPNetworkClassifier : The same for classes.
+    ICPNetwork : Density of all columns alike, with missing cells.
+
+    Notes
+    -----
+    A sweep draws hidden activations, by unit, by row and along trajectories; every edge with
+    the child's weights and bias integrated out; births and deaths of hidden nodes, splits of edges,
+    exchanges of neighbours; orders; hyperparameters. For N rows, K nodes and E edges it costs
+    O(N K^2) in matrix products and O(N E) in everything else, times 60 for the trajectories. The
+    paper's density is not normalised and its ratios match that constant alone; several other
+    formulas are corrected here too.
+
+    Hidden nodes are known up to their signs only, and not comparable across draws.
+    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
+    aside. float32 input is computed in float64 (a copy of twice its size). Files of
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight`
+    and `partial_fit` are not available.
+
+    References
+    ----------
+    .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process. Proceedings of the 36th
+       Conference on Uncertainty in Artificial Intelligence, 600-608.
+    .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
+       sparse graphical models. Proceedings of the 13th International Conference on Artificial
+       Intelligence and Statistics, 1-8.
+    .. [3] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
+       Proceedings of the 13th International Conference on Artificial Intelligence and Statistics,
+       541-548.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbnp import ICPNetworkRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(100, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=100)
+    >>> net = ICPNetworkRegressor(n_chains=2, n_warmup=200, n_draws=50, random_state=0).fit(X, y)
+    >>> bool(net.score(X, y) > 0.9)
+    True
+    """
+
+    def predict(self, X, return_std=False):
+        """Posterior predictive mean of the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; NaN is refused.
+        return_std : bool, default=False
+            Also return the standard deviation of a new target.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Hidden nodes and draws averaged out.
+        std : ndarray of the same shape
+            Only if `return_std`: by the law of total variance over draws, noise included.
+        """
+        first, second = self._predicted(X)
+        mean, std = self._units.moments(first, second - first**2)
+        return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
+
+    def sample_y(self, X, n_samples=1, random_state=None):
+        """Draw targets from the posterior predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            New rows; NaN is refused.
+        n_samples : int, default=1
+            Samples for each row; one sample of all rows comes from one draw.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows, n_samples) or (n_rows, n_targets, n_samples)
+        """
+        A = self._nodes(X)
+        generator = _generator(n_samples, random_state)
+        n_outputs, samples = self._n_outputs(), []
+        for t in generator.integers(self.posterior_.n_stored, size=n_samples):
+            rows = sample_rows(
+                self.posterior_.in_order(int(t)), self._prior, len(A), generator, A[:, n_outputs:]
+            )
+            samples.append(self._shaped(self._units.from_visible(rows[:, :n_outputs])))
+        return np.stack(samples, axis=-1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _shaped(self, y):
+        return y[:, 0] if self._is_single else y
+
+    # -- before sampling
+
+    def _target(self, y):
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if y.ndim > 2:
+            raise ValueError(f"y must have one or two dimensions, got {y.ndim}")
+        self._is_single = y.ndim == 1
+        return y
+
+    def _observed(self, X):
+        d = self.n_features_in_
+        self._input_units = self._fitted_units(X[:, :d], "X")
+        units = self._units = self._fitted_units(X[:, d:], "y")
+        n_outputs, n_inputs = len(units.columns), len(self._input_units.columns)
+        return (
+            np.hstack([units.to_visible(X[:, d:]), self._input_units.to_visible(X[:, :d])]),
+            units.log_jacobian(X[:, d:]),
+            np.empty(0, dtype=np.intp),
+            ["gaussian"] * n_outputs + ["input"] * n_inputs,
+            [0.0] * n_outputs + [1.0] * n_inputs,
+        )
+
+    # -- nodes
+
+    def _node_columns(self):
+        n_targets = len(self._units.constant)
+        return np.concatenate([self._units.columns, n_targets + self._input_units.columns])
+
+    def _node_names(self):
+        targets = ["y"]
+        if not self._is_single:
+            targets = [f"y{j}" for j in range(len(self._units.constant))]
+        return targets + self._feature_names()
+
+    def _check_loaded(self):
+        check_units(self._units, self._training_rows.table.shape[1] - self.n_features_in_)
+        super()._check_loaded()
+        if len(self._training_rows.labels) or "latent" in self._prior.roles:
+            raise ValueError("the prior must have real targets")
+
+
+class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
+    r"""Classification by a network whose hidden nodes, depth and edges the data choose.
+
+    .. math::
+
+        a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
+        u_{nk} = \tanh(a_{nk} / 2)
+
+    where the features are inputs of order 1 with u their standardised value. Each class has a node
+    of order 0 and precision 1, and a row is of the class whose a is the largest; two classes share
+    one, the second is where a > 0. All others are hidden. The graph Z follows the Indian chefs
+    process. Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
+    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
+    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
+    of each node below it with probability :math:`\pi_k`, and those that the targets descend
+    from are kept. Popularities of inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
+    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
+    data as scaled inside.
+
+    Parameters
+    ----------
+    mass : float or "sample", default="sample"
+        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
+    mass_prior : tuple of (shape, rate), default=None
+        Gamma prior of a sampled mass; None takes that of `hyperprior`.
+    concentration : float or "sample", default="sample"
+        Larger makes nodes share parents less, so that there are more of them.
+    inverse_concentration_prior : tuple of (shape, rate), default=None
+        Gamma prior of 1 / concentration, where sampled.
+    observed_popularity : float or "sample", default="sample"
+        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
+        share of these.
+    popularity_prior : tuple of (shape, rate), default=None
+        Gamma prior of `observed_popularity`, where sampled.
+    weight_variance : float, default=None
+        Of the normal prior of each weight, around 0. Larger makes units switch more sharply.
+    bias_variance : float, default=None
+        The same for the biases.
+    noise_prior : tuple of (shape, rate), default=None
+        Gamma prior of each unit's precision.
+    hyperprior : {"default", "paper"}, default="default"
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
+        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
+        hundreds of nodes are not rare a priori.
+    max_hidden : int, default=200
+        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
+    moves : {"default", "paper"}, default="default"
+        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
+    activation_update : {"grid", "slice", "mtm"}, default="grid"
+        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
+        univariate slices, or by multiple tries.
+    n_noise_slices : int, default=1
+        Elliptical slices over all noises of a row, per sweep.
+    n_hmc : int, default=3
+        Hamiltonian trajectories over noises and parameters, per sweep.
+    n_leapfrog : int, default=20
+        Steps of each.
+    n_births : int, default=10
+        Births or deaths of hidden nodes that are tried, per sweep.
+    init : {"auto", "network", "empty", "prior"}, default="auto"
+        Where chains start. "network", and so "auto": a layer of units between inputs and
+        targets, fitted by least squares. "empty": no hidden node;
+        "prior": a draw from the prior.
+    n_init_units : int, default=10
+        Units of that layer, at most.
+    n_fantasies : int, default=50
+        Samples of the hidden nodes, per row and draw, that predictions average over.
+    max_rows : int, default=None
+        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
+        costs in proportion.
+    n_chains : int, default=4
+        Independent chains. They find different networks; averages over several predict better.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 1000, or 300 from 20,000 rows on.
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
+        data with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same data with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, sorted.
+    n_hidden_ : int
+        Hidden nodes of the reference draw, that of the highest log joint density.
+    n_edges_ : int
+        Its edges.
+    depth_ : int
+        Edges of its longest path.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
+        effective sample sizes. A draw is a network for X as scaled inside; see `network`.
+    n_guard_rejections_ : int
+        Proposals, in all chains, refused because of `max_hidden`.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    ICPNetworkRegressor : The same for real targets.
+    ICPNetwork : Density of all columns alike, with missing cells.
+
+    Notes
+    -----
+    A sweep draws hidden activations, by unit, by row and along trajectories; every edge with
+    the child's weights and bias integrated out; births and deaths of hidden nodes, splits of edges,
+    exchanges of neighbours; orders; hyperparameters. For N rows, K nodes and E edges it costs
+    O(N K^2) in matrix products and O(N E) in everything else, times 60 for the trajectories. The
+    paper's density is not normalised and its ratios match that constant alone; several other
+    formulas are corrected here too.
+
+    Hidden nodes are known up to their signs only, and not comparable across draws.
+    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
+    aside. float32 input is computed in float64 (a copy of twice its size). Files of
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight`
+    and `partial_fit` are not available.
+
+    References
+    ----------
+    .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process. Proceedings of the 36th
+       Conference on Uncertainty in Artificial Intelligence, 600-608.
+    .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
+       sparse graphical models. Proceedings of the 13th International Conference on Artificial
+       Intelligence and Statistics, 1-8.
+    .. [3] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
+       Proceedings of the 13th International Conference on Artificial Intelligence and Statistics,
+       541-548.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from skbnp import ICPNetworkClassifier
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> net = ICPNetworkClassifier(n_chains=2, n_warmup=100, n_draws=50, random_state=0).fit(X, y)
+    >>> bool(net.score(X, y) > 0.9)
+    True
+    """
+
+    def predict(self, X):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; NaN is refused.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def predict_proba(self, X):
+        """Posterior predictive probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; NaN is refused.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        probability, _ = self._predicted(X)
+        return probability / probability.sum(axis=1, keepdims=True)
+
+    # -- before sampling
+
+    def _target(self, y):
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must have at least 2 classes, got {len(self.classes_)} class(es)")
+        return codes.astype(np.float64)
+
+    def _about_data(self):
+        return [repr(label) for label in self.classes_.tolist()]
+
+    def _observed(self, X):
+        d = self.n_features_in_
+        units = self._input_units = self._fitted_units(X[:, :d], "X")
+        n_latents, n_inputs = self._n_latents(), len(units.columns)
+        return (
+            np.hstack([np.zeros((len(X), n_latents)), units.to_visible(X[:, :d])]),
+            np.zeros(len(X)),
+            X[:, d].astype(np.intp),
+            ["latent"] * n_latents + ["input"] * n_inputs,
+            [0.0] * n_latents + [1.0] * n_inputs,
+        )
+
+    def _n_latents(self):
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    # -- nodes
+
+    def _node_columns(self):
+        n_latents = self._n_latents()
+        return np.concatenate([np.arange(n_latents), n_latents + self._input_units.columns])
+
+    def _node_names(self):
+        return [str(label) for label in self.classes_[-self._n_latents() :]] + self._feature_names()
+
+    def _check_loaded(self):
+        super()._check_loaded()
+        labels, n_classes = self._training_rows.labels, len(self.classes_)
+        if labels.shape != (len(self._training_rows.table),) or labels.dtype.kind not in "iu":
+            raise ValueError("the training rows must have a label each")
+        if n_classes < 2 or not np.isin(labels, np.arange(n_classes)).all():
+            raise ValueError("labels of the training rows must be of classes that there are")
+        if self._prior.roles.count("latent") != self._n_latents():
+            raise ValueError("the prior must have a latent for each class, one for two")
+
+
+def _pair(name, value):
+    """Shape and rate of a gamma prior."""
+    value = tuple(value)
+    real = [isinstance(x, Real) and not isinstance(x, bool) for x in value]
+    if len(value) != 2 or not all(real) or not all(1e-6 <= x <= 1e6 for x in value):
+        raise ValueError(f"{name} must be 2 numbers, positive from 1e-6 to 1e6, got {value!r}")
+    return tuple(float(x) for x in value)
+
+
+def _generator(n_samples, random_state):
+    """A Generator for so many samples."""
+    if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
+        raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+    rng = check_random_state(random_state)
+    return np.random.default_rng(rng.randint(2**32, dtype=np.uint64))
+
+
+def _depth(draw):
+    """Edges of the longest path."""
+    below = np.zeros(len(draw["order"]), dtype=np.intp)
+    lowest_first = np.argsort(draw["order"][draw["edges"][:, 0]], kind="stable")
+    for parent, child in draw["edges"][lowest_first]:
+        below[parent] = max(below[parent], below[child] + 1)
+    return int(below.max(initial=0))
+
+
+def _edges_among(draw, n_observed):
+    """Which observed nodes are parents of which, (n_observed, n_observed)."""
+    out = np.zeros((n_observed, n_observed))
+    out[tuple(draw["edges"][(draw["edges"] < n_observed).all(axis=1)].T)] = 1.0
+    return out
+
+
+def _ancestors_among(draw, n_observed):
+    """Which observed nodes are ancestors of which, (n_observed, n_observed)."""
+    below = np.zeros((len(draw["order"]), n_observed), dtype=bool)
+    lowest_first = np.argsort(draw["order"][draw["edges"][:, 0]], kind="stable")
+    for parent, child in draw["edges"][lowest_first]:
+        below[parent] |= below[child]
+        if child < n_observed:
+            below[parent, child] = True
+    return below[:n_observed]
+
+
+def _make_sampler(
+    bit_generator, chain, *, visible, labels, prior, log_jacobian, inits, n_init_units, n_settle,
+    **options,
+):  # fmt: skip
+    """The sampler of one chain; runs where the chain runs."""
+    rng = np.random.Generator(bit_generator)
+    init = inits[chain % len(inits)]
+    labels = labels if len(labels) else None
+    state = start_state(visible, prior, rng, init, n_init_units, labels)
+    return Sampler(
+        visible,
+        prior,
+        state,
+        bit_generator,
+        labels=labels,
+        n_settle=0 if init in ("empty", "prior") else n_settle,
+        log_jacobian=log_jacobian,
+        **options,
+    )
