@@ -20,17 +20,17 @@ class NetworkDisplay:
     """Units as dots, parents above their children, edges coloured by the sign of their weight.
 
     Units of one height are a row, ordered so that few edges cross: each unit near the mean of its
-    children, then of its parents. Heights that are no whole numbers are those of a network
-    without layers; units keep them. The wider and the less transparent an edge, the larger its
-    weight: blue is positive, orange negative. Edges that pass a row are curved.
+    children, then of its parents. Heights that are no whole numbers, or visible units above 0, are
+    those of a network without layers; units keep them. The wider and the less transparent an edge,
+    the larger its weight: blue is positive, orange negative. Edges that pass a row are curved.
 
     It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
 
     Parameters
     ----------
     height : array-like of shape (n_units,)
-        The layer of each unit, the lowest 0, or its order in [0, 1]; parents are higher than their
-        children.
+        The layer of each unit, that of the visible ones 0, or its order in [0, 1]; parents are
+        higher than their children.
     edges : array-like of int of shape (n_edges, 2)
         Parent and child of each edge.
     weights : array-like of shape (n_edges,)
@@ -57,7 +57,8 @@ class NetworkDisplay:
     units_ : PathCollection
         The units.
     names_ : list of Annotation
-        The names of the visible units; empty where there is no room.
+        The names of the visible units, below them, or above those at the top; empty where there is
+        no room.
 
     Examples
     --------
@@ -101,12 +102,13 @@ class NetworkDisplay:
         """
         check_estimator(estimator, "posterior_")
         network = estimator.network(draw)
+        names = network.get("names", getattr(estimator, "feature_names_in_", None))
         display = cls(
-            network["layer"],
+            network["order" if "order" in network else "layer"],
             network["edges"],
             network["weights"],
-            n_visible=estimator.n_features_in_,
-            names=getattr(estimator, "feature_names_in_", None),
+            n_visible=estimator.n_features_in_ if names is None else len(names),
+            names=names,
             max_edges=max_edges,
         )
         return display.plot(ax=ax, **line_kw)
@@ -130,7 +132,7 @@ class NetworkDisplay:
         plt = import_pyplot()
         from matplotlib.collections import LineCollection
 
-        row = _rows(height)
+        row = _rows(height, self.n_visible)
         self.position_ = np.column_stack([_places(row, edges, np.abs(weights)), height])
         if ax is None:
             size = (np.clip(2.0 + 0.1 * np.bincount(row).max(), 6.0, 12.0), 2.0 + 0.8 * row.max())
@@ -194,19 +196,22 @@ class NetworkDisplay:
         names = range(self.n_visible) if self.names is None else self.names
         longest = max(len(f"{name}") for name in names)
         upright = 0.7 * LABEL * longest * crowd < width
+        side = np.where((self.position_[:, 1] == high) & (high > low), 1.0, -1.0)
         self.names_ = [
             ax.annotate(
                 f"{name}",
                 at,
-                (0.0, -3.0 - size / 2),
+                (0.0, away),
                 textcoords="offset points",
                 ha="center",
-                va="top",
+                va="bottom" if away > 0 else "top",
                 rotation="horizontal" if upright else "vertical",
                 fontsize="small",
                 annotation_clip=False,
             )
-            for name, at, size in zip(names, self.position_, diameter, strict=False)
+            for name, at, away in zip(
+                names, self.position_, side * (3.0 + diameter / 2), strict=False
+            )
         ]
 
     def _label(self, row, n_edges):
@@ -214,7 +219,7 @@ class NetworkDisplay:
         from matplotlib.lines import Line2D
 
         ax, height = self.ax_, self.position_[:, 1]
-        if _are_layers(height):
+        if _are_layers(height, self.n_visible):
             layers, widths = np.unique(height, return_counts=True)
             names = ["visible" if layer == 0 else f"layer {layer:.0f}" for layer in layers]
             units = ["1 unit" if width == 1 else f"{width} units" for width in widths]
@@ -233,27 +238,33 @@ class NetworkDisplay:
         if n_shown:
             signs = {"positive": POSITIVE, "negative": NEGATIVE}
             handles = [Line2D([], [], color=color, label=sign) for sign, color in signs.items()]
+            # Above the axes, or beside them where names are above.
+            names_above = any(text.get_va() == "bottom" for text in self.names_)
             ax.legend(
                 handles=handles,
-                loc="lower right",
+                loc="upper left" if names_above else "lower right",
                 bbox_to_anchor=(1.0, 1.0),
-                ncols=2,
+                ncols=1 if names_above else 2,
                 frameon=False,
             )
 
 
-def _are_layers(height):
-    return np.array_equal(height, np.round(height))
+def _are_layers(height, n_visible):
+    return np.array_equal(height, np.round(height)) and not height[:n_visible].any()
 
 
-def _rows(height):
-    """Row of each unit, from 0: its layer, or one of about sqrt(n) bands of orders."""
+def _rows(height, n_visible):
+    """Row of each unit, from 0: its layer, or one of about sqrt(n) bands of orders.
+
+    Units of the lowest order are a row of their own, and those of the highest.
+    """
     values, row = np.unique(height, return_inverse=True)
-    if _are_layers(height):
+    if _are_layers(height, n_visible):
         return row
     n_bands = int(np.ceil(np.sqrt(len(values))))
-    band = (height - values[0]) / (values[-1] - values[0]) * n_bands
-    return np.unique(np.minimum(band.astype(np.intp), n_bands - 1), return_inverse=True)[1]
+    band = 1 + ((height - values[0]) / (values[-1] - values[0]) * n_bands).astype(np.intp)
+    band[height == values[0]], band[height == values[-1]] = 0, n_bands + 1
+    return np.unique(band, return_inverse=True)[1]
 
 
 def _places(row, edges, strength):

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skbnp import CIBPBeliefNet
 from skbnp.plot import NetworkDisplay
+from skbnp.plot._style import GREY
 from skbnp.plot.network import NEGATIVE, POSITIVE
 
 # Visible 0, 1, 2; layer 1: 3, 4; layer 2: 5, which passes layer 1 on one edge.
@@ -152,6 +153,50 @@ def test_orders_between_0_and_1():
     assert display.ax_.get_ylabel() == "order"
     for edge, line in zip(display.shown_, display.edges_.get_segments(), strict=True):
         assert_allclose(line[[0, -1]], display.position_[edges[edge]])
+
+
+class FittedRegressor:
+    """What a fitted regressor's network offers: outputs at 0, inputs at 1, units between."""
+
+    n_features_in_ = 4
+    posterior_ = [{}]
+
+    def __init__(self, n_hidden):
+        self.n_hidden = n_hidden
+
+    def network(self, draw=None):
+        # The output is 0, inputs are 1 to 4, hidden units 5, 6, ...
+        order = np.concatenate([[0.0, 1.0, 1.0, 1.0, 1.0], np.linspace(0.2, 0.7, self.n_hidden)])
+        edges = [[1, 0], [5, 0], [6, 0], [2, 5], [3, 5], [3, 6]][: 6 if self.n_hidden else 1]
+        names = ["yield", "rain", "sun", "soil", "wind"]
+        weights = np.arange(1.0, 1.0 + len(edges))
+        return {"order": order, "edges": edges, "weights": weights, "names": names}
+
+
+@pytest.mark.parametrize("n_hidden", [2, 0])
+def test_inputs_on_top_outputs_below(n_hidden):
+    display = NetworkDisplay.from_estimator(FittedRegressor(n_hidden))
+    display.figure_.canvas.draw()
+    assert_array_equal(display.position_[:5, 1], [0, 1, 1, 1, 1])
+    assert display.n_visible == 5 and display.ax_.get_ylabel() == "order"
+    assert len(np.unique(display.position_[1:5, 0])) == 4
+    texts = [text.get_text() for text in display.names_]
+    assert texts == ["yield", "rain", "sun", "soil", "wind"]
+    box = [text.get_window_extent() for text in display.names_]
+    dot = display.ax_.transData.transform(display.position_)
+    assert box[0].y1 < dot[0, 1]
+    assert all(above.y0 > at for above, at in zip(box[1:], dot[1:, 1], strict=False))
+    legend = display.ax_.get_legend().get_window_extent()
+    assert not any(legend.overlaps(one) for one in box)
+    assert_array_equal(display.units_.get_facecolors()[:5, :3], [to_rgb(GREY)] * 5)
+
+
+def test_units_at_the_ends_are_rows_of_their_own():
+    height = [0.0, 0.0, 0.0, 0.02, 0.05, 0.6, 0.98, 1.0, 1.0]
+    edges = [[3, 0], [4, 1], [5, 2], [6, 5], [7, 6], [8, 6], [8, 3]]
+    display = NetworkDisplay(height, edges, np.ones(7), n_visible=3).plot()
+    assert_allclose(np.sort(display.position_[:3, 0]), (np.arange(3) + 0.5) / 3)
+    assert_allclose(np.sort(display.position_[7:, 0]), (np.arange(2) + 0.5) / 2)
 
 
 def test_a_draw_without_hidden_units():
