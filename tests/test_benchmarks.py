@@ -323,3 +323,68 @@ def test_ablation_of_belief_networks(monkeypatch):
     for name in ("as it is", "no swaps of parents", "the same, one layer, prior='rows'"):
         errors = module.square_errors(module.CHANGES[name] | short, X[:60], X[60:])
         assert errors.shape == (5,) and np.isfinite(errors).all()
+
+
+def test_hellinger_distance(monkeypatch):
+    hellinger_kde = load("_hellinger", monkeypatch).hellinger_kde
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(700, 3)), 0.3 + rng.normal(size=(700, 3)) * [1.0, 2.0, 0.5]
+    rows = np.concatenate([A, B])
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    bandwidth = 700 ** (-1 / 7)
+    log_p, log_q = (
+        np.log([np.exp(-np.sum((x - side) ** 2, axis=1) / (2 * bandwidth**2)).mean() for x in rows])
+        for side in (rows[:700], rows[700:])
+    )
+    naive = np.sqrt(1 - np.mean(1 / np.cosh((log_p - log_q) / 2)))
+    assert hellinger_kde(A, B) == pytest.approx(naive, rel=1e-9)
+    assert hellinger_kde(B, A) == pytest.approx(naive, rel=1e-9)
+    assert hellinger_kde(10 * A - 3, 10 * B - 3) == pytest.approx(naive, rel=1e-9)
+    assert hellinger_kde(A, A) == 0.0
+    assert hellinger_kde(A, A + 1e3) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_hellinger_distance_of_gaussians(monkeypatch):
+    """With many rows it is that of the blurred densities, which are Gaussians too."""
+    hellinger_kde = load("_hellinger", monkeypatch).hellinger_kde
+    rng = np.random.default_rng(1)
+    n, shift = 4000, 1.0
+    A, B = rng.normal(size=(n, 1)), shift + rng.normal(size=(n, 1))
+    variance = 1 + (n ** (-1 / 5)) ** 2 * (1 + shift**2 / 4)
+    exact = np.sqrt(1 - np.exp(-(shift**2) / (8 * variance)))
+    assert hellinger_kde(A, B) == pytest.approx(exact, rel=0.05)
+
+
+def test_sets_of_the_chefs_paper(monkeypatch):
+    sets = load("_chefs_sets", monkeypatch)
+    train, test = sets.load("pinwheel", None, 0, 1000)
+    assert train.shape == test.shape == (1000, 2)
+    np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(train.std(axis=0), 1)
+    assert not np.array_equal(train, test)
+    np.testing.assert_allclose(np.hypot(*sets.ring(5000, 0).T).std(), 0.1, rtol=0.05)
+    # Turned back, the rows are five arms along which the first coordinate runs.
+    rows = sets.pinwheel(5000, 1) / 10
+    radius = np.hypot(*rows.T)
+    angle = np.arctan2(-rows[:, 1], rows[:, 0]) - 0.25 * np.exp(radius)
+    aside = radius * np.sin((angle + np.pi / 5) % (2 * np.pi / 5) - np.pi / 5)
+    assert np.median(np.abs(aside)) == pytest.approx(0.67 * 0.1, rel=0.1)
+
+
+def test_tables_of_the_chefs_paper(monkeypatch, tmp_path):
+    module = load("_chefs_density", monkeypatch)
+    monkeypatch.setattr(module, "FEW_ROWS", 60)
+    monkeypatch.setattr(module, "NAMES", ("ring", "geyser"))
+    names = ["baseline", "one Gaussian", "kernel density", "mixture by BIC"]
+    tables = module.density(tmp_path / "none", True, names)
+    assert {row["set"] for row in tables["figures"]} == {"ring"}
+    figures = {row["method"]: row for row in tables["figures"]}
+    assert figures["baseline"]["distance"] < figures["one Gaussian"]["distance"]
+    assert np.isnan(figures["baseline"]["log density"])
+    row = tables["density: Hellinger distance over that of the baseline"][0]
+    assert row["ICP, printed"] == "1.29" and row["ICP"] == "" and float(row["one Gaussian"]) > 1
+    # A second run of some methods keeps the others' figures.
+    monkeypatch.setattr(module, "SHORT", module.SHORT | {"n_warmup": 4, "n_draws": 4})
+    again = module.density(tmp_path / "none", True, ["extended CIBP"], tables["figures"])
+    assert len(again["figures"]) == 5
+    assert np.isfinite(again["figures"][-1]["log density"])
