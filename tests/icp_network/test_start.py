@@ -25,6 +25,7 @@ LAWS = {
     "no node": {"max_hidden": 0},
 }
 SHAPES = {"usual": (40, 5), "wide": (6, 30), "two rows": (2, 5), "one row": (1, 5), "none": (0, 5)}
+CASES = [("default", shape) for shape in SHAPES] + [(law, "usual") for law in list(LAWS)[1:]]
 INITS = ("two-level", "gaussianised", "network", "empty", "prior")
 
 
@@ -34,9 +35,8 @@ def prior_of(roles, d, **law):
 
 
 @pytest.mark.parametrize("init", INITS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("law", "shape"), CASES)
 @pytest.mark.parametrize("roles", ROLES)
-@pytest.mark.parametrize("law", LAWS)
 def test_starts(law, roles, shape, init):
     rng = np.random.default_rng(0)
     n, d = SHAPES[shape]
