@@ -64,7 +64,7 @@ cdef class Edges(Network):
 
     cdef void _multiply(self) noexcept nogil:
         """Products of what all nodes give, the constant 1 last, with that and with all a."""
-        cdef Py_ssize_t i, at, slot, n = self.n_nodes, stride = self.stride
+        cdef Py_ssize_t at, slot, n = self.n_nodes, stride = self.stride
         cdef Py_ssize_t width = self.gram.shape[1]
         for at in range(n):
             slot = self.ascending[at]

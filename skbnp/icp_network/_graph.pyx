@@ -5,7 +5,6 @@ nodes are a set. Whatever changes the graph looks at ``_log_graph`` before and a
 """
 
 from libc.math cimport INFINITY, exp, expm1, isnan, log, log1p
-from scipy.special.cython_special cimport psi as digamma
 
 import numpy as np
 

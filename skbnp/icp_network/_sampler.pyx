@@ -60,17 +60,19 @@ cdef class Sampler(Trajectories):
         Py_ssize_t n_noise_slices, n_hmc, n_attempts
         Py_ssize_t _n_settle                # sweeps of warm-up that are left without births
         double _log_jacobian
+        bint _store_activations
 
     def __init__(
         self, visible, prior, state, bit_generator, *, labels=None, moves="default",
         activation_update="grid", Py_ssize_t n_noise_slices=1, Py_ssize_t n_hmc=3,
         Py_ssize_t n_leapfrog=20, Py_ssize_t n_births=10, Py_ssize_t n_settle=0,
-        double log_jacobian=0.0, int fault=0,
+        bint store_activations=False, double log_jacobian=0.0, int fault=0,
     ):
         """A chain on ``visible`` (n_samples, n_observed), NaN where missing.
 
         It starts from ``state``, a dict as ``_model`` describes it for ``prior``. ``labels`` are
-        those that latents decide. ``log_jacobian`` is added to the log joint.
+        those that latents decide. ``log_jacobian`` is added to the log joint. ``store_activations``
+        puts the hidden activations of all rows into draws.
         """
         super().__init__(
             visible, prior, state, bit_generator, labels, activation_update, n_leapfrog, fault
@@ -80,7 +82,7 @@ cdef class Sampler(Trajectories):
         self._paper = moves == "paper"
         self.n_noise_slices, self.n_hmc, self.n_attempts = n_noise_slices, n_hmc, n_births
         self._n_settle = n_settle
-        self._log_jacobian = log_jacobian
+        self._log_jacobian, self._store_activations = log_jacobian, store_activations
 
     # -- the sampler contract -----------------------------------------------------------------
 
@@ -171,8 +173,10 @@ cdef class Sampler(Trajectories):
         return longest
 
     def draw(self):
-        """Snapshot for prediction: the network alone."""
-        return self._state(False)
+        """Snapshot for prediction: the network, and hidden activations where they are stored."""
+        state = self._state(self._store_activations)
+        state.pop("visible", None)
+        return state
 
     def get_state(self):
         """Everything that the next sweep depends on, bit for bit, as plain data."""
@@ -284,9 +288,9 @@ cdef class Sampler(Trajectories):
 
     cdef int _update_births(self) except -1 nogil:
         """``n_attempts`` births or deaths, half of any orphans, a quarter each of the others."""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t _
         cdef double u
-        for i in range(self.n_attempts):
+        for _ in range(self.n_attempts):
             if self._paper:
                 self._birth_or_death(INTERVAL)
                 continue

@@ -10,7 +10,7 @@ from libc.math cimport erfc, log
 from numpy.random cimport bitgen_t
 from scipy.special.cython_special cimport ndtri
 
-from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_exp, quick_squash
+from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_squash
 from skbnp.numerics cimport rng as random
 
 import numpy as np
