@@ -45,12 +45,12 @@ cdef class Edges(Network):
         self._count_all_below()
         for at in range(self.n_nodes):
             if self.has_law(self.ascending[at]):
-                self.visit[n] = at
+                self.visit[n] = self.ascending[at]
                 n += 1
-        draws.shuffle(self._rng, &self.visit[0], n)
+        self._shuffle_visits(n)
         for i in range(n):
-            at = self.visit[i]
-            child = self.ascending[at]
+            child = self.visit[i]
+            at = self._rank(child)
             first = at + 1
             while first < self.n_nodes and self.order[self.ascending[first]] <= self.order[child]:
                 first += 1

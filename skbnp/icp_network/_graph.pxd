@@ -23,6 +23,7 @@ cdef enum:
     NO_LOG_SCALE = 11
     BY_AGE = 12
     PLAIN_MASS = 13
+    NO_STRETCH = 14
 
 
 cdef double log_gamma_density(double x, const double* law) noexcept nogil
@@ -70,6 +71,7 @@ cdef class Graph:
     cdef void _link(self, Py_ssize_t child, Py_ssize_t parent) noexcept nogil
     cdef void _unlink(self, Py_ssize_t child, Py_ssize_t parent) noexcept nogil
     cdef void _list_hidden(self) noexcept nogil
+    cdef void _shuffle_visits(self, Py_ssize_t n) noexcept nogil
     cdef bint is_hidden(self, Py_ssize_t slot) noexcept nogil
     cdef bint has_law(self, Py_ssize_t slot) noexcept nogil
     cdef bint is_free_order(self, Py_ssize_t slot) noexcept nogil

@@ -210,22 +210,28 @@ cdef class Graph:
             self.n_edges -= 1
 
     cdef void _list_hidden(self) noexcept nogil:
-        """Fill ``visit`` with the hidden nodes, shuffled.
-
-        Never by slot: slots carry the age of a node, which the graph depends on (spec 4.5).
-        """
+        """Fill ``visit`` with the hidden nodes."""
         cdef Py_ssize_t i, n = 0
-        if self.fault == BY_AGE:
-            for i in range(self.n_observed, self.order.shape[0]):
-                if self.n_children[i] > 0:
-                    self.visit[n] = i
-                    n += 1
-            return
         for i in range(self.n_nodes):
             if self.is_hidden(self.ascending[i]):
                 self.visit[n] = self.ascending[i]
                 n += 1
-        draws.shuffle(self._rng, &self.visit[0], n)
+
+    cdef void _shuffle_visits(self, Py_ssize_t n) noexcept nogil:
+        """Put the first n of ``visit`` into a random order.
+
+        Never by slot: slots carry the age of a node, which the graph depends on (spec 4.5).
+        """
+        cdef Py_ssize_t i, j, slot
+        if self.fault != BY_AGE:
+            draws.shuffle(self._rng, &self.visit[0], n)
+            return
+        for i in range(1, n):
+            slot, j = self.visit[i], i
+            while j > 0 and self.visit[j - 1] > slot:
+                self.visit[j] = self.visit[j - 1]
+                j -= 1
+            self.visit[j] = slot
 
     # -- the density --------------------------------------------------------------------------
 
@@ -380,7 +386,7 @@ cdef class Graph:
             if not self.is_fixed[i]:
                 self.visit[n] = i
                 n += 1
-        draws.shuffle(self._rng, &self.visit[0], n)
+        self._shuffle_visits(n)
         for i in range(n):
             if exact:
                 self._draw_order(self.visit[i])

@@ -115,7 +115,7 @@ cdef class Rows(Births):
             if self.cell_start[i] < self.cell_start[i + 1]:
                 self.visit[n] = i
                 n += 1
-        draws.shuffle(self._rng, &self.visit[0], n)
+        self._shuffle_visits(n)
         for i in range(n):
             self._update_node(self.visit[i])
         return 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from skbnp.icp_network._births cimport INTERVAL, ORPHAN, SINGLETON, WHOLE
 from skbnp.icp_network._network cimport NO_MOVE
-from skbnp.icp_network._trajectories cimport Trajectories
+from skbnp.icp_network._reshapes cimport Reshapes
 from skbnp.numerics cimport rng as draws
 
 from skbnp.icp_network._model import checked_state
@@ -19,7 +19,7 @@ from skbnp.numerics.states import checked_count, entry
 # Parts of a sweep; NO_MOVE while all is well.
 MOVES = (
     *("", "noises", "trajectories", "edges", "activations", "latents", "births", "splits"),
-    *("swaps", "orders", "hyper"),
+    *("swaps", "orders", "affine", "rotations", "hyper"),
 )
 # Named wrong formulas, for the tests alone: each must make a test fail.
 FAULTS = {
@@ -35,19 +35,21 @@ FAULTS = {
     "no_jacobian": 9,           # of the children's precisions
     "no_grid": 10,              # grid proposals always accepted
     "no_log_scale": 11,         # trajectories without the Jacobian of log precisions
-    "by_age": 12,               # activations visited by age (spec 4.5)
+    "by_age": 12,               # nodes visited by age (spec 4.5)
     "plain_mass": 13,           # the mass' rate without the concentration
+    "no_stretch": 14,           # affine moves without what their inverse's shift brings
 }
 # Counters that a state carries along.
 COUNTS = (
     *("n_flipped", "n_toggled", "n_births", "n_births_tried", "n_deaths", "n_deaths_tried"),
     *("n_splits", "n_splits_tried", "n_merges", "n_merges_tried", "n_swaps", "n_swaps_tried"),
     *("n_moved", "n_tried", "n_trajectories", "n_trajectories_tried", "n_orders"),
-    *("n_orders_tried", "n_guard_rejections"),
+    *("n_orders_tried", "n_affine", "n_affine_tried", "n_rotations", "n_rotations_tried"),
+    "n_guard_rejections",
 )
 
 
-cdef class Sampler(Trajectories):
+cdef class Sampler(Reshapes):
     """One chain; ``sweep`` is its transition.
 
     Cost of a sweep over N rows, K nodes, E edges: O(N K^2) in matrix products for edges,
@@ -57,7 +59,7 @@ cdef class Sampler(Trajectories):
 
     cdef:
         bint _paper
-        Py_ssize_t n_noise_slices, n_hmc, n_attempts
+        Py_ssize_t n_noise_slices, n_hmc, n_attempts, n_stretches, n_turns
         Py_ssize_t _n_settle                # sweeps of warm-up that are left without births
         double _log_jacobian
         bint _store_activations
@@ -65,7 +67,8 @@ cdef class Sampler(Trajectories):
     def __init__(
         self, visible, prior, state, bit_generator, *, labels=None, moves="default",
         activation_update="grid", Py_ssize_t n_noise_slices=1, Py_ssize_t n_hmc=3,
-        Py_ssize_t n_leapfrog=20, Py_ssize_t n_births=10, Py_ssize_t n_settle=0,
+        Py_ssize_t n_leapfrog=20, Py_ssize_t n_births=10, Py_ssize_t n_affine=0,
+        Py_ssize_t n_rotations=0, Py_ssize_t n_settle=0,
         bint store_activations=False, double log_jacobian=0.0, int fault=0,
     ):
         """A chain on ``visible`` (n_samples, n_observed), NaN where missing.
@@ -81,6 +84,7 @@ cdef class Sampler(Trajectories):
             raise ValueError(f"moves must be 'default' or 'paper', got {moves!r}")
         self._paper = moves == "paper"
         self.n_noise_slices, self.n_hmc, self.n_attempts = n_noise_slices, n_hmc, n_births
+        self.n_stretches, self.n_turns = n_affine, n_rotations
         self._n_settle = n_settle
         self._log_jacobian, self._store_activations = log_jacobian, store_activations
 
@@ -96,6 +100,7 @@ cdef class Sampler(Trajectories):
             self._update_latents()
             self._update_graph()
             self._update_orders(not self._paper)
+            self._reshape()
             self._update_hyper()
 
     def sweep_only(self, str move):
@@ -119,6 +124,10 @@ cdef class Sampler(Trajectories):
                 self._update_swaps()
             elif move == "orders":
                 self._update_orders(not self._paper)
+            elif move == "affine":
+                self._stretch()
+            elif move == "rotations":
+                self._rotate()
             elif move == "hyper":
                 self._update_hyper()
             else:
@@ -222,6 +231,8 @@ cdef class Sampler(Trajectories):
             "swaps": (self.n_swaps, self.n_swaps_tried),
             "activations": (self.n_moved, self.n_tried),
             "trajectories": (self.n_trajectories, self.n_trajectories_tried),
+            **({"affine": (self.n_affine, self.n_affine_tried)} if self.n_stretches else {}),
+            **({"rotations": (self.n_rotations, self.n_rotations_tried)} if self.n_turns else {}),
             **({"orders": (self.n_orders, self.n_orders_tried)} if self._paper else {}),
         }
 
@@ -302,4 +313,13 @@ cdef class Sampler(Trajectories):
         cdef Py_ssize_t _
         for _ in range(3):
             self._swap()
+        return 0
+
+    cdef int _reshape(self) except -1 nogil:
+        """The moves of whole units that are options."""
+        cdef Py_ssize_t _
+        for _ in range(self.n_stretches):
+            self._stretch()
+        for _ in range(self.n_turns):
+            self._rotate()
         return 0
