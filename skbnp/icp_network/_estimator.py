@@ -89,7 +89,9 @@ class _BaseICPNetwork(BaseMCMCEstimator):
     }
 
     _reported_traces = ("log_joint", "n_hidden", "n_edges")
-    _parameters_after_sampling = ("n_fantasies", "density", "n_temperatures", "n_particles")
+    _parameters_after_sampling = (
+        *("n_fantasies", "density", "n_importance", "n_temperatures", "n_particles"),
+    )
     _saved_types = (Prior, Units, TrainingRows)
 
     # -- the networks
@@ -108,7 +110,8 @@ class _BaseICPNetwork(BaseMCMCEstimator):
             ``names``, a list of those of the columns, targets before features;
             ``order`` of each node, these first; ``edges`` (n_edges, 2), each [parent, child];
             ``weights`` (n_edges,), ``biases`` and ``unit_precision`` of each node, for columns as
-            they are scaled inside; NaN for constant columns.
+            they are scaled inside; NaN for constant columns, which stand at order 0, features
+            that are inputs at 1.
         """
         check_is_fitted(self, "posterior_")
         draw = self._reference if draw is None else draw
@@ -119,6 +122,9 @@ class _BaseICPNetwork(BaseMCMCEstimator):
         for name in ("order", "biases", "unit_precision"):
             out[name] = np.full(len(names) + n_hidden, np.nan)
             out[name][number] = draw[name]
+        n_targets = len(names) - self.n_features_in_
+        at_the_top = (np.arange(len(out["order"])) >= n_targets) & ("input" in self._prior.roles)
+        out["order"] = np.where(np.isnan(out["order"]), at_the_top, out["order"])
         return out
 
     def structure_graph(self, draw=None):
@@ -389,11 +395,14 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         Units of that layer, at most.
     n_fantasies : int, default=2000
         Samples of the network's prior, per draw, that rows are weighed by.
-    density : {"auto", "fantasies", "ais"}, default="auto"
-        How hidden nodes are integrated out given a row: by these fantasies; by annealed importance
-        sampling, which is slower, and right in many dimensions too; both have logarithms that are
-        low on average. "auto" looks at the fantasies and anneals a row, under a draw, where the
-        weight is that of fewer than 5 of them.
+    density : {"auto", "fantasies", "importance", "ais"}, default="auto"
+        How hidden nodes are integrated out given a row: by these fantasies; by importance sampling
+        around the modes of the row's law of the noises; by annealed importance sampling from the
+        prior, which is slower. The densities are unbiased, their logarithms low on average. "auto"
+        looks at the fantasies and turns, for a row and draw where half of them have the weight of
+        fewer than 5, to importance sampling.
+    n_importance : int, default=200
+        Points of that, per row and draw.
     n_temperatures : int, default=60
         Steps of the annealing: more is less low.
     n_particles : int, default=8
@@ -509,7 +518,8 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         "feature_range": [Interval(Real, 0, 1, closed="neither")],
         "observed_order": [Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
         "init": [StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
-        "density": [StrOptions({"auto", "fantasies", "ais"})],
+        "density": [StrOptions({"auto", "fantasies", "importance", "ais"})],
+        "n_importance": [Interval(Integral, 1, 1_000_000, closed="both")],
         "n_temperatures": [Interval(Integral, 1, 1_000_000, closed="both")],
         "n_particles": [Interval(Integral, 1, 1_000_000, closed="both")],
     }
@@ -542,6 +552,7 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         n_init_units=10,
         n_fantasies=2000,
         density="auto",
+        n_importance=200,
         n_temperatures=60,
         n_particles=8,
         max_rows=None,
@@ -583,6 +594,7 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         self.n_init_units = n_init_units
         self.n_fantasies = n_fantasies
         self.density = density
+        self.n_importance = n_importance
         self.n_temperatures = n_temperatures
         self.n_particles = n_particles
         self.max_rows = max_rows
@@ -837,6 +849,7 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         return {
             "method": self.density,
             "n_fantasies": self.n_fantasies,
+            "n_importance": self.n_importance,
             "n_temperatures": self.n_temperatures,
             "n_particles": self.n_particles,
         }
@@ -985,11 +998,8 @@ class _SupervisedICPNetwork(_BaseICPNetwork):
         def of_draw(draw, t, A):
             return np.stack(predicted(draw, self._prior, A, self.seed_, t, self.n_fantasies))
 
-        n_draws = len(self._prediction_draws())
-        blocks = [
-            np.sum(parts, axis=0) / n_draws
-            for _, parts in self._over_draws(self._nodes(X), of_draw)
-        ]
+        A, n_draws = self._nodes(X), len(self._prediction_draws())
+        blocks = [np.sum(parts, axis=0) / n_draws for _, parts in self._over_draws(A, of_draw)]
         return np.concatenate(blocks, axis=1)
 
     def _check_loaded(self):
@@ -1443,7 +1453,8 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        probability = self.predict_proba(X)
+        return self.classes_[np.argmax(probability, axis=1)]
 
     def predict_proba(self, X):
         """Posterior predictive probabilities of the classes.

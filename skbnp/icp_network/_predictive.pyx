@@ -11,14 +11,14 @@ and the row's own values alone: the functions may be called from several threads
 a row's answer is the same in any company, up to the rounding of matrix products.
 """
 
-from libc.math cimport INFINITY, erfc, exp, log, sqrt
+from libc.math cimport INFINITY, erfc, exp, fabs, log
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 
 from skbnp.icp_network._feedforward cimport BLOCK, HIDDEN, INPUT, OBSERVED, Feedforward
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
-from skbnp.numerics cimport rng as random, special
+from skbnp.numerics cimport linalg, rng as random, special
 from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
@@ -32,6 +32,10 @@ cdef enum:
     LEFT_OUT = 255  # a kind that Feedforward does not know
 
 cdef enum:
+    MOST_STARTS = 4     # of the search for modes
+    N_STEPS = 40        # of each, at most
+
+cdef enum:
     VALUES, SQUASHED, CLASSES
 
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
@@ -40,6 +44,8 @@ cdef double GRID_STEP = 1.25
 # Effective number of fantasies below which "auto" anneals a row.
 cdef double FEWEST = 5.0
 cdef double POWER = 4.0                     # of the annealing's schedule
+cdef double WIDENED = 1.15                  # of the proposals of importance sampling
+cdef double DEFENSIVE = 0.1                 # share of the prior among them
 
 
 # -- a network given what is known ------------------------------------------------------------
@@ -337,7 +343,10 @@ def _fantasies_of_all(draw, Particles particles, A, noise_, wanted_, int mode):
         for i in np.flatnonzero(far):
             score[i] = constant - 0.5 * ((rest[i] - mean) ** 2 @ precision)
     evidence, n_effective, share = _weighed(score)
-    return evidence, n_effective, share @ np.asarray(one), share @ np.asarray(two)
+    n_out = _n_out(wanted_, mode)
+    return (
+        evidence, n_effective, share @ np.asarray(one)[:, :n_out], share @ np.asarray(two)[:, :n_out]
+    )
 
 
 def _weighed(score):
@@ -354,6 +363,17 @@ def _weighed(score):
     return evidence, n_effective, share
 
 
+cdef double weigh(double* score, Py_ssize_t n, double* n_effective) noexcept nogil:
+    """The same for one row; turns its scores into shares."""
+    cdef Py_ssize_t s
+    cdef double total = special.log_sum_exp(score, n), squares = 0.0
+    for s in range(n):
+        score[s] = exp(score[s] - total) if total > -INFINITY else 1.0 / n
+        squares += score[s] * score[s]
+    n_effective[0] = 1.0 / squares if total > -INFINITY else 1.0
+    return total - log(<double> n)
+
+
 def _fantasies_by_row(Particles particles, A_, noise_, wanted_, int mode):
     """Where sampled nodes are children of known ones, inputs among them: each row has its own."""
     cdef Py_ssize_t first, n, i, s, j, S = noise_.shape[1], n_rows = len(A_)
@@ -365,7 +385,6 @@ def _fantasies_by_row(Particles particles, A_, noise_, wanted_, int mode):
     cdef double[:, ::1] second_moment = np.zeros((n_rows, n_out))
     cdef double[::1] evidence = np.empty(n_rows), n_effective = np.ones(n_rows)
     cdef double[::1] score = np.empty(S)
-    cdef double weight, squares
     with nogil:
         for i in range(n_rows):
             first = 0
@@ -378,17 +397,11 @@ def _fantasies_by_row(Particles particles, A_, noise_, wanted_, int mode):
                 if wanted.shape[0] > 0:
                     particles.moments(wanted, mode, &one[first, 0], &two[first, 0])
                 first += n
-            evidence[i] = special.log_sum_exp(&score[0], S)
-            squares = 0.0
+            evidence[i] = weigh(&score[0], S, &n_effective[i])
             for s in range(S):
-                weight = exp(score[s] - evidence[i]) if evidence[i] > -INFINITY else 1.0 / S
-                squares += weight * weight
                 for j in range(n_out):
-                    first_moment[i, j] += weight * one[s, j]
-                    second_moment[i, j] += weight * two[s, j]
-            if evidence[i] > -INFINITY:
-                n_effective[i] = 1.0 / squares
-            evidence[i] -= log(<double> S)
+                    first_moment[i, j] += score[s] * one[s, j]
+                    second_moment[i, j] += score[s] * two[s, j]
     return (
         np.asarray(evidence), np.asarray(n_effective), np.asarray(first_moment),
         np.asarray(second_moment),
@@ -407,7 +420,7 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
     over ``n_after`` more, weighed as the particles are.
     """
     cdef Py_ssize_t copies = n_particles, steps = n_temperatures, after = n_after
-    cdef Py_ssize_t n_rows = len(A_), n_out = _n_out(wanted_, mode), i, j, k, n, first
+    cdef Py_ssize_t n_rows = len(A_), n_out = _n_out(wanted_, mode), i, j, k, n, first, _
     cdef uint64_t seed_ = seed, t_ = t
     cdef const double[:, ::1] A = A_
     cdef const uint64_t[::1] key = key_
@@ -443,7 +456,7 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
                 if k < steps:
                     particles.sweep(heat)
                 before = heat
-            for k in range(after):
+            for _ in range(after):
                 particles.sweep(1.0)
                 particles.finish()
                 particles.moments(wanted, mode, &one[0, 0], &two[0, 0])
@@ -462,17 +475,306 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
     )
 
 
+# -- importance sampling around modes ----------------------------------------------------------
+
+
+cdef class Modes:
+    """Modes of a row's law of the noises e of its sampled nodes, and Gaussians around them.
+
+    -log p(e | row) = |e|^2 / 2 + |r(e)|^2 / 2 up to a constant, r the standardised residuals of
+    the known entries that have sampled parents; Gauss-Newton's Hessian is I + J'J, J = dr/de.
+    """
+
+    cdef:
+        Particles particles
+        Feedforward net
+        Py_ssize_t n_noises, n_residuals, n_modes
+        Py_ssize_t[::1] index           # (n_nodes,) of a sampled node's noise, or a residual; -1
+        double[::1] given, u, slope     # (n_nodes,)
+        double[:, ::1] down             # (n_noises, n_noises) da/de of sampled nodes
+        double[:, ::1] jacobian         # (n_residuals, n_noises)
+        double[::1] residual, gradient, step, trial
+        double[:, ::1] hessian          # (n_noises, n_noises)
+        double[:, ::1] mode             # (MOST_STARTS, n_noises)
+        double[:, :, ::1] factor        # (MOST_STARTS, n_noises, n_noises)
+        double[::1] log_det, evidence, log_share, term
+
+    def __init__(self, Particles particles):
+        net = self.net = particles.above
+        self.particles = particles
+        kind, start = np.asarray(net.kind), np.asarray(net.parent_start)
+        index, H, R = np.full(max(1, net.n_nodes), -1, dtype=np.intp), 0, 0
+        for p in range(net.n_nodes):
+            parents = np.asarray(net.parent)[start[p]:start[p + 1]]
+            if kind[p] == HIDDEN:
+                index[p], H = H, H + 1
+            elif kind[p] == OBSERVED and (kind[parents] == HIDDEN).any():
+                index[p], R = R, R + 1
+        self.index, self.n_noises, self.n_residuals = index, H, R
+        self.given, self.u, self.slope = np.zeros((3, max(1, net.n_nodes)))
+        self.down, self.hessian = np.zeros((2, H, H))
+        self.jacobian, self.residual = np.zeros((R, H)), np.zeros(R)
+        self.gradient, self.step, self.trial = np.zeros((3, H))
+        self.mode, self.factor = np.zeros((MOST_STARTS, H)), np.zeros((MOST_STARTS, H, H))
+        self.log_det, self.evidence = np.zeros((2, MOST_STARTS))
+        self.log_share, self.term = np.zeros((2, MOST_STARTS + 1))
+
+    cdef void load(self) noexcept nogil:
+        """The row that the particles are of."""
+        cdef Py_ssize_t p, e, k
+        cdef double total
+        for p in range(self.net.n_nodes):
+            if self.net.kind[p] == INPUT:
+                continue
+            total = self.net.bias[p]
+            for e in range(self.net.parent_start[p], self.net.parent_start[p + 1]):
+                k = self.net.parent[e]
+                if self.net.kind[k] != HIDDEN:
+                    total += self.net.weight[e] * self.particles.above_u[k][0]
+            if self.net.kind[p] == OBSERVED:
+                total = self.particles.above_a[p][0] - total
+            self.given[p] = total
+
+    cdef double energy(self, const double* noise, bint with_slopes) noexcept nogil:
+        """-log p up to a constant; sets residuals, and with slopes their Jacobian."""
+        cdef Py_ssize_t p, e, k, j, i, H = self.n_noises
+        cdef double total, weight, squares = 0.0
+        cdef double* row
+        for p in range(self.net.n_nodes):
+            j = self.index[p]
+            if j < 0:
+                continue
+            if self.net.kind[p] == HIDDEN:
+                total, row = self.given[p] + self.net.spread[p] * noise[j], &self.down[j, 0]
+                squares += noise[j] * noise[j]
+            else:
+                total, row = -self.given[p], &self.jacobian[j, 0]
+            if with_slopes:
+                for i in range(H):
+                    row[i] = 0.0
+            for e in range(self.net.parent_start[p], self.net.parent_start[p + 1]):
+                k = self.net.parent[e]
+                if self.net.kind[k] != HIDDEN:
+                    continue
+                weight = self.net.weight[e]
+                total += weight * self.u[k]
+                if with_slopes:
+                    weight *= self.slope[k]
+                    for i in range(H):
+                        row[i] += weight * self.down[self.index[k], i]
+            if self.net.kind[p] == HIDDEN:
+                squash_all(1, &total, &self.u[p])
+                self.slope[p] = 0.5 * (1.0 - self.u[p] * self.u[p])
+                if with_slopes:
+                    row[j] += self.net.spread[p]
+            else:
+                weight = 1.0 / self.net.spread[p]
+                self.residual[j] = weight * total
+                squares += self.residual[j] * self.residual[j]
+                if with_slopes:
+                    for i in range(H):
+                        row[i] *= weight
+        return 0.5 * squares
+
+    cdef void _square(self) noexcept nogil:
+        """J'J"""
+        cdef const double* J = &self.jacobian[0, 0]
+        linalg.gemm(True, False, self.n_noises, self.n_noises, self.n_residuals, 1.0, J, J, 0.0,
+                    &self.hessian[0, 0])
+
+    cdef int _factor(self, double damping, double* out) noexcept nogil:
+        """The factor of (1 + damping) I + J'J; non-zero if that fails."""
+        cdef Py_ssize_t i, H = self.n_noises
+        memcpy(out, &self.hessian[0, 0], H * H * sizeof(double))
+        for i in range(H):
+            out[i * H + i] += 1.0 + damping
+        return linalg.cholesky(out, H)
+
+    cdef bint find(self, const double* start) noexcept nogil:
+        """Descend from a start by damped steps of Gauss and Newton; whether a mode is added."""
+        cdef Py_ssize_t i, m = self.n_modes, H = self.n_noises, _
+        cdef double* e = &self.mode[m, 0]
+        cdef double* factor = &self.factor[m, 0, 0]
+        cdef double value, new, damping = 0.1, apart
+        memcpy(e, start, H * sizeof(double))
+        value = self.energy(e, True)
+        for _ in range(N_STEPS):
+            self._square()
+            for i in range(H):
+                self.gradient[i] = e[i]
+            linalg.gemv(True, self.n_residuals, H, 1.0, &self.jacobian[0, 0], &self.residual[0],
+                        1.0, &self.gradient[0])
+            new = INFINITY
+            while damping < 1e8:
+                if self._factor(damping, factor) != 0:
+                    return False
+                memcpy(&self.step[0], &self.gradient[0], H * sizeof(double))
+                linalg.solve_transposed(factor, H, &self.step[0])
+                linalg.solve(factor, H, &self.step[0])
+                for i in range(H):
+                    self.trial[i] = e[i] - self.step[i]
+                new = self.energy(&self.trial[0], False)
+                if new < value:
+                    break
+                damping *= 5.0
+            if not new < value:
+                break
+            memcpy(e, &self.trial[0], H * sizeof(double))
+            damping *= 0.2
+            new = value - new
+            value = self.energy(e, True)
+            if new < 1e-4:
+                break
+        self._square()
+        if not value < INFINITY or self._factor(0.0, factor) != 0:
+            return False
+        for i in range(m):
+            apart = 0.0
+            for _ in range(H):
+                apart = max(apart, fabs(self.mode[i, _] - e[_]))
+            if apart < 0.05:
+                return False
+        self.log_det[m] = linalg.log_det(factor, H)
+        self.evidence[m] = -value - 0.5 * self.log_det[m]
+        self.n_modes += 1
+        return True
+
+    cdef void share(self) noexcept nogil:
+        """Shares of the modes, by Laplace's evidences, and of the prior, which comes last."""
+        cdef Py_ssize_t m
+        cdef double total
+        self.log_share[self.n_modes] = 0.0
+        if self.n_modes > 0:
+            total = special.log_sum_exp(&self.evidence[0], self.n_modes)
+            for m in range(self.n_modes):
+                self.log_share[m] = log(1.0 - DEFENSIVE) + self.evidence[m] - total
+            self.log_share[self.n_modes] = log(DEFENSIVE)
+
+    cdef void draw(self, bitgen_t* rng, double place, double* out) noexcept nogil:
+        """A point of the component at which so much of the shares is passed."""
+        cdef Py_ssize_t i, m = 0, H = self.n_noises
+        while m < self.n_modes and place >= exp(self.log_share[m]):
+            place -= exp(self.log_share[m])
+            m += 1
+        for i in range(H):
+            out[i] = random.normal(rng)
+        if m < self.n_modes:
+            linalg.solve(&self.factor[m, 0, 0], H, out)
+            for i in range(H):
+                out[i] = self.mode[m, i] + WIDENED * out[i]
+
+    cdef double log_ratio(self, const double* noise) noexcept nogil:
+        """log of the prior of the noises over the density that they are drawn from."""
+        cdef Py_ssize_t i, k, m, H = self.n_noises
+        cdef double squares, prior = 0.0, x
+        cdef const double* row
+        for i in range(H):
+            prior -= 0.5 * noise[i] * noise[i]
+        for m in range(self.n_modes):
+            squares = 0.0
+            for i in range(H):
+                x, row = 0.0, &self.factor[m, i, 0]
+                for k in range(i, H):
+                    x += row[k] * (noise[k] - self.mode[m, k])
+                squares += x * x
+            self.term[m] = (
+                self.log_share[m] + 0.5 * self.log_det[m] - H * log(WIDENED)
+                - 0.5 * squares / (WIDENED * WIDENED)
+            )
+        self.term[self.n_modes] = self.log_share[self.n_modes] + prior
+        return prior - special.log_sum_exp(&self.term[0], self.n_modes + 1)
+
+
+def _around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, wanted_, int mode):
+    """log of an unbiased estimate of each row's density, and moments, by importance sampling.
+
+    Points come from Gaussians around the modes that are found from 0 and from the best of BLOCK
+    fantasies, and from the prior, in shares. O(H^3) per step of the search, O(H^2) per point.
+    """
+    cdef Py_ssize_t S = n_importance, n_rows = len(A_), n_out = _n_out(wanted_, mode)
+    cdef Py_ssize_t i, j, k, p, s, n, first, best, _
+    cdef uint64_t seed_ = seed, t_ = t
+    cdef const double[:, ::1] A = A_, noise = noise_
+    cdef const uint64_t[::1] key = key_
+    cdef const Py_ssize_t[::1] wanted = wanted_
+    cdef double[:, ::1] one = np.zeros((S, max(1, n_out))), two = np.zeros((S, max(1, n_out)))
+    cdef double[:, ::1] first_moment = np.zeros((n_rows, n_out))
+    cdef double[:, ::1] second_moment = np.zeros((n_rows, n_out))
+    cdef double[::1] evidence = np.empty(n_rows), n_effective = np.ones(n_rows)
+    cdef double[::1] score = np.empty(S)
+    cdef Modes modes = Modes(particles)
+    cdef Feedforward net = particles.above
+    cdef double[::1] e = np.empty(modes.n_noises)
+    cdef double shift
+    cdef RowStream stream
+    with nogil:
+        for i in range(n_rows):
+            random.start_row_stream(&stream, seed_, t_, key[i])
+            for s in range(BLOCK):
+                particles.rng[s] = &stream.rng
+            n = min(<Py_ssize_t> BLOCK, noise.shape[1])
+            particles.know_all(&A[i, 0], n)
+            modes.load()
+            modes.n_modes = 0
+            for j in range(modes.n_noises):
+                e[j] = 0.0
+            modes.find(&e[0])
+            particles.dream(noise, 0)
+            particles.measure()
+            for _ in range(MOST_STARTS - 1):
+                best = 0
+                for s in range(n):
+                    if particles.log_likelihood[s] > particles.log_likelihood[best]:
+                        best = s
+                particles.log_likelihood[best] = -INFINITY
+                for p in range(net.n_nodes):
+                    if net.kind[p] == HIDDEN:
+                        e[modes.index[p]] = noise[particles.above_nodes[p], best]
+                modes.find(&e[0])
+            modes.share()
+
+            shift, first = random.uniform(&stream.rng), 0
+            while first < S:
+                n = min(<Py_ssize_t> BLOCK, S - first)
+                particles.know_all(&A[i, 0], n)
+                for s in range(n):
+                    modes.draw(&stream.rng, (first + s + shift) / S, &e[0])
+                    score[first + s] = modes.log_ratio(&e[0])
+                    for p in range(net.n_nodes):
+                        if net.kind[p] == HIDDEN:
+                            particles.above_a[p][s] = e[modes.index[p]]
+                net.forward(n, particles.above_a, particles.above_u)
+                particles.measure()
+                for s in range(n):
+                    score[first + s] += particles.log_likelihood[s]
+                if wanted.shape[0] > 0:
+                    particles.finish()
+                    particles.moments(wanted, mode, &one[first, 0], &two[first, 0])
+                first += n
+            evidence[i] = weigh(&score[0], S, &n_effective[i])
+            for s in range(S):
+                for k in range(n_out):
+                    first_moment[i, k] += score[s] * one[s, k]
+                    second_moment[i, k] += score[s] * two[s, k]
+    return (
+        np.asarray(evidence), np.asarray(n_effective), np.asarray(first_moment),
+        np.asarray(second_moment),
+    )
+
+
 # -- what the estimators ask ------------------------------------------------------------------
 
 
 def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method="auto",
-           n_fantasies=200, n_temperatures=60, n_particles=8, n_after=0):
+           n_fantasies=2000, n_importance=200, n_temperatures=60, n_particles=8, n_after=0):
     """log density, effective number of samples, and moments of ``wanted_of(known)`` by row.
 
     Moments are (n_rows, n_out), with those of node k in column k if ``in_place``.
     """
-    if method not in ("auto", "fantasies", "ais"):
-        raise ValueError(f"method must be 'auto', 'fantasies' or 'ais', got {method!r}")
+    if method not in ("auto", "fantasies", "importance", "ais"):
+        raise ValueError(
+            f"method must be 'auto', 'fantasies', 'importance' or 'ais', got {method!r}"
+        )
     A = np.ascontiguousarray(A, dtype=np.float64)
     if np.isinf(A).any():
         raise ValueError("A must be finite or NaN")
@@ -482,35 +784,68 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
     for rows in patterns(A):
         particles = Particles(draw, prior, ~np.isnan(A[rows[0]]))
         wanted = np.asarray(wanted_of(particles.known), dtype=np.intp)
-        columns = wanted if in_place else np.arange(n_out)
-        # Nothing random, nothing asked: one fantasy says it all.
-        enough = noise if particles.random or len(wanted) else noise[:, :1].copy()
-        todo = rows
-        if method != "ais" or not particles.random:
+
+        def by_fantasies(noise):
             if particles.shared:
-                results = _fantasies_of_all(draw, particles, A[rows], enough, wanted, mode)
-            else:
-                results = _fantasies_by_row(particles, A[rows], enough, wanted, mode)
-            _put(rows, columns, results, evidence, n_effective, one, two)
-            few = n_effective[rows] < FEWEST
-            todo = rows[few & particles.random & (method == "auto")]
-        if len(todo):
+                return _fantasies_of_all(draw, particles, A[rows], noise, wanted, mode)
+            return _fantasies_by_row(particles, A[rows], noise, wanted, mode)
+
+        def around_modes(rows):
+            return _around_modes(
+                particles, A[rows], key[rows], noise, seed, t, n_importance, wanted, mode
+            )
+
+        if not particles.random:
+            # Nothing is weighed, and if nothing is asked one fantasy says it all.
+            results = by_fantasies(noise if len(wanted) else noise[:, :1].copy())
+        elif method == "fantasies":
+            results = by_fantasies(noise)
+        elif method == "importance":
+            results = around_modes(rows)
+        elif method == "ais":
             results = _annealed(
-                particles, A[todo], key[todo], seed, t, n_temperatures, n_particles,
+                particles, A[rows], key[rows], seed, t, n_temperatures, n_particles,
                 n_after if len(wanted) else 0, wanted, mode,
             )
-            _put(todo, columns, results, evidence, n_effective, one, two)
+        else:
+            results = _of_halves(
+                [by_fantasies(half.copy()) for half in np.array_split(noise, 2, axis=1)],
+                lambda few: around_modes(rows[few]),
+            )
+        columns = wanted if in_place else np.arange(n_out)
+        evidence[rows], n_effective[rows] = results[:2]
+        one[np.ix_(rows, columns)] = results[2][:, :len(columns)]
+        two[np.ix_(rows, columns)] = results[3][:, :len(columns)]
     return evidence, n_effective, one, two
 
 
-def _put(rows, columns, results, evidence, n_effective, one, two):
-    evidence[rows], n_effective[rows] = results[0], results[1]
-    one[np.ix_(rows, columns)] = results[2][:, :len(columns)]
-    two[np.ix_(rows, columns)] = results[3][:, :len(columns)]
+def _of_halves(halves, better):
+    """The mean of what two halves of the fantasies say, each judged by the other.
+
+    Where one has too few effective fantasies, ``better(rows)`` stands in for the other. To judge
+    a half by itself would favour those that happen to be high.
+    """
+    few = [other[1] < FEWEST for other in halves[::-1]]
+    doubtful = np.flatnonzero(few[0] | few[1])
+    if len(doubtful):
+        results = better(doubtful)
+        for half, rows in zip(halves, few):
+            for old, new in zip(half, results):
+                old[rows] = new[rows[doubtful]]
+    (log_0, n_0, *moments_0), (log_1, n_1, *moments_1) = halves
+    total = np.logaddexp(log_0, log_1)
+    share = np.full((len(total), 1), 0.5)
+    possible = total > -np.inf
+    share[possible, 0] = np.exp(log_0[possible] - total[possible])
+    both = few[0] & few[1]
+    return (
+        total - np.log(2.0), np.where(both, n_0, n_0 + n_1),
+        *(share * x + (1.0 - share) * y for x, y in zip(moments_0, moments_1)),
+    )
 
 
-def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=200, n_temperatures=60,
-                  n_particles=8):
+def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
+                  n_importance=200, n_temperatures=60, n_particles=8):
     """log p(known entries of each row | draw, inputs), and effective numbers of samples.
 
     By "fantasies", weighed samples of the prior that need to be many times e^(information of the
@@ -534,7 +869,7 @@ def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=200, n_t
     """
     return _given(
         draw, prior, A, seed, t, _nothing, VALUES, 0, False, method, n_fantasies,
-        n_temperatures, n_particles,
+        n_importance, n_temperatures, n_particles,
     )[:2]
 
 
@@ -542,8 +877,8 @@ def _nothing(known):
     return []
 
 
-def imputed_moments(draw, prior, A, visible, seed, t=0, method="auto", n_fantasies=200,
-                    n_temperatures=60, n_particles=8, n_after=40):
+def imputed_moments(draw, prior, A, visible, seed, t=0, method="auto", n_fantasies=2000,
+                    n_importance=200, n_temperatures=60, n_particles=8, n_after=40):
     """Posterior mean and second moment of missing entries under one draw, 0 of others.
 
     "gaussian" ``visible`` means of a, "sigmoid" of s(a). Other parameters are those of
@@ -552,17 +887,17 @@ def imputed_moments(draw, prior, A, visible, seed, t=0, method="auto", n_fantasi
     mode = SQUASHED if visible == "sigmoid" else VALUES
     return _given(
         draw, prior, A, seed, t, lambda known: np.flatnonzero(~known), mode, prior.n_observed, True,
-        method, n_fantasies, n_temperatures, n_particles, n_after,
+        method, n_fantasies, n_importance, n_temperatures, n_particles, n_after,
     )[2:]
 
 
-def expected_activations(draw, prior, A, seed, t=0, method="auto", n_fantasies=200,
-                         n_temperatures=60, n_particles=8, n_after=40):
+def expected_activations(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
+                         n_importance=200, n_temperatures=60, n_particles=8, n_after=40):
     """Posterior mean of u of the hidden nodes given each row, (n_rows, H)."""
     hidden = np.arange(prior.n_observed, len(draw["order"]))
     return _given(
         draw, prior, A, seed, t, lambda known: hidden, SQUASHED, len(hidden), False,
-        method, n_fantasies, n_temperatures, n_particles, n_after,
+        method, n_fantasies, n_importance, n_temperatures, n_particles, n_after,
     )[2]
 
 
