@@ -44,8 +44,6 @@ cdef class Reshapes(Trajectories):
         ratio *= self.n_parents[slot] - 2.0
         if self.fault != NO_STRETCH:
             ratio -= 0.5 * (t / STRETCH) * (t / STRETCH) * (1.0 / (c * c) - 1.0)
-        else:
-            ratio += log(c)
         ratio -= self._log_children_evidence(slot, slot)
         self._keep(0, slot)
         for i in range(self.n_samples):

@@ -37,7 +37,7 @@ FAULTS = {
     "no_log_scale": 11,         # trajectories without the Jacobian of log precisions
     "by_age": 12,               # nodes visited by age (spec 4.5)
     "plain_mass": 13,           # the mass' rate without the concentration
-    "no_stretch": 14,           # affine moves without what their inverse's shift brings
+    "no_stretch": 14,           # affine moves as if their inverse drew the same shift
 }
 # Counters that a state carries along.
 COUNTS = (
