@@ -31,8 +31,8 @@ from skbnp.likelihoods.nonlinear_gaussian.units import (
     fitted_units,
 )
 
-# Rows beyond which a sweep takes long, and features beyond which all of it does.
-_MANY_ROWS, _MANY_FEATURES = 20_000, 10_000
+# Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
+_SOME_ROWS, _MANY_ROWS, _MANY_FEATURES = 2_000, 20_000, 10_000
 # What None stands for, by `hyperprior`.
 _HYPERPRIORS = {
     "default": {
@@ -52,6 +52,8 @@ _HYPERPRIORS = {
         "noise_prior": (0.5, 0.5),
     },
 }
+# Units of the layer that chains start with, at least.
+_INIT_UNITS = 10
 # Share of the warm-up that chains which start from a network are left without births.
 _SETTLING = 0.1
 # Median effective number of fantasies below which densities are hardly worth anything.
@@ -83,7 +85,10 @@ class _BaseICPNetwork(BaseMCMCEstimator):
         "n_hmc": [Interval(Integral, 0, 10_000, closed="both")],
         "n_leapfrog": [Interval(Integral, 1, 10_000, closed="both")],
         "n_births": [Interval(Integral, 0, 1_000_000, closed="both")],
-        "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both")],
+        "n_affine": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_rotations": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
+        "store_activations": ["boolean"],
         "n_fantasies": [Interval(Integral, 1, 1_000_000, closed="both")],
         "max_rows": [Interval(Integral, 2, None, closed="left"), None],
     }
@@ -92,6 +97,7 @@ class _BaseICPNetwork(BaseMCMCEstimator):
     _parameters_after_sampling = (
         *("n_fantasies", "density", "n_importance", "n_temperatures", "n_particles"),
     )
+    _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "store_activations")
     _saved_types = (Prior, Units, TrainingRows)
 
     # -- the networks
@@ -169,7 +175,9 @@ class _BaseICPNetwork(BaseMCMCEstimator):
     # -- before sampling
 
     def _auto_lengths(self, X):
-        return (300, 50) if len(X) >= _MANY_ROWS else (1000, 200)
+        if len(X) > _MANY_ROWS:
+            return 200, 200
+        return (500, 500) if len(X) > _SOME_ROWS else (1000, 1000)
 
     def _check_training(self, X, y):
         table = self._table(super()._check_training(X, y), y)
@@ -222,7 +230,7 @@ class _BaseICPNetwork(BaseMCMCEstimator):
             prior=self._prior,
             log_jacobian=float(log_jacobian.sum()),
             inits=self._inits(),
-            n_init_units=self.n_init_units,
+            n_init_units=self._n_init_units(),
             n_settle=int(_SETTLING * n_warmup),
             moves=self.moves,
             activation_update=self.activation_update,
@@ -230,7 +238,15 @@ class _BaseICPNetwork(BaseMCMCEstimator):
             n_hmc=self.n_hmc,
             n_leapfrog=self.n_leapfrog,
             n_births=self.n_births,
+            n_affine=self.n_affine,
+            n_rotations=self.n_rotations,
+            store_activations=self.store_activations,
         )
+
+    def _n_init_units(self):
+        if self.n_init_units != "auto":
+            return self.n_init_units
+        return max(_INIT_UNITS, self._prior.roles.count("input") // 2)
 
     def _make_prior(self, roles, orders):
         """The hyperparameters, checked."""
@@ -386,13 +402,17 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         Steps of each.
     n_births : int, default=10
         Births or deaths of hidden nodes that are tried, per sweep.
+    n_affine : int, default=0
+        Moves that scale and shift the activations of a hidden node, per sweep.
+    n_rotations : int, default=0
+        Moves that rotate the noises of two hidden nodes without parents, per sweep.
     init : {"auto", "two-level", "gaussianised", "empty", "prior"}, default="auto"
         Where chains start. "gaussianised": a layer of units, fitted by least squares, that
         turns what makes the rows Gaussian back into them; "two-level": a layer below two units,
         of random weights; "auto": these in turn. "empty": no hidden node;
         "prior": a draw from the prior.
-    n_init_units : int, default=10
-        Units of that layer, at most.
+    n_init_units : int or "auto", default="auto"
+        Units of that layer, at most. "auto" is 10.
     n_fantasies : int, default=2000
         Samples of the network's prior, per draw, that rows are weighed by.
     density : {"auto", "fantasies", "importance", "ais"}, default="auto"
@@ -407,15 +427,18 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         Steps of the annealing: more is less low.
     n_particles : int, default=8
         Annealed particles per row and draw.
+    store_activations : bool, default=False
+        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
     max_rows : int, default=None
         Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
         costs in proportion.
     n_chains : int, default=4
         Independent chains. They find different networks; averages over several predict better.
     n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 1000, or 300 from 20,000 rows on.
+        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
+        beyond 20,000.
     n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
     thin : int, default=1
         Sweeps per kept draw.
     n_jobs : int or None, default=None
@@ -548,13 +571,16 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         n_hmc=3,
         n_leapfrog=20,
         n_births=10,
+        n_affine=0,
+        n_rotations=0,
         init="auto",
-        n_init_units=10,
+        n_init_units="auto",
         n_fantasies=2000,
         density="auto",
         n_importance=200,
         n_temperatures=60,
         n_particles=8,
+        store_activations=False,
         max_rows=None,
         n_chains=4,
         n_warmup="auto",
@@ -590,6 +616,8 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         self.n_hmc = n_hmc
         self.n_leapfrog = n_leapfrog
         self.n_births = n_births
+        self.n_affine = n_affine
+        self.n_rotations = n_rotations
         self.init = init
         self.n_init_units = n_init_units
         self.n_fantasies = n_fantasies
@@ -597,6 +625,7 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         self.n_importance = n_importance
         self.n_temperatures = n_temperatures
         self.n_particles = n_particles
+        self.store_activations = store_activations
         self.max_rows = max_rows
         self.n_chains = n_chains
         self.n_warmup = n_warmup
@@ -906,9 +935,12 @@ class _SupervisedICPNetwork(_BaseICPNetwork):
         n_hmc=3,
         n_leapfrog=20,
         n_births=10,
+        n_affine=0,
+        n_rotations=0,
         init="auto",
-        n_init_units=10,
+        n_init_units="auto",
         n_fantasies=50,
+        store_activations=False,
         max_rows=None,
         n_chains=4,
         n_warmup="auto",
@@ -940,9 +972,12 @@ class _SupervisedICPNetwork(_BaseICPNetwork):
         self.n_hmc = n_hmc
         self.n_leapfrog = n_leapfrog
         self.n_births = n_births
+        self.n_affine = n_affine
+        self.n_rotations = n_rotations
         self.init = init
         self.n_init_units = n_init_units
         self.n_fantasies = n_fantasies
+        self.store_activations = store_activations
         self.max_rows = max_rows
         self.n_chains = n_chains
         self.n_warmup = n_warmup
@@ -1069,23 +1104,30 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         Steps of each.
     n_births : int, default=10
         Births or deaths of hidden nodes that are tried, per sweep.
+    n_affine : int, default=0
+        Moves that scale and shift the activations of a hidden node, per sweep.
+    n_rotations : int, default=0
+        Moves that rotate the noises of two hidden nodes without parents, per sweep.
     init : {"auto", "network", "empty", "prior"}, default="auto"
         Where chains start. "network", and so "auto": a layer of units between inputs and
         targets, fitted by least squares. "empty": no hidden node;
         "prior": a draw from the prior.
-    n_init_units : int, default=10
-        Units of that layer, at most.
+    n_init_units : int or "auto", default="auto"
+        Units of that layer, at most. "auto" is half the number of features, at least 10.
     n_fantasies : int, default=50
         Samples of the hidden nodes, per row and draw, that predictions average over.
+    store_activations : bool, default=False
+        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
     max_rows : int, default=None
         Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
         costs in proportion.
     n_chains : int, default=4
         Independent chains. They find different networks; averages over several predict better.
     n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 1000, or 300 from 20,000 rows on.
+        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
+        beyond 20,000.
     n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
     thin : int, default=1
         Sweeps per kept draw.
     n_jobs : int or None, default=None
@@ -1332,23 +1374,30 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
         Steps of each.
     n_births : int, default=10
         Births or deaths of hidden nodes that are tried, per sweep.
+    n_affine : int, default=0
+        Moves that scale and shift the activations of a hidden node, per sweep.
+    n_rotations : int, default=0
+        Moves that rotate the noises of two hidden nodes without parents, per sweep.
     init : {"auto", "network", "empty", "prior"}, default="auto"
         Where chains start. "network", and so "auto": a layer of units between inputs and
         targets, fitted by least squares. "empty": no hidden node;
         "prior": a draw from the prior.
-    n_init_units : int, default=10
-        Units of that layer, at most.
+    n_init_units : int or "auto", default="auto"
+        Units of that layer, at most. "auto" is half the number of features, at least 10.
     n_fantasies : int, default=50
         Samples of the hidden nodes, per row and draw, that predictions average over.
+    store_activations : bool, default=False
+        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
     max_rows : int, default=None
         Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
         costs in proportion.
     n_chains : int, default=4
         Independent chains. They find different networks; averages over several predict better.
     n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 1000, or 300 from 20,000 rows on.
+        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
+        beyond 20,000.
     n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
     thin : int, default=1
         Sweeps per kept draw.
     n_jobs : int or None, default=None

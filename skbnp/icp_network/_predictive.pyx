@@ -5,10 +5,11 @@ pre-activations, or what it says to its children of an input. All else of a row 
 by samples: nodes that the known entries descend from, weighed by the likelihood of the entries,
 and nodes that they do not, whose law that leaves alone.
 
-Samples are fantasies from the network's prior, the same noises for all rows; or they are annealed
-from there to each row. Nothing of a draw is changed, and a row's random numbers depend on seed, t
-and the row's own values alone: the functions may be called from several threads on any blocks, and
-a row's answer is the same in any company, up to the rounding of matrix products.
+Samples are fantasies from the network's prior, the same noises for all rows; or points around
+the modes of each row; or particles annealed to it from the prior. Nothing of a draw is changed, and
+a row's random numbers depend on seed, t and the row's own values alone: the functions may be called
+from several threads on any blocks, and a row's answer is the same in any company, up to the
+rounding of matrix products.
 """
 
 from libc.math cimport INFINITY, erfc, exp, fabs, log
@@ -345,7 +346,8 @@ def _fantasies_of_all(draw, Particles particles, A, noise_, wanted_, int mode):
     evidence, n_effective, share = _weighed(score)
     n_out = _n_out(wanted_, mode)
     return (
-        evidence, n_effective, share @ np.asarray(one)[:, :n_out], share @ np.asarray(two)[:, :n_out]
+        evidence, n_effective, share @ np.asarray(one)[:, :n_out],
+        share @ np.asarray(two)[:, :n_out],
     )
 
 
@@ -465,7 +467,6 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
                         first_moment[first + i, j] += one[i, j] / after
                         second_moment[first + i, j] += two[i, j] / after
             first += n
-    weight_ = np.asarray(weight)
     evidence, n_effective, share = _weighed(np.asarray(weight))
     shape = (n_rows, copies, n_out)
     return (
@@ -769,7 +770,9 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
            n_fantasies=2000, n_importance=200, n_temperatures=60, n_particles=8, n_after=0):
     """log density, effective number of samples, and moments of ``wanted_of(known)`` by row.
 
-    Moments are (n_rows, n_out), with those of node k in column k if ``in_place``.
+    Moments are (n_rows, n_out), with those of node k in column k if ``in_place``. Under "auto" each
+    half of the fantasies is judged by the other: by themselves those would stay that happen to be
+    high.
     """
     if method not in ("auto", "fantasies", "importance", "ais"):
         raise ValueError(
@@ -785,33 +788,38 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
         particles = Particles(draw, prior, ~np.isnan(A[rows[0]]))
         wanted = np.asarray(wanted_of(particles.known), dtype=np.intp)
 
-        def by_fantasies(noise):
-            if particles.shared:
-                return _fantasies_of_all(draw, particles, A[rows], noise, wanted, mode)
-            return _fantasies_by_row(particles, A[rows], noise, wanted, mode)
-
-        def around_modes(rows):
-            return _around_modes(
-                particles, A[rows], key[rows], noise, seed, t, n_importance, wanted, mode
-            )
-
         if not particles.random:
             # Nothing is weighed, and if nothing is asked one fantasy says it all.
-            results = by_fantasies(noise if len(wanted) else noise[:, :1].copy())
+            some = noise if len(wanted) else noise[:, :1].copy()
+            results = _by_fantasies(draw, particles, A[rows], some, wanted, mode)
         elif method == "fantasies":
-            results = by_fantasies(noise)
+            results = _by_fantasies(draw, particles, A[rows], noise, wanted, mode)
         elif method == "importance":
-            results = around_modes(rows)
+            results = _around_modes(
+                particles, A[rows], key[rows], noise, seed, t, n_importance, wanted, mode
+            )
         elif method == "ais":
             results = _annealed(
                 particles, A[rows], key[rows], seed, t, n_temperatures, n_particles,
                 n_after if len(wanted) else 0, wanted, mode,
             )
         else:
-            results = _of_halves(
-                [by_fantasies(half.copy()) for half in np.array_split(noise, 2, axis=1)],
-                lambda few: around_modes(rows[few]),
-            )
+            halves = [
+                _by_fantasies(draw, particles, A[rows], half.copy(), wanted, mode)
+                for half in np.array_split(noise, 2, axis=1)
+            ]
+            few = [other[1] < FEWEST for other in halves[::-1]]
+            todo = np.flatnonzero(few[0] | few[1])
+            if len(todo):
+                better = _around_modes(
+                    particles, A[rows[todo]], key[rows[todo]], noise, seed, t, n_importance,
+                    wanted, mode,
+                )
+                for half, bad in zip(halves, few):
+                    for old, new in zip(half, better):
+                        old[bad] = new[bad[todo]]
+            results = _mean_of(*halves)
+            results[1][few[0] & few[1]] /= 2
         columns = wanted if in_place else np.arange(n_out)
         evidence[rows], n_effective[rows] = results[:2]
         one[np.ix_(rows, columns)] = results[2][:, :len(columns)]
@@ -819,39 +827,35 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
     return evidence, n_effective, one, two
 
 
-def _of_halves(halves, better):
-    """The mean of what two halves of the fantasies say, each judged by the other.
+def _by_fantasies(draw, Particles particles, A, noise, wanted, int mode):
+    if particles.shared:
+        return _fantasies_of_all(draw, particles, A, noise, wanted, mode)
+    return _fantasies_by_row(particles, A, noise, wanted, mode)
 
-    Where one has too few effective fantasies, ``better(rows)`` stands in for the other. To judge
-    a half by itself would favour those that happen to be high.
-    """
-    few = [other[1] < FEWEST for other in halves[::-1]]
-    doubtful = np.flatnonzero(few[0] | few[1])
-    if len(doubtful):
-        results = better(doubtful)
-        for half, rows in zip(halves, few):
-            for old, new in zip(half, results):
-                old[rows] = new[rows[doubtful]]
-    (log_0, n_0, *moments_0), (log_1, n_1, *moments_1) = halves
+
+def _mean_of(one, other):
+    """What two halves of the samples say together."""
+    (log_0, n_0, *moments_0), (log_1, n_1, *moments_1) = one, other
     total = np.logaddexp(log_0, log_1)
     share = np.full((len(total), 1), 0.5)
     possible = total > -np.inf
     share[possible, 0] = np.exp(log_0[possible] - total[possible])
-    both = few[0] & few[1]
-    return (
-        total - np.log(2.0), np.where(both, n_0, n_0 + n_1),
-        *(share * x + (1.0 - share) * y for x, y in zip(moments_0, moments_1)),
-    )
+    moments = (share * x + (1.0 - share) * y for x, y in zip(moments_0, moments_1))
+    return total - np.log(2.0), n_0 + n_1, *moments
 
 
 def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
                   n_importance=200, n_temperatures=60, n_particles=8):
     """log p(known entries of each row | draw, inputs), and effective numbers of samples.
 
-    By "fantasies", weighed samples of the prior that need to be many times e^(information of the
-    row), or "ais", annealed particles; exp of either is unbiased, so it is low on average. "auto"
-    looks at the fantasies of a row and anneals it where fewer than 5 have the weight. Exact where
-    known entries descend from known ones alone; a row without entries has log density 0.
+    By "fantasies", weighed samples of the prior, of which it takes many times e^(information of
+    the row); "importance", sampling from Gaussians around modes; or "ais", annealed particles. exp
+    of each is unbiased, so it is low on average. "auto" turns from a half of the fantasies to
+    importance sampling where fewer than 5 of the other half have the weight. Exact where known
+    entries descend from known ones alone; a row without entries has log density 0.
+    For 2 columns and 10 hidden nodes 0.1 ms per row by 2,000 fantasies, with a standard deviation
+    of 0.15, and 0.9 ms by "ais", with 0.55. For 13 columns and 21 hidden nodes 2 ms by
+    "importance", where fantasies are 8 nats low and "ais" is 6.
 
     Parameters
     ----------
@@ -861,7 +865,7 @@ def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
     A : array of shape (n_rows, n_observed)
         Pre-activations of the observed nodes, values of inputs; NaN where not known.
     seed, t : int
-        Random numbers depend on seed, t and, of annealed particles, the row's values alone.
+        Random numbers depend on seed, t and, but for fantasies, the row's values alone.
 
     Returns
     -------

@@ -114,6 +114,12 @@ def test_densities_are_unbiased(case, row):
     )
     assert z_of(np.exp(annealed), np.exp(expected)) < 4
     assert ((n_effective >= 1) & (n_effective <= 4 + 1e-9)).all()
+    sampled, n_effective = predictive.log_densities(
+        draw, prior, copies(row, 1000), 3, 0, "importance", n_importance=30
+    )
+    assert z_of(np.exp(sampled), np.exp(expected)) < 4
+    # These laws are not far from Gaussians around their modes.
+    assert np.median(n_effective) > 10
 
 
 @pytest.mark.parametrize(("case", "row"), [pair for pair in CASES if NAN in pair[1]])
@@ -125,9 +131,10 @@ def test_moments_of_missing_entries(case, row, visible):
     value = a[:, : prior.n_observed][:, holes]
     if visible == "sigmoid":
         value = np.tanh(value / 2)
-    for method, t in (("fantasies", 0), ("ais", 1)):
+    for t, method in enumerate(("fantasies", "ais", "importance")):
         options = dict(n_fantasies=4000, n_temperatures=10, n_particles=4, n_after=30)
-        A = copies(row, 1 if method == "fantasies" else 400)
+        options["n_importance"] = 1000
+        A = copies(row, {"fantasies": 1, "ais": 400, "importance": 30}[method])
         seeds = range(20) if method == "fantasies" else range(1)
         moments = [
             predictive.imputed_moments(draw, prior, A, visible, seed, t, method, **options)
@@ -145,9 +152,9 @@ def test_expected_activations(case, row):
     draw, prior = network(*case)
     _, a, share = exactly(draw, prior, np.array(row))
     expected = share @ np.tanh(a[:, prior.n_observed :] / 2)
-    for method in ("fantasies", "ais"):
+    for method, n in (("fantasies", 1), ("ais", 200), ("importance", 20)):
         got = predictive.expected_activations(
-            draw, prior, copies(row, 200), 0, 0, method, 10_000, 10, 4, 30
+            draw, prior, copies(row, n), 0, 0, method, 10_000, 1000, 10, 4, 30
         )
         assert_allclose(got.mean(axis=0), expected, atol=0.02)
 
@@ -196,17 +203,66 @@ def test_far_rows_keep_their_digits():
 
 
 @pytest.mark.parametrize("case", [DEEP, CHAIN])
-def test_auto_anneals_the_rows_that_need_it(case):
+def test_auto_helps_the_rows_that_need_it(case):
     draw, prior = network(*case, precision=(300.0, 400.0))
     rng = np.random.default_rng(0)
     A = predictive.sample_rows(draw, prior, 40, rng)
     A[:4, 0] += 3.0
-    auto, n_effective = predictive.log_densities(draw, prior, A, 0, 0, "auto", 50)
-    fantasies, enough = predictive.log_densities(draw, prior, A, 0, 0, "fantasies", 50)
-    annealed, _ = predictive.log_densities(draw, prior, A, 0, 0, "ais", 50)
-    few = enough < 5
-    assert 0 < few.sum() < 40
-    assert_allclose(auto, np.where(few, annealed, fantasies), rtol=1e-9)
+    auto, _ = predictive.log_densities(draw, prior, A, 0, 0, "auto", 200)
+    better, _ = predictive.log_densities(draw, prior, A, 0, 0, "importance", 200)
+    particles = predictive.Particles(draw, prior, np.ones(2, dtype=bool))
+    noise, nothing = predictive._noise(draw, 0, 0, 200), np.zeros(0, dtype=np.intp)
+    halves = [
+        predictive._fantasies_by_row(particles, A, half.copy(), nothing, 0)[:2]
+        for half in np.split(noise, 2, axis=1)
+    ]
+    # Each half stands where the other finds enough fantasies.
+    parts = [np.where(halves[1 - h][1] < 5, better, halves[h][0]) for h in range(2)]
+    assert_allclose(auto, np.logaddexp(*parts) - np.log(2), rtol=1e-9)
+    few = (halves[0][1] < 5) & (halves[1][1] < 5)
+    assert 4 <= few.sum() < 40
+    assert_allclose(auto[few], better[few], rtol=1e-12)
+
+
+def sharp(draw, prior):
+    """With observed nodes that follow their parents closely."""
+    precision = draw["unit_precision"].copy()
+    precision[: prior.n_observed] = 40.0
+    return draw | {"unit_precision": precision}, prior
+
+
+def test_auto_is_unbiased_where_it_often_switches():
+    """Judged by their own effective number halves would be kept where they are too high."""
+    draw, prior = sharp(*network(*DEEP))
+    row = predictive.sample_rows(draw, prior, 3, np.random.default_rng(5))[2]
+    options = dict(n_fantasies=60, n_importance=20)
+    exact, _ = predictive.log_densities(draw, prior, [row], 0, 0, "fantasies", 1_000_000)
+    density = [
+        predictive.log_densities(draw, prior, [row], 0, t, "auto", **options)[0][0]
+        for t in range(1500)
+    ]
+    few = [
+        predictive.log_densities(draw, prior, [row], 0, t, "fantasies", 30)[1][0] < 5
+        for t in range(200)
+    ]
+    assert 0.1 < np.mean(few) < 0.9
+    assert z_of(np.exp(density), np.exp(exact)) < 4
+
+
+def test_importance_finds_what_fantasies_miss():
+    """Twelve children of six nodes: no fantasy in a thousand is near a row."""
+    orders = [0.0] * 12 + [0.5] * 6 + [0.9]
+    edges = [(p, c) for c in range(12) for p in range(12, 18)] + [(18, p) for p in range(12, 18)]
+    draw, prior = sharp(*network(orders, edges, ("gaussian",) * 12))
+    A = predictive.sample_rows(draw, prior, 10, np.random.default_rng(0))
+    long, n_effective = predictive.log_densities(
+        draw, prior, A, 1, 0, "ais", n_temperatures=3000, n_particles=16
+    )
+    got, n_effective = predictive.log_densities(draw, prior, A, 0, 0, "auto", n_importance=1000)
+    assert np.median(n_effective) > 20
+    assert abs(np.mean(got - long)) < 0.4
+    fantasies, _ = predictive.log_densities(draw, prior, A, 0, 0, "fantasies", 1000)
+    assert np.mean(fantasies - got) < -5
 
 
 def labelled(n_latents):
@@ -278,14 +334,15 @@ def test_samples_have_the_moments_of_the_network():
 
 
 @pytest.mark.parametrize("case", [DEEP, CHAIN, FED])
-@pytest.mark.parametrize("method", ["auto", "fantasies", "ais"])
+@pytest.mark.parametrize("method", ["auto", "fantasies", "importance", "ais"])
 def test_rows_answer_alike_in_any_company(case, method):
     draw, prior = network(*case, precision=(20.0, 40.0))
     rng = np.random.default_rng(1)
     inputs = rng.normal(size=(300, 1)) if prior.n_observed > 2 else None
     A = predictive.sample_rows(draw, prior, 300, rng, inputs)
     A[:, :2][rng.random((300, 2)) < 0.3] = NAN
-    options = dict(method=method, n_fantasies=130, n_temperatures=8, n_particles=3)
+    options = dict(method=method, n_fantasies=130, n_importance=30)
+    options |= dict(n_temperatures=8, n_particles=3)
 
     def answers(A):
         moments = predictive.imputed_moments(draw, prior, A, "gaussian", 5, 2, n_after=3, **options)
