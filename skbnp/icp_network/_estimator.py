@@ -180,10 +180,11 @@ class _BaseICPNetwork(BaseMCMCEstimator):
         return (500, 500) if len(X) > _SOME_ROWS else (1000, 1000)
 
     def _check_training(self, X, y):
-        table = self._table(super()._check_training(X, y), y)
-        n = len(table)
+        X = super()._check_training(X, y)
+        n = len(X)
         if n < 2:
             raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
+        table = self._table(X, y)
         if self.max_rows is not None and n > self.max_rows:
             chosen = np.random.default_rng(0).choice(n, self.max_rows, replace=False)
             table = np.ascontiguousarray(table[np.sort(chosen)])

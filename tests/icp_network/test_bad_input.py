@@ -1,0 +1,327 @@
+"""Bad input: an error that names the parameter, the rule and the value, before any sampling."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+import skbnp.base
+from skbnp import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 2)) @ [[1.0, 1.0], [0.2, -0.2]]
+Y, LABELS = np.sin(X[:, 0]), X[:, 0] > 0
+CHAIN = dict(
+    n_chains=2, n_warmup=5, n_draws=5, n_hmc=1, n_leapfrog=3, n_init_units=2, n_fantasies=20,
+    random_state=0,
+)  # fmt: skip
+CLASSES = [ICPNetwork, ICPNetworkRegressor, ICPNetworkClassifier]
+
+
+def short(kind=ICPNetwork, **options):
+    return kind(**{**CHAIN, **options})
+
+
+def target_of(kind):
+    return {ICPNetwork: None, ICPNetworkRegressor: Y, ICPNetworkClassifier: LABELS}[kind]
+
+
+@pytest.fixture
+def no_sampling(monkeypatch):
+    def run_chains(*args, **kwargs):
+        pytest.fail("sampling began")
+
+    monkeypatch.setattr(skbnp.base, "run_chains", run_chains)
+
+
+def with_value(value, column=1):
+    changed = X.copy()
+    changed[3, column] = value
+    return changed
+
+
+# name: (X, words of the message)
+BAD_X = {
+    "infinite": (with_value(np.inf), ["X", "infinity"]),
+    "strings": ([["a", "b"], ["c", "d"]] * 15, ["X", "'a'"]),
+    "complex": (X + 1j, ["Complex data not supported"]),
+    "one dimension": (X[:, 0], ["2D array", "1D array"]),
+    "no rows": (X[:0], ["0 sample(s)", "minimum of 1"]),
+    "no columns": (X[:, :0], ["0 feature(s)", "minimum of 1"]),
+    "nothing that varies": (X * 0.0, ["X", "a column that is not constant"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X is constant:UserWarning")
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("name", BAD_X)
+def test_bad_training_data(no_sampling, kind, name):
+    data, words = BAD_X[name]
+    with pytest.raises(ValueError) as caught:
+        short(kind).fit(data, target_of(kind))
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("kind", CLASSES)
+def test_other_bad_training_data(no_sampling, kind):
+    y = target_of(kind)
+    with pytest.raises(ValueError, match="at least 2 samples, got n_samples = 1"):
+        short(kind).fit(X[:1], None if y is None else y[:1])
+    with pytest.raises(TypeError, match=r"[Ss]parse.*toarray"):
+        short(kind).fit(sparse.csr_matrix(X), y)
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="X must .* floats can hold"):
+        short(kind).fit([[1.7e308, 0.0], [-1.6e308, 1.0]] * 15, y)
+
+
+def test_columns_of_nan(no_sampling):
+    frame = pd.DataFrame(np.column_stack([X, np.full(30, np.nan)]), columns=list("abc"))
+    with pytest.raises(ValueError, match=r"every column, got only NaN in column\(s\) 'c'"):
+        short().fit(frame)
+    holes = X.copy()
+    holes[:29, 0] = np.nan
+    with pytest.raises(ValueError, match="max_rows must leave values in every column"):
+        short(max_rows=2).fit(holes)
+
+
+@pytest.mark.parametrize("kind", [ICPNetworkRegressor, ICPNetworkClassifier])
+def test_nan_is_refused_with_a_target(no_sampling, kind):
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        short(kind).fit(with_value(np.nan), target_of(kind))
+
+
+# name: (class, y, words of the message)
+BAD_Y = {
+    "none": (ICPNetworkRegressor, None, ["requires y to be passed, but the target y is None"]),
+    "no labels": (ICPNetworkClassifier, None, ["requires y to be passed"]),
+    "short": (ICPNetworkRegressor, Y[:-1], ["inconsistent numbers of samples", "[30, 29]"]),
+    "few labels": (ICPNetworkClassifier, LABELS[:-1], ["inconsistent numbers of samples"]),
+    "NaN": (ICPNetworkRegressor, np.where(Y > 0, np.nan, Y), ["y contains NaN"]),
+    "infinite": (ICPNetworkRegressor, np.where(Y > 0, np.inf, Y), ["y contains infinity"]),
+    "strings": (ICPNetworkRegressor, ["a"] * 30, ["'a'"]),
+    "constant": (ICPNetworkRegressor, Y * 0.0, ["y must have a column that is not constant"]),
+    "three dimensions": (ICPNetworkRegressor, Y[:, None, None], ["dim 3"]),
+    "one class": (ICPNetworkClassifier, LABELS | True, ["y must have at least 2 classes", "1"]),
+    "real labels": (ICPNetworkClassifier, Y, ["Unknown label type", "continuous"]),
+    "many labels": (ICPNetworkClassifier, np.ones((30, 2), dtype=int), ["1d array"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_Y)
+def test_bad_targets(no_sampling, name):
+    kind, y, words = BAD_Y[name]
+    with pytest.raises(ValueError) as caught:
+        short(kind).fit(X, y)
+    for word in words:
+        assert word in str(caught.value), str(caught.value)
+
+
+PAIR, PLACES = "2 numbers, positive from 1e-6 to 1e6", "a number from 0 to 1 or 2 of them or None"
+# parameters, the one to blame, the rule, the value as the message shows it
+BAD_PARAMETERS = [
+    ({"mass": 0.0}, "mass", "[1e-06, 10000.0]", "0.0"),
+    ({"mass": "auto"}, "mass", "'sample'", "'auto'"),
+    ({"mass": True}, "mass", "bool", "True"),
+    ({"mass_prior": (1.0,)}, "mass_prior", PAIR, "(1.0,)"),
+    ({"mass_prior": (1.0, 0.0)}, "mass_prior", PAIR, "0.0"),
+    ({"mass_prior": 1.0}, "mass_prior", "tuple", "1.0"),
+    ({"concentration": -1.0}, "concentration", "[1e-06, 10000.0]", "-1.0"),
+    (
+        {"inverse_concentration_prior": ("a", 1)}, "inverse_concentration_prior", PAIR, "'a'",
+    ),
+    ({"observed_popularity": np.nan}, "observed_popularity", "", "nan"),
+    ({"popularity_prior": (True, 1)}, "popularity_prior", PAIR, "True"),
+    ({"weight_variance": 0.0}, "weight_variance", "[1e-06, 1000000.0]", "0.0"),
+    ({"bias_variance": "wide"}, "bias_variance", "float", "'wide'"),
+    ({"noise_prior": (1, 2, 3)}, "noise_prior", PAIR, "(1, 2, 3)"),
+    ({"hyperprior": "flat"}, "hyperprior", "'paper'", "'flat'"),
+    ({"max_hidden": -1}, "max_hidden", "[0, 10000]", "-1"),
+    ({"max_hidden": None}, "max_hidden", "int", "None"),
+    ({"visible": "binary"}, "visible", "'sigmoid'", "'binary'"),
+    ({"feature_bounds": (9.0, -9.0), "visible": "sigmoid"}, "feature_bounds", "below", "9.0"),
+    ({"feature_bounds": (-0.1, 0.1), "visible": "sigmoid"}, "feature_bounds", "hold all", "0.1"),
+    ({"feature_bounds": (-9.0, 9.0)}, "feature_bounds", "None where visible='gaussian'", "-9.0"),
+    ({"feature_range": 1.0}, "feature_range", "(0.0, 1.0)", "1.0"),
+    ({"observed_order": 1.5}, "observed_order", "[0.0, 1.0]", "1.5"),
+    ({"observed_order": [0.0, 0.0, 0.0]}, "observed_order", PLACES, "[0.0, 0.0, 0.0]"),
+    ({"observed_order": [0.0, 2.0]}, "observed_order", PLACES, "2.0"),
+    ({"observed_order": [0.0, "free"]}, "observed_order", PLACES, "'free'"),
+    ({"observed_order": "fixed"}, "observed_order", "'free'", "'fixed'"),
+    ({"moves": "all"}, "moves", "'paper'", "'all'"),
+    ({"activation_update": "gibbs"}, "activation_update", "'grid'", "'gibbs'"),
+    ({"n_noise_slices": -1}, "n_noise_slices", "[0, 10000]", "-1"),
+    ({"n_hmc": -1}, "n_hmc", "[0, 10000]", "-1"),
+    ({"n_leapfrog": 0}, "n_leapfrog", "[1, 10000]", "0"),
+    ({"n_births": 1.5}, "n_births", "int", "1.5"),
+    ({"n_affine": -1}, "n_affine", "[0, 10000]", "-1"),
+    ({"n_rotations": -1}, "n_rotations", "[0, 10000]", "-1"),
+    ({"init": "network"}, "init", "'gaussianised'", "'network'"),
+    ({"init": "prior", "max_hidden": 0, "mass": 50.0}, "max_hidden", "room", "0"),
+    ({"n_init_units": 0}, "n_init_units", "[1, 1000000]", "0"),
+    ({"n_fantasies": 0}, "n_fantasies", "[1, 1000000]", "0"),
+    ({"density": "exact"}, "density", "'importance'", "'exact'"),
+    ({"n_importance": 0}, "n_importance", "[1, 1000000]", "0"),
+    ({"n_temperatures": 0}, "n_temperatures", "[1, 1000000]", "0"),
+    ({"n_particles": 0}, "n_particles", "[1, 1000000]", "0"),
+    ({"store_activations": 2}, "store_activations", "bool", "2"),
+    ({"max_rows": 1}, "max_rows", "[2, inf)", "1"),
+    ({"n_chains": 0}, "n_chains", "[1, inf)", "0"),
+    ({"n_warmup": -1}, "n_warmup", "[0, inf)", "-1"),
+    ({"n_draws": 0}, "n_draws", "[1, inf)", "0"),
+    ({"thin": 0}, "thin", "[1, inf)", "0"),
+    ({"n_jobs": 0}, "n_jobs", "[1, inf)", "0"),
+    ({"random_state": -1}, "random_state", "[0, 4294967295]", "-1"),
+    ({"warm_start": 1.5}, "warm_start", "bool", "1.5"),
+    ({"checkpoint": 3}, "checkpoint", "PathLike", "3"),
+    ({"checkpoint_every": -1.0}, "checkpoint_every", "[0.0, inf)", "-1.0"),
+    ({"store": 0.0}, "store", "(0.0, inf)", "0.0"),
+    ({"predict_draws": 0}, "predict_draws", "[1, inf)", "0"),
+    ({"verbose": -1}, "verbose", "[0, inf)", "-1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "parameters, name, rule, value",
+    BAD_PARAMETERS,
+    ids=[f"{row[1]}-{i}" for i, row in enumerate(BAD_PARAMETERS)],
+)
+def test_bad_parameter(no_sampling, parameters, name, rule, value):
+    with pytest.raises(ValueError) as caught:
+        short(**parameters).fit(X)
+    message = str(caught.value)
+    assert re.search(rf"\b{name}\b", message), message
+    said, _, got = re.split(r"([Gg]ot )", message, maxsplit=1)
+    assert rule in said, message
+    assert value in got, message
+
+
+def test_every_parameter_is_in_the_table():
+    named = {name for _, name, _, _ in BAD_PARAMETERS}
+    assert named == set(short().get_params())
+    for kind in CLASSES[1:]:
+        assert named >= set(short(kind).get_params())
+
+
+@pytest.mark.parametrize("kind", CLASSES[1:])
+def test_starts_of_supervised_networks(no_sampling, kind):
+    with pytest.raises(ValueError, match="'init' parameter .*'network'.* Got 'gaussianised'"):
+        short(kind, init="gaussianised").fit(X, target_of(kind))
+
+
+ACCEPTED = [
+    {"mass": 2, "concentration": np.float32(0.5), "observed_popularity": np.int64(1)},
+    {"mass_prior": [1, 2], "noise_prior": np.array([1.0, 2.0]).tolist()},
+    {"observed_order": 1}, {"observed_order": np.array([0.0, 0.5])}, {"observed_order": (None, 1)},
+    {"feature_bounds": [np.full(2, -9), 9], "visible": "sigmoid"},
+    {"n_jobs": -1, "n_init_units": "auto"}, {"random_state": np.random.RandomState(0)},
+    {"n_affine": 2, "n_rotations": 1, "store": "all"},
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*row.s. of X reach:UserWarning")
+@pytest.mark.parametrize("parameters", ACCEPTED, ids=lambda p: ", ".join(p))
+def test_good_parameter(parameters):
+    assert np.isfinite(short(**parameters).fit(X).score_samples(X)).all()
+
+
+def test_stored_activations():
+    net = short(store_activations=True).fit(X)
+    for draw in net.posterior_:
+        assert draw["pre_activations"].shape == (30, len(draw["order"]) - 2)
+
+
+# -- prediction -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {kind: short(kind).fit(X, target_of(kind)) for kind in CLASSES}
+
+
+METHODS = [
+    *[(ICPNetwork, name) for name in ("transform", "score_samples", "score", "impute")],
+    *[(ICPNetworkRegressor, name) for name in ("predict", "sample_y")],
+    *[(ICPNetworkClassifier, name) for name in ("predict", "predict_proba")],
+]
+BAD_NEW_X = {
+    "infinite": (with_value(np.inf), ["X", "infinity"]),
+    "strings": ([["a", "b"]], ["X", "'a'"]),
+    "too narrow": (X[:, :1], ["X has 1 features", "expecting 2 features"]),
+    "no rows": (X[:0], ["0 sample(s)", "minimum of 1"]),
+    "one dimension": (X[0], ["2D array", "1D array"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_NEW_X)
+@pytest.mark.parametrize(("kind", "method"), METHODS)
+def test_bad_new_data(fitted, kind, method, name):
+    data, words = BAD_NEW_X[name]
+    with pytest.raises(ValueError) as caught:
+        getattr(fitted[kind], method)(data)
+    for word in words:
+        assert word in str(caught.value)
+    if kind is not ICPNetwork:
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            getattr(fitted[kind], method)(with_value(np.nan))
+
+
+@pytest.mark.filterwarnings("ignore:.*row.s. of X reach:UserWarning")
+@pytest.mark.parametrize("value", [1e6, -1e50, 1e150, -1.7e308])
+def test_far_new_data(fitted, value):
+    """An answer or an error that names X, never NaN."""
+    sigmoid = short(visible="sigmoid").fit(X)
+    free = short(observed_order="free", density="importance").fit(X)
+    nets = [(fitted[kind], method) for kind, method in METHODS]
+    nets += [(net, name) for net in (sigmoid, free) for _, name in METHODS[:4]]
+    for net, method in nets:
+        far = with_value(value)
+        try:
+            answer = getattr(net, method)(far)
+        except ValueError as error:
+            assert "X must" in str(error)
+        else:
+            assert not np.isnan(answer).any(), method
+        if isinstance(net, ICPNetwork):
+            far[3, 0] = np.nan
+            try:
+                assert not np.isnan(net.impute(far)).any()
+            except ValueError as error:
+                assert "X must" in str(error)
+
+
+def test_counts_of_samples(fitted):
+    for n_samples in (0, 1.5, True, "many"):
+        with pytest.raises(ValueError, match="n_samples must be an integer >= 1"):
+            fitted[ICPNetwork].sample(n_samples)
+        with pytest.raises(ValueError, match="n_samples must be an integer >= 1"):
+            fitted[ICPNetworkRegressor].sample_y(X, n_samples)
+
+
+@pytest.mark.parametrize(("kind", "method"), METHODS)
+def test_unfitted(kind, method):
+    with pytest.raises(NotFittedError):
+        getattr(short(kind), method)(X)
+
+
+def test_unfitted_networks():
+    for name in ("network", "structure_graph", "edge_probabilities", "ancestor_probabilities",
+                 "sample", "get_feature_names_out"):  # fmt: skip
+        with pytest.raises(NotFittedError):
+            getattr(short(), name)()
+
+
+def test_a_refused_fit_leaves_the_old_one():
+    net = short(ICPNetworkClassifier).fit(X, LABELS)
+    before = net.predict_proba(X)
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        net.fit(X, LABELS | True)
+    np.testing.assert_array_equal(net.predict_proba(X), before)
