@@ -388,3 +388,29 @@ def test_tables_of_the_chefs_paper(monkeypatch, tmp_path):
     again = module.density(tmp_path / "none", True, ["extended CIBP"], tables["figures"])
     assert len(again["figures"]) == 5
     assert np.isfinite(again["figures"][-1]["log density"])
+
+
+def test_cost_of_the_chefs_network(monkeypatch):
+    module = load("_chefs_cost", monkeypatch)
+    sampler = module.chain(3, 4, 30, n_settle=5)
+    sampler.sweep()
+    assert sampler.n_hidden == 4 and np.isfinite(sampler.log_joint())
+    sampler = module.chain(3, 4, 0, n_noise_slices=0, n_hmc=0)
+    assert module.structural_sweeps(sampler, 3) > 3 * (3 + module.N_PROPOSALS)
+    assert [row["part of a sweep"] for row in module.kinds(True)] == list(module.STRUCTURE)
+
+
+def test_supervised_chefs_networks(monkeypatch):
+    module = load("_chefs_supervised", monkeypatch)
+    monkeypatch.setattr(module, "SHORT", module.SHORT | {"n_warmup": 5, "n_draws": 4})
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(60, 2)), rng.normal(size=60)
+    y = 3.0 * X[:, 0] + 0.1 * noise
+    for fit in (module.ridge, module.network_regressor):
+        mean, spread = fit(X[:40], y[:40], X[40:], True)
+        assert np.mean((mean - y[40:]) ** 2) < y.var()
+        assert (spread > 0).all()
+    label = (y > 0).astype(int)
+    for fit in (module.logistic, module.network_classifier):
+        proba = fit(X[:40], label[:40], X[40:], True)
+        assert np.mean(proba.argmax(axis=1) == label[40:]) > 0.7

@@ -1,0 +1,177 @@
+"""The supervised networks beside linear models and tuned networks of one hidden layer.
+
+Splits at random; means over them and standard errors. The intervals of 90 % are mean plus and minus
+1.645 standard deviations: the network's own, and for the others that of residuals of 5-fold
+cross-validation on the training rows. Rivals get standardised columns; the widths and penalties of
+the neural networks are searched for by 5-fold cross-validation, and the time of that counts.
+"""
+
+import warnings
+
+import numpy as np
+from _belief_density import in_words
+from _tables import cpu_seconds
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_diabetes, load_digits, make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import log_loss, r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, train_test_split
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbnp import ICPNetworkClassifier, ICPNetworkRegressor
+
+N_SPLITS, QUANTILE = 5, 1.645
+CHAINS = dict(n_chains=2, n_warmup=1000, n_draws=200, thin=5, n_jobs=1)
+SHORT = dict(n_chains=2, n_warmup=150, n_draws=50, thin=2, n_jobs=1)
+WIDTHS, PENALTIES = [(5,), (10,), (20,), (50,)], [0.01, 0.1, 1.0, 10.0]
+
+
+def friedman(seed):
+    """500 rows of five columns that matter and five that do not, noise of 1."""
+    return make_friedman1(500, noise=1.0, random_state=seed)
+
+
+REGRESSION = {
+    "diabetes, 442 x 10": lambda seed: load_diabetes(return_X_y=True),
+    "Friedman 1, 500 x 10": friedman,
+}
+
+
+def supervised(data, quick):
+    """Tables of regression and of classification; data are not needed."""
+    return {"supervised: regression": regression(quick), "supervised: digits": digits(quick)}
+
+
+def regression(quick):
+    """Coefficients of determination, and shares of held-out outputs in their intervals."""
+    rows = []
+    for name, load in REGRESSION.items():
+        found = {}
+        for seed in range(1 if quick else N_SPLITS):
+            split = train_test_split(*load(seed), test_size=0.5, random_state=seed)
+            for method, fit in REGRESSORS.items():
+                (mean, spread), seconds = cpu_seconds(fit, split[0], split[2], split[1], quick)
+                inside = np.abs(split[3] - mean) < QUANTILE * spread
+                width = 2 * QUANTILE * np.mean(spread) / split[3].std()
+                figures = r2_score(split[3], mean), 100 * inside.mean(), width, seconds
+                found.setdefault(method, []).append(figures)
+                print(f"supervised, {name}, {seed}, {method}: {np.round(figures, 3)}", flush=True)
+        for method, figures in found.items():
+            score, inside, width, seconds = np.transpose(figures)
+            row = {"set": name, "method": method, "R^2": in_words(score, ".3f")}
+            row["in 90 % interval, %"] = in_words(inside, ".1f")
+            row["width / deviation of outputs"] = in_words(width, ".2f")
+            rows.append(row | {"s": seconds.mean()})
+    return rows
+
+
+def digits(quick):
+    """Accuracies and log losses; 500 images to learn from, 500 others."""
+    found = {}
+    for seed in range(1 if quick else N_SPLITS):
+        n = 150 if quick else 500
+        X, y = load_digits(return_X_y=True)
+        split = train_test_split(X, y, train_size=n, test_size=n, random_state=seed, stratify=y)
+        for method, fit in CLASSIFIERS.items():
+            proba, seconds = cpu_seconds(fit, split[0], split[2], split[1], quick)
+            accuracy = 100 * np.mean(proba.argmax(axis=1) == split[3])
+            figures = accuracy, log_loss(split[3], proba), seconds
+            found.setdefault(method, []).append(figures)
+            print(f"supervised, digits, {seed}, {method}: {np.round(figures, 3)}", flush=True)
+    return [
+        {
+            "method": method,
+            "accuracy, %": in_words(np.array(figures)[:, 0], ".1f"),
+            "log loss": in_words(np.array(figures)[:, 1], ".3f"),
+            "s": np.mean(figures, axis=0)[2],
+        }
+        for method, figures in found.items()
+    ]
+
+
+# -- regressors: functions of (X, y, new X, quick) that return means and standard deviations
+
+
+def network_regressor(X, y, new, quick):
+    """The library's."""
+    model = ICPNetworkRegressor(**(SHORT if quick else CHAINS), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit(X, y).predict(new, return_std=True)
+
+
+def ridge(X, y, new, quick):
+    """Linear, its penalty by leave-one-out."""
+    return with_residuals(
+        make_pipeline(StandardScaler(), RidgeCV(np.geomspace(0.01, 1e3, 20))), X, y, new
+    )
+
+
+def tuned_regressor(X, y, new, quick):
+    """MLPRegressor, width and penalty by cross-validation."""
+    network = MLPRegressor(solver="lbfgs", activation="tanh", max_iter=500, random_state=0)
+    search = GridSearchCV(network, grid(quick), cv=5)
+    return with_residuals(
+        TransformedTargetRegressor(
+            make_pipeline(StandardScaler(), search), transformer=StandardScaler()
+        ),
+        X,
+        y,
+        new,
+    )
+
+
+def with_residuals(model, X, y, new):
+    """Predictions, and the deviation of residuals of cross-validation."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        spread = np.std(y - cross_val_predict(model, X, y, cv=5))
+        return model.fit(X, y).predict(new), np.full(len(new), spread)
+
+
+def grid(quick):
+    """Widths and penalties to choose from."""
+    return {"hidden_layer_sizes": WIDTHS[:2] if quick else WIDTHS, "alpha": PENALTIES}
+
+
+REGRESSORS = {
+    "RidgeCV": ridge,
+    "MLPRegressor, tuned": tuned_regressor,
+    "ICPNetworkRegressor": network_regressor,
+}
+
+
+# -- classifiers: functions of (X, y, new X, quick) that return probabilities
+
+
+def network_classifier(X, y, new, quick):
+    """The library's."""
+    model = ICPNetworkClassifier(**(SHORT if quick else CHAINS), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit(X, y).predict_proba(new)
+
+
+def logistic(X, y, new, quick):
+    """Linear, its penalty by cross-validation."""
+    search = GridSearchCV(LogisticRegression(max_iter=1000), {"C": np.geomspace(1e-3, 10, 9)}, cv=5)
+    return make_pipeline(StandardScaler(), search).fit(X, y).predict_proba(new)
+
+
+def tuned_classifier(X, y, new, quick):
+    """MLPClassifier, width and penalty by cross-validation."""
+    network = MLPClassifier(solver="lbfgs", activation="tanh", max_iter=300, random_state=0)
+    search = GridSearchCV(network, grid(quick), cv=5, scoring="neg_log_loss")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return make_pipeline(StandardScaler(), search).fit(X, y).predict_proba(new)
+
+
+CLASSIFIERS = {
+    "LogisticRegression, penalty by cross-validation": logistic,
+    "MLPClassifier, tuned": tuned_classifier,
+    "ICPNetworkClassifier": network_classifier,
+}
