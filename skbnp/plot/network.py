@@ -254,17 +254,16 @@ def _are_layers(height, n_visible):
 
 
 def _rows(height, n_visible):
-    """Row of each unit, from 0: its layer, or one of about sqrt(n) bands of orders.
+    """Row of each unit, from 0: its layer, or one of sqrt(n) sets of orders, with gaps between.
 
-    Units of the lowest order are a row of their own, and those of the highest.
+    Units that are close in height are in one row, so that their places differ.
     """
     values, row = np.unique(height, return_inverse=True)
     if _are_layers(height, n_visible):
         return row
-    n_bands = int(np.ceil(np.sqrt(len(values))))
-    band = 1 + ((height - values[0]) / (values[-1] - values[0]) * n_bands).astype(np.intp)
-    band[height == values[0]], band[height == values[-1]] = 0, n_bands + 1
-    return np.unique(band, return_inverse=True)[1]
+    n_rows = int(np.ceil(np.sqrt(len(values))))
+    gaps = np.argsort(np.diff(values), kind="stable")[len(values) - n_rows :]
+    return np.searchsorted(np.sort(gaps), row)
 
 
 def _places(row, edges, strength):

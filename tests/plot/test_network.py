@@ -191,12 +191,13 @@ def test_inputs_on_top_outputs_below(n_hidden):
     assert_array_equal(display.units_.get_facecolors()[:5, :3], [to_rgb(GREY)] * 5)
 
 
-def test_units_at_the_ends_are_rows_of_their_own():
-    height = [0.0, 0.0, 0.0, 0.02, 0.05, 0.6, 0.98, 1.0, 1.0]
-    edges = [[3, 0], [4, 1], [5, 2], [6, 5], [7, 6], [8, 6], [8, 3]]
+def test_units_of_nearly_the_same_order_are_apart():
+    height = [0.0, 0.0, 0.0, 0.004, 0.37, 0.371, 0.6, 0.998, 1.0, 1.0]
+    edges = [[3, 0], [4, 1], [5, 2], [6, 5], [7, 6], [8, 7], [9, 3]]
     display = NetworkDisplay(height, edges, np.ones(7), n_visible=3).plot()
-    assert_allclose(np.sort(display.position_[:3, 0]), (np.arange(3) + 0.5) / 3)
-    assert_allclose(np.sort(display.position_[7:, 0]), (np.arange(2) + 0.5) / 2)
+    place = display.position_[:, 0]
+    for units in ([0, 1, 2, 3], [4, 5, 6], [7, 8, 9]):
+        assert_allclose(np.sort(place[units]), (np.arange(len(units)) + 0.5) / len(units))
 
 
 def test_a_draw_without_hidden_units():
