@@ -247,7 +247,8 @@ class _BaseICPNetwork(BaseMCMCEstimator):
     def _n_init_units(self):
         if self.n_init_units != "auto":
             return self.n_init_units
-        return max(_INIT_UNITS, self._prior.roles.count("input") // 2)
+        n_inputs = self._prior.roles.count("input")
+        return max(_INIT_UNITS, n_inputs // 2) if n_inputs else 2 * _INIT_UNITS
 
     def _make_prior(self, roles, orders):
         """The hyperparameters, checked."""
@@ -413,7 +414,7 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         of random weights; "auto": these in turn. "empty": no hidden node;
         "prior": a draw from the prior.
     n_init_units : int or "auto", default="auto"
-        Units of that layer, at most. "auto" is 10.
+        Units of that layer, at most. "auto" is 20.
     n_fantasies : int, default=2000
         Samples of the network's prior, per draw, that rows are weighed by.
     density : {"auto", "fantasies", "importance", "ais"}, default="auto"
