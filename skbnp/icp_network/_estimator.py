@@ -508,14 +508,13 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
     Hidden nodes are known up to their signs only, and not comparable across draws.
     Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
     aside and restored. float32 input is computed in float64 (a copy of twice its size). Files of
-    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight`
-    and `partial_fit` are not available.
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
+    `sample_weight` and `partial_fit` are not available.
 
     References
     ----------
     .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
-       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process. Proceedings of the 36th
-       Conference on Uncertainty in Artificial Intelligence, 600-608.
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process.
     .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
        sparse graphical models. Proceedings of the 13th International Conference on Artificial
        Intelligence and Statistics, 1-8.
@@ -1195,14 +1194,13 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
     Hidden nodes are known up to their signs only, and not comparable across draws.
     Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
     aside. float32 input is computed in float64 (a copy of twice its size). Files of
-    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight`
-    and `partial_fit` are not available.
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
+    `sample_weight` and `partial_fit` are not available.
 
     References
     ----------
     .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
-       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process. Proceedings of the 36th
-       Conference on Uncertainty in Artificial Intelligence, 600-608.
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process.
     .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
        sparse graphical models. Proceedings of the 13th International Conference on Artificial
        Intelligence and Statistics, 1-8.
@@ -1467,14 +1465,13 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
     Hidden nodes are known up to their signs only, and not comparable across draws.
     Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
     aside. float32 input is computed in float64 (a copy of twice its size). Files of
-    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight`
-    and `partial_fit` are not available.
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
+    `sample_weight` and `partial_fit` are not available.
 
     References
     ----------
     .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
-       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process. Proceedings of the 36th
-       Conference on Uncertainty in Artificial Intelligence, 600-608.
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process.
     .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
        sparse graphical models. Proceedings of the 13th International Conference on Artificial
        Intelligence and Statistics, 1-8.

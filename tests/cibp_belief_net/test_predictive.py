@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbnp.cibp_belief_net import _predictive as predictive
-from skbnp.numerics.rows import row_keys
 
 NAN = np.nan
 
@@ -309,18 +308,6 @@ def test_rows_do_not_depend_on_their_company(seed):
             blocks = list(pool.map(answers, np.split(A[order], 3)))
         assert_allclose(together[order], np.vstack(blocks), atol=1e-9)
         assert_array_equal(together, answers(A))
-
-
-def test_keys_are_those_of_values():
-    A = np.array([[0.0, NAN, 1.0], [-0.0, -NAN, 1.0], [NAN, 0.0, 1.0], [0.0, NAN, 1.0 + 1e-15]])
-    keys = row_keys(A)
-    assert keys[0] == keys[1] and len(set(keys)) == 3
-    grid = np.stack(np.meshgrid(*[np.arange(60.0)] * 3), axis=-1).reshape(-1, 3)
-    keys = row_keys(grid)
-    assert len(np.unique(keys)) == len(grid)
-    # Each bit is set in half of them: 216,000 fair coins, four standard errors.
-    share = np.mean((keys[:, np.newaxis] >> np.arange(64, dtype=np.uint64)) & np.uint64(1), axis=0)
-    assert np.abs(share - 0.5).max() < 4 * 0.5 / np.sqrt(len(grid))
 
 
 def test_annealing_finds_the_cluster_of_a_row():
