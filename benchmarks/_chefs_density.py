@@ -158,7 +158,7 @@ def table(figures, figure, form, printed=None):
                 row[f"{method}, printed"] = f"{printed[name][method]:{form}}"
             values = of(figures, name, method, figure)
             if len(values) and np.isfinite(values).all():
-                row[method] = in_words(values, form)
+                row[method] = in_words(values, form) if len(values) > 1 else f"{values[0]:{form}}"
             elif not (figure == "log density" and method == BASELINE):
                 row[method] = ""
         rows.append(row)

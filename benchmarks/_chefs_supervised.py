@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skbnp import ICPNetworkClassifier, ICPNetworkRegressor
 
-N_SPLITS, QUANTILE = 5, 1.645
+N_SPLITS, QUANTILE = 3, 1.645
 CHAINS = dict(n_chains=2, n_warmup=1000, n_draws=200, thin=5, n_jobs=1)
 SHORT = dict(n_chains=2, n_warmup=150, n_draws=50, thin=2, n_jobs=1)
 WIDTHS, PENALTIES = [(5,), (10,), (20,), (50,)], [0.01, 0.1, 1.0, 10.0]
@@ -113,15 +113,14 @@ def ridge(X, y, new, quick):
 def tuned_regressor(X, y, new, quick):
     """MLPRegressor, width and penalty by cross-validation."""
     network = MLPRegressor(solver="lbfgs", activation="tanh", max_iter=500, random_state=0)
-    search = GridSearchCV(network, grid(quick), cv=5)
-    return with_residuals(
-        TransformedTargetRegressor(
-            make_pipeline(StandardScaler(), search), transformer=StandardScaler()
-        ),
-        X,
-        y,
-        new,
+    model = TransformedTargetRegressor(
+        make_pipeline(StandardScaler(), network), transformer=StandardScaler()
     )
+    places = {f"regressor__mlpregressor__{name}": values for name, values in grid(quick).items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search = GridSearchCV(model, places, cv=5).fit(X, y)
+    return with_residuals(search.best_estimator_, X, y, new)
 
 
 def with_residuals(model, X, y, new):
