@@ -175,7 +175,7 @@ def ratios(figures):
                 printed = PRINTED[name][method] / PRINTED[name][BASELINE]
                 row[f"{method}, printed"] = f"{printed:.2f}"
             values = of(figures, name, method, "distance")
-            ratio = values.mean() / base[: len(values)].mean() if len(values) else np.nan
+            ratio = values.mean() / base.mean() if len(values) else np.nan
             row[method] = f"{ratio:.2f}" if np.isfinite(ratio) else ""
             if method == "ICP":
                 row["within 1.3"] = "yes" if ratio <= 1.3 * printed else "no"
