@@ -46,6 +46,7 @@ CONFIGURATIONS = {
     "paper, binary": (prior(("latent", "input")), 4, {"moves": "paper"}),
     "slice": (prior(), 3, {"activation_update": "slice"}),
     "mtm": (prior(), 3, {"activation_update": "mtm"}),
+    "reshapes": (prior(), 3, {"n_affine": 3, "n_rotations": 3}),
     "few nodes": (prior(TWO, FREE, max_hidden=2, mass_prior=(3.0, 1.5)), 3, {}),
     "settling": (prior(TWO, FREE), 3, {"n_settle": 1}),
     "dense": (prior(TWO, **given(3.0, 0.5)), 3, {}),
@@ -125,6 +126,8 @@ TOUCHED = {
         *("order of free", "product of free", *OBSERVED),
     ),
     "orders": ORDERS,
+    "affine": ("sum tanh W", "W^2", "sum tanh b", "hidden rho", "hidden u^2", "u0 by hidden"),
+    "rotations": ("hidden u^2", "misfit", "u0 by hidden", "sum tanh W", "W^2", "sum tanh b"),
     "hyper": ("mass", "log alpha", "log phi"),
 }
 MIXED = prior(THREE, (None, None, 0.0))
@@ -147,13 +150,16 @@ ALONE = [
     ("swaps", prior(THREE, (None,) * 3, noise_prior=(1.0, 1.0), **given(1.5, 1.0, 3.0)), {}),
     ("orders", MIXED, {}),
     ("orders", MIXED, {"moves": "paper"}),
+    ("affine", SUPERVISED, {}),
+    ("rotations", prior(THREE, **given(1.5, 2.0)), {}),
     ("hyper", MIXED, {}),
 ]  # fmt: skip
 
 
 def alone(case):
     move, law, options = ALONE[case]
-    make = joint_draw(law, 4, only=(move,) * (5 if move in ("swaps", "splits") else 1), **options)
+    n_times = 5 if move in ("swaps", "splits", "affine", "rotations") else 1
+    make = joint_draw(law, 4, only=(move,) * n_times, **options)
     return make, only(statistics(law), lambda name: name in TOUCHED[move])
 
 
@@ -204,12 +210,17 @@ SHOWN = {
         6, {"only": ("activations",) * 5}, 2000, ("misfit", "data by mean"),
     ),
     "no_log_scale": (PLAIN, 3, {"only": ("trajectories",)}, 300, ("rho", "hidden rho")),
+    "no_stretch": (
+        prior(noise_prior=(1.0, 1.0), **given(2.0, 1.0)), 1, {"only": ("affine",) * 20}, 4000,
+        ("hidden rho", "hidden u^2"),
+    ),
     "plain_mass": (prior(concentration=4.0), 0, {"only": ("hyper",)}, 300, ("mass",)),
 }  # fmt: skip
 
 
 def test_every_fault_has_its_case():
-    """Visits by age leave a single step from a draw of the prior alone: see test_exact.py."""
+    """But visits by age: draws of the prior have none. Chains without rows do not show them either:
+    E[hidden] 1.247 and 1.233 against 1.248, errors about 0.01, in 100,000 sweeps each."""
     assert SHOWN.keys() == FAULTS.keys() - {"none", "by_age"}
 
 
