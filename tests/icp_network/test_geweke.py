@@ -185,7 +185,7 @@ SHOWN = {
     "printed_constant": (PLAIN, 1, {}, 300, ("hidden", "edges")),
     "printed_ratio": (PLAIN, 1, PAPER_BIRTHS, 200, ("hidden", "edges")),
     "wrong_up": (
-        prior(("gaussian",), **given(1.5, 1.0)), 1, PAPER_BIRTHS, 1500, ("hidden", "edges"),
+        prior(("gaussian",), **given(1.5, 1.0)), 1, PAPER_BIRTHS, 800, ("hidden", "edges"),
     ),
     "singletons_stay": (PLAIN, 1, {"only": ("edges",)}, 300, ("one child", "edges")),
     # Seen only where an observed node may be a parent.
@@ -211,7 +211,7 @@ SHOWN = {
     ),
     "no_log_scale": (PLAIN, 3, {"only": ("trajectories",)}, 300, ("rho", "hidden rho")),
     "no_stretch": (
-        prior(noise_prior=(1.0, 1.0), **given(2.0, 1.0)), 1, {"only": ("affine",) * 20}, 4000,
+        prior(noise_prior=(1.0, 1.0), **given(2.0, 1.0)), 1, {"only": ("affine",) * 20}, 3000,
         ("hidden rho", "hidden u^2"),
     ),
     "plain_mass": (prior(concentration=4.0), 0, {"only": ("hyper",)}, 300, ("mass",)),
