@@ -112,6 +112,28 @@ def test_nodes_may_be_numbered_anew(case):
     assert_allclose(other.log_joint(), sampler.log_joint(), rtol=1e-12)
 
 
+def test_rows_and_columns_may_change_places():
+    law, state, _ = drawn("free orders, holes")
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(25), np.array([2, 0, 1])
+    n_nodes = len(state["order"])
+    nodes = np.append(columns, np.arange(3, n_nodes))
+    edges = np.argsort(nodes)[state["edges"]]
+    by_child = np.lexsort(edges.T)
+    moved = {
+        **{name: state[name][nodes] for name in ("order", "biases", "unit_precision")},
+        "edges": edges[by_child].astype(np.int32),
+        "weights": state["weights"][by_child],
+        "hyper": state["hyper"],
+        "visible": state["visible"][rows][:, columns],
+        "pre_activations": state["pre_activations"][rows],
+    }
+    other = prior(law.roles, tuple(law.orders[i] for i in columns))
+    expected = make_sampler(law, state).log_joint()
+    assert_allclose(make_sampler(other, moved).log_joint(), expected, rtol=1e-12)
+    assert_allclose(_model.log_joint(moved, other), expected, rtol=1e-12)
+
+
 def test_large_states_give_way_to_small_ones():
     """As when a chain that has grown is set back."""
     rng, n = np.random.default_rng(4), 30
