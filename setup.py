@@ -17,7 +17,12 @@ if not sources:
     sys.exit("setup.py found no .pyx file below skbnp/: this source tree is incomplete.")
 
 # Nobody looks at floating-point traps, and with them comparisons in loops are not vectorised.
+# Without debug information, which Python's own flags ask for, compilers take much less time.
 COMPILE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-trapping-math"]
+if not DEBUG and sys.platform != "win32":
+    COMPILE.append("-g0")
+# An sdist and metadata need no C: translating takes a minute, and the wheel's build does it again.
+TRANSLATES = {"build", "build_ext", "bdist_wheel", "develop", "editable_wheel", "install"}
 
 extensions = [
     Extension(
@@ -32,9 +37,8 @@ extensions = [
     for source in sources
 ]
 
-setup(
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
-    ext_modules=cythonize(
+if TRANSLATES.intersection(sys.argv):
+    extensions = cythonize(
         extensions,
         build_dir="build/cython",
         force=DEBUG,
@@ -49,5 +53,9 @@ setup(
             "embedsignature": True,
             "freethreading_compatible": True,
         },
-    ),
+    )
+
+setup(
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+    ext_modules=extensions,
 )

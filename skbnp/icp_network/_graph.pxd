@@ -21,9 +21,8 @@ cdef enum:
     NO_JACOBIAN = 9
     NO_GRID = 10
     NO_LOG_SCALE = 11
-    BY_AGE = 12
-    PLAIN_MASS = 13
-    NO_STRETCH = 14
+    PLAIN_MASS = 12
+    NO_STRETCH = 13
 
 
 cdef double log_gamma_density(double x, const double* law) noexcept nogil

@@ -222,16 +222,7 @@ cdef class Graph:
 
         Never by slot: slots carry the age of a node, which the graph depends on (spec 4.5).
         """
-        cdef Py_ssize_t i, j, slot
-        if self.fault != BY_AGE:
-            draws.shuffle(self._rng, &self.visit[0], n)
-            return
-        for i in range(1, n):
-            slot, j = self.visit[i], i
-            while j > 0 and self.visit[j - 1] > slot:
-                self.visit[j] = self.visit[j - 1]
-                j -= 1
-            self.visit[j] = slot
+        draws.shuffle(self._rng, &self.visit[0], n)
 
     # -- the density --------------------------------------------------------------------------
 

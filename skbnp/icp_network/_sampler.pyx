@@ -35,9 +35,8 @@ FAULTS = {
     "no_jacobian": 9,           # of the children's precisions
     "no_grid": 10,              # grid proposals always accepted
     "no_log_scale": 11,         # trajectories without the Jacobian of log precisions
-    "by_age": 12,               # nodes visited by age (spec 4.5)
-    "plain_mass": 13,           # the mass' rate without the concentration
-    "no_stretch": 14,           # affine moves as if their inverse drew the same shift
+    "plain_mass": 12,           # the mass' rate without the concentration
+    "no_stretch": 13,           # affine moves as if their inverse drew the same shift
 }
 # Counters that a state carries along.
 COUNTS = (
