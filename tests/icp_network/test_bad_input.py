@@ -69,7 +69,7 @@ def test_bad_training_data(no_sampling, kind, name):
         assert word in str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")
 @pytest.mark.parametrize("kind", CLASSES)
 def test_other_bad_training_data(no_sampling, kind):
     y = target_of(kind)
