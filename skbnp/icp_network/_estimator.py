@@ -263,6 +263,9 @@ class _BaseICPNetwork(BaseMCMCEstimator):
                 values[name] = pair if value is None else _pair(name, value)
             else:
                 values[name] = pair if value is None else float(value)
+        if self.weight_variance is None and self.hyperprior == "default":
+            # What a node gets from all inputs together has the same variance for any number.
+            values["weight_variance"] /= max(1, roles.count("input"))
         return Prior(
             roles=tuple(roles), orders=tuple(orders), max_hidden=int(self.max_hidden), **values
         )
@@ -1087,9 +1090,9 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
     noise_prior : tuple of (shape, rate), default=None
         Gamma prior of each unit's precision.
     hyperprior : {"default", "paper"}, default="default"
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
-        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
-        hundreds of nodes are not rare a priori.
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4 over the number of
+        features that vary, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1,
+        1 and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
     max_hidden : int, default=200
         Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
     moves : {"default", "paper"}, default="default"
@@ -1356,9 +1359,9 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
     noise_prior : tuple of (shape, rate), default=None
         Gamma prior of each unit's precision.
     hyperprior : {"default", "paper"}, default="default"
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
-        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
-        hundreds of nodes are not rare a priori.
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4 over the number of
+        features that vary, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1,
+        1 and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
     max_hidden : int, default=200
         Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
     moves : {"default", "paper"}, default="default"
