@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -400,7 +400,11 @@ def test_parameters_are_documented_with_their_defaults(estimator):
 def test_attributes_are_documented(estimator, X):
     documented = set(entries(sections(estimator)["Attributes"]))
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    fit = estimator(n_chains=2, n_warmup=20, n_draws=20, random_state=0).fit(frame)
+    target = None
+    if is_regressor(estimator()) or is_classifier(estimator()):
+        # Their features are given, and cannot be missing.
+        frame, target = frame.fillna(0.0), np.arange(len(frame)) % 2
+    fit = estimator(n_chains=2, n_warmup=20, n_draws=20, random_state=0).fit(frame, target)
     lazy = {name for name, value in vars(estimator).items() if isinstance(value, property)}
     fitted = {name for name in vars(fit) if name.endswith("_") and not name.startswith("_")}
     assert documented == fitted | lazy

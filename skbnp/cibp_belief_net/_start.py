@@ -1,13 +1,12 @@
 """Where chains of the belief network start."""
 
-import warnings
-
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp.cibp_belief_net._model import HYPER, draw_joint
+from skbnp.numerics.quiet import ignoring
 
 # Standard deviation of a start's activations: squashed, but not cut off.
 _SPREAD = 1.5
@@ -114,9 +113,8 @@ def _network(layers, prior):
 
 def _clusters(top, filled, n_clusters, rng):
     """Row clusters by k-means on the data, and the law of the top layer in each."""
-    with warnings.catch_warnings():
-        # Rows that are the same give fewer clusters than asked for.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Rows that are the same give fewer clusters than asked for.
+    with ignoring(ConvergenceWarning):
         kmeans = KMeans(n_clusters, n_init=1, random_state=int(rng.integers(2**31)))
         label = kmeans.fit_predict(filled)
     _, label = np.unique(label, return_inverse=True)

@@ -89,7 +89,7 @@ class _BaseICPNetwork(BaseMCMCEstimator):
         "n_rotations": [Interval(Integral, 0, 10_000, closed="both")],
         "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
         "store_activations": ["boolean"],
-        "n_fantasies": [Interval(Integral, 1, 1_000_000, closed="both")],
+        "n_fantasies": [Interval(Integral, 2, 1_000_000, closed="both")],
         "max_rows": [Interval(Integral, 2, None, closed="left"), None],
     }
 
@@ -187,10 +187,11 @@ class _BaseICPNetwork(BaseMCMCEstimator):
         table = self._table(X, y)
         if self.max_rows is not None and n > self.max_rows:
             chosen = np.random.default_rng(0).choice(n, self.max_rows, replace=False)
-            table = np.ascontiguousarray(table[np.sort(chosen)])
-            if np.isnan(table).all(axis=0).any():
+            table, whole = np.ascontiguousarray(table[np.sort(chosen)]), table
+            if (_n_values(table) < np.minimum(_n_values(whole), 2)).any():
                 raise ValueError(
-                    f"max_rows must leave values in every column of X, got {self.max_rows}"
+                    "max_rows must leave values, and two of them where there are two, in every "
+                    f"column of X and y, got {self.max_rows}"
                 )
         elif n > _MANY_ROWS:
             warnings.warn(
@@ -231,7 +232,7 @@ class _BaseICPNetwork(BaseMCMCEstimator):
             prior=self._prior,
             log_jacobian=float(log_jacobian.sum()),
             inits=self._inits(),
-            n_init_units=self._n_init_units(),
+            n_init_units=self._n_init_units(len(X)),
             n_settle=int(_SETTLING * n_warmup),
             moves=self.moves,
             activation_update=self.activation_update,
@@ -244,11 +245,14 @@ class _BaseICPNetwork(BaseMCMCEstimator):
             store_activations=self.store_activations,
         )
 
-    def _n_init_units(self):
+    def _n_init_units(self, n_rows):
         if self.n_init_units != "auto":
             return self.n_init_units
         n_inputs = self._prior.roles.count("input")
-        return max(_INIT_UNITS, n_inputs // 2) if n_inputs else 2 * _INIT_UNITS
+        if not n_inputs:
+            return 2 * _INIT_UNITS
+        # More units than half the rows would follow each of them.
+        return max(_INIT_UNITS, min(n_inputs // 2, n_rows // 2))
 
     def _make_prior(self, roles, orders):
         """The hyperparameters, checked."""
@@ -389,7 +393,7 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         Ends of the range of the columns that "sigmoid" scales from. None: those of the training
         data.
     feature_range : float, default=0.95
-        Where "sigmoid" puts them, in (0, 1).
+        Where "sigmoid" puts them, above 0 and at most 0.999.
     observed_order : float, "free" or sequence of (float or None), default=0.0
         Order of the columns in the network, in [0, 1]: for all, or for each. At 0 they have no
         children. "free" or None: sampled, uniform a priori, so that a column may be the parent of
@@ -542,7 +546,7 @@ class ICPNetwork(TransformerMixin, _BaseICPNetwork):
         **_BaseICPNetwork._parameter_constraints,
         "visible": [StrOptions({"gaussian", "sigmoid"})],
         "feature_bounds": [list, tuple, None],
-        "feature_range": [Interval(Real, 0, 1, closed="neither")],
+        "feature_range": [Interval(Real, 0, 0.999, closed="right")],
         "observed_order": [Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
         "init": [StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
         "density": [StrOptions({"auto", "fantasies", "importance", "ais"})],
@@ -1117,7 +1121,8 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         targets, fitted by least squares. "empty": no hidden node;
         "prior": a draw from the prior.
     n_init_units : int or "auto", default="auto"
-        Units of that layer, at most. "auto" is half the number of features, at least 10.
+        Units of that layer, at most. "auto" is half the number of features
+        or of rows, whichever is less, at least 10.
     n_fantasies : int, default=50
         Samples of the hidden nodes, per row and draw, that predictions average over.
     store_activations : bool, default=False
@@ -1241,7 +1246,10 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
             Only if `return_std`: by the law of total variance over draws, noise included.
         """
         first, second = self._predicted(X)
-        mean, std = self._units.moments(first, second - first**2)
+        # The noise of the targets themselves, which is lost where the squares cancel far out.
+        outputs = slice(self._n_outputs())
+        least = np.mean([1.0 / d["unit_precision"][outputs] for d in self._prediction_draws()], 0)
+        mean, std = self._units.moments(first, np.maximum(second - first**2, least))
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def sample_y(self, X, n_samples=1, random_state=None):
@@ -1386,7 +1394,8 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
         targets, fitted by least squares. "empty": no hidden node;
         "prior": a draw from the prior.
     n_init_units : int or "auto", default="auto"
-        Units of that layer, at most. "auto" is half the number of features, at least 10.
+        Units of that layer, at most. "auto" is half the number of features
+        or of rows, whichever is less, at least 10.
     n_fantasies : int, default=50
         Samples of the hidden nodes, per row and draw, that predictions average over.
     store_activations : bool, default=False
@@ -1537,6 +1546,8 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
 
     def _observed(self, X):
         d = self.n_features_in_
+        if len(np.unique(X[:, d])) < len(self.classes_):
+            raise ValueError(f"max_rows must leave rows of every class, got {self.max_rows}")
         units = self._input_units = self._fitted_units(X[:, :d], "X")
         n_latents, n_inputs = self._n_latents(), len(units.columns)
         return (
@@ -1568,6 +1579,12 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
             raise ValueError("labels of the training rows must be of classes that there are")
         if self._prior.roles.count("latent") != self._n_latents():
             raise ValueError("the prior must have a latent for each class, one for two")
+
+
+def _n_values(table):
+    """Number of distinct values of each column, counted up to 2."""
+    low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
+    return np.where(np.isnan(low), 0, 1 + (low < high))
 
 
 def _pair(name, value):

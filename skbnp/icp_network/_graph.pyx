@@ -23,6 +23,16 @@ cdef double log_gamma_density(double x, const double* law) noexcept nogil:
     return law[0] * log(law[1]) - lgamma(law[0]) + (law[0] - 1.0) * log(x) - law[1] * x
 
 
+cdef double log_expm1(double x) noexcept nogil:
+    """log(e^x - 1) for x > 0, also where e^x is beyond floats."""
+    return log(expm1(x)) if x < 30.0 else x + log1p(-exp(-x))
+
+
+cdef double draw_exponent(double u, double x) noexcept nogil:
+    """log(1 + u (e^x - 1)): of the density e^t on (0, x), what a uniform u gives."""
+    return log1p(u * expm1(x)) if x < 30.0 else x + log(u + (1.0 - u) * exp(-x))
+
+
 cdef class Graph:
     """Graph and orders.
 
@@ -325,7 +335,7 @@ cdef class Graph:
             length = right - left
             self.log_segment[n_segments] = -INFINITY
             if length > 0.0:
-                self.log_segment[n_segments] = level + log(expm1(slope * length) / slope)
+                self.log_segment[n_segments] = level + log_expm1(slope * length) - log(slope)
             n_segments += 1
             if right >= high:
                 break
@@ -344,7 +354,7 @@ cdef class Graph:
         left = low if chosen == 0 else self.order[self.ascending[i - 1]]
         right = high if chosen == n_segments - 1 else self.order[self.ascending[i]]
         slope = rate / (self.concentration + i)
-        length = log1p(draws.uniform(self._rng) * expm1(slope * (right - left))) / slope
+        length = draw_exponent(draws.uniform(self._rng), slope * (right - left)) / slope
         # Rounding may reach the ends, which belong to others.
         if left < left + length < right:
             self.order[slot] = left + length

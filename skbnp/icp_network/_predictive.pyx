@@ -322,17 +322,19 @@ def _fantasies_of_all(draw, Particles particles, A, noise_, wanted_, int mode):
             particles.dream(noise, first)
             particles.moments(wanted, mode, &one[first, 0], &two[first, 0])
         u[first:first + n] = np.asarray(particles.u)[:, :n].T
-    known = np.flatnonzero(particles.known)
+    is_input = np.asarray(particles.input).astype(bool)[:len(particles.known)]
+    given, known = np.flatnonzero(particles.known), np.flatnonzero(particles.known & ~is_input)
     weight = np.zeros((particles.n_nodes, len(known)))
     place = np.full(particles.n_nodes, -1)
     place[known] = np.arange(len(known))
     parents, children = np.asarray(draw["edges"], dtype=np.intp).reshape(-1, 2).T
     into = place[children] >= 0
     weight[parents[into], place[children[into]]] = draw["weights"][into]
-    hidden = np.setdiff1d(np.arange(particles.n_nodes), known)
+    hidden = np.setdiff1d(np.arange(particles.n_nodes), given)
     mean = u[:, hidden] @ weight[hidden]
-    # Known parents move what is left to explain, not the fantasies.
-    rest = A[:, known] - draw["biases"][known] - np.tanh(0.5 * A[:, known]) @ weight[known]
+    # Known parents and inputs move what is left to explain, not the fantasies.
+    output = np.where(is_input[given], A[:, given], np.tanh(0.5 * A[:, given]))
+    rest = A[:, known] - draw["biases"][known] - output @ weight[given]
     precision = draw["unit_precision"][known]
     constant = 0.5 * np.sum(np.log(precision / (2 * np.pi)))
     with np.errstate(over="ignore", invalid="ignore"):

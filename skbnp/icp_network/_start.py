@@ -1,7 +1,5 @@
 """Where chains of the Indian chefs network start."""
 
-import warnings
-
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
@@ -9,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from skbnp.icp_network._model import draw_joint
+from skbnp.numerics.quiet import ignoring
 
 # Orders of the nodes above and in the layer, as shares of the way from the lowest observed node to
 # 1; free observed nodes start below.
@@ -165,9 +164,8 @@ def _least_squares(source, target, n_units, rng):
     )
     rows = rng.permutation(len(source))[:_MOST_ROWS]
     y = target[rows]
-    with warnings.catch_warnings():
-        # The chain goes on from wherever this ends.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # The chain goes on from wherever this ends.
+    with ignoring(ConvergenceWarning):
         network.fit(source[rows], y if y.shape[1] > 1 else y.ravel())
     weight_in, weight_out = network.coefs_
     return 2.0 * weight_in, 2.0 * network.intercepts_[0], weight_out

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -353,6 +354,47 @@ def test_log_likelihoods_of_targets_are_in_their_units(Xy):
     net = classifier(n_draws=1, n_chains=1).fit(X, labels)
     probability = net.predict_proba(X)[np.arange(40), np.searchsorted(net.classes_, labels)]
     assert_allclose(np.exp(net.posterior_.log_likelihood()[0, 0]), probability, atol=0.1)
+
+
+def test_densities_of_targets_without_hidden_nodes_are_exact(Xy):
+    """Inputs go in as they are, and have no density of their own."""
+    X, Y, _ = Xy
+    net = regressor(max_hidden=0, n_draws=1, n_chains=1, init="empty").fit(X, Y[:, 0])
+    mean, std = net.predict(X, return_std=True)
+    assert_allclose(
+        net.posterior_.log_likelihood()[0, 0],
+        -0.5 * ((Y[:, 0] - mean) / std) ** 2 - np.log(std) - 0.5 * np.log(2 * np.pi),
+        rtol=1e-9,
+    )
+
+
+def test_noise_is_not_lost_far_from_the_training_rows(Xy):
+    X, Y, _ = Xy
+    net = regressor(max_hidden=0, n_draws=1, n_chains=1, init="empty").fit(X, Y[:, 0])
+    _, near = net.predict(X[:1], return_std=True)
+    _, far = net.predict(1e9 * X[:1], return_std=True)
+    assert far >= 0.999 * near
+
+
+def test_chains_in_threads_leave_the_filters_of_warnings_alone(X):
+    before = list(warnings.filters)
+    for seed in range(3):
+        with pytest.warns(ConvergenceWarning, match="chains may not have converged"):
+            short(n_chains=4, n_jobs=2, n_draws=8, random_state=seed).fit(X)
+        assert warnings.filters == before
+
+
+def test_rows_that_are_left_out_may_not_take_a_class_or_a_value_along(X, Xy):
+    with pytest.raises(ValueError, match="max_rows must leave rows of every class, got 2"):
+        classifier(max_rows=2).fit(np.nan_to_num(X), np.arange(len(X)) % 3)
+    rare = np.column_stack([X, np.arange(len(X)) == 0])
+    with pytest.raises(ValueError, match="max_rows must leave values.*got 5"):
+        short(max_rows=5).fit(rare)
+
+
+def test_a_mass_beyond_what_fits_is_sampled(X):
+    net = short(mass=1e4, concentration=1.0, max_hidden=20).fit(X)
+    assert np.isfinite(net.posterior_.traces["log_joint"]).all()
 
 
 def test_networks(X, Xy):
