@@ -2,12 +2,10 @@ from skbnp.icp_network._graph cimport Graph
 
 
 cdef enum:
-    # Moves that may fail, in the order of ``_sampler.MOVES``.
+    # Moves that may fail, as in ``Sampler.broken_move``; others refuse what is not finite.
     NO_MOVE = 0
-    BROKEN_NOISES = 1
-    BROKEN_TRAJECTORIES = 2
-    BROKEN_EDGES = 3
-    BROKEN_ACTIVATIONS = 4
+    BROKEN_EDGES = 1
+    BROKEN_ACTIVATIONS = 2
 
 
 cdef class Network(Graph):

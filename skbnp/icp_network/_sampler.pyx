@@ -150,7 +150,7 @@ cdef class Sampler(Reshapes):
     @property
     def broken_move(self):
         """Name of the move that first had no finite result, "" if none."""
-        return ("", "noises", "trajectories", "edges", "activations")[self._broken]
+        return ("", "edges", "activations")[self._broken]
 
     def scalars(self):
         """Quantities traced beside the log joint."""

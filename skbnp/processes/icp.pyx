@@ -288,8 +288,9 @@ class _Birth:
             at = index[target].ravel(), index[source].ravel()
             return csr_array((entries.ravel(), at), shape=(n_below.size, n_below.size))
 
-        hidden = np.s_[:, :-1], np.s_[:, 1:]
-        observed = np.s_[:-1], np.s_[1:]
+        all_but_last, all_but_first, each = slice(None, -1), slice(1, None), slice(None)
+        hidden = (each, all_but_last), (each, all_but_first)
+        observed = all_but_last, all_but_first
         per_mass = np.cumsum(np.append(0.0, 1.0 / (self.alpha + np.arange(n_below.max()))))
         birth = self.alpha * self.mass * per_mass[n_below]
         chain = flow(birth, *hidden) + flow(self.n_free, *observed)
