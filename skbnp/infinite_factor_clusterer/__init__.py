@@ -1,0 +1,1 @@
+"""Clustering by infinitely many sparse factors: the package of `InfiniteFactorClusterer`."""

@@ -1,0 +1,380 @@
+"""The clusterer's prior, its joint density in plain NumPy, and draws from both.
+
+``log_joint`` is slow and readable on purpose: it is what the compiled sampler is tested against.
+A state is a dict; layers above the first occur in it only where they have a factor.
+
+    label           (n_samples,)      z, clusters 0, 1, ...
+    loadings1       (n_features, K)   W, zero where a feature has no link to a factor
+    slab_variance   (K,)              sigma^2 of a factor's loadings
+    scores1         (n_samples, K)    y
+    score_mean      (G, K)            m
+    score_variance  (G, K)            v
+    noise_variance  (G, n_features)   s; one row if it is shared
+    noise_rate      (n_features,)     h
+    offset          (G, n_features)   o
+    row_precision   (n_samples,)      lambda
+    hyper           (4,)              concentration, mass, offset precision, degrees of freedom
+    filled          (n_samples, n_features)   X, missing and censored cells drawn
+    loadings2, scores2, ...           (factors below, factors), (n_samples, factors)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincc, gammaln, log_ndtr
+
+from skbnp.numerics.states import checked_floats, checked_indices, entry
+from skbnp.processes import crp, ibp
+
+# nu of "student" tails, uniform on these (spec 1.1)
+TAIL_GRID = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, np.inf])
+
+# The rate of a feature's noise is at least this: with equal rows or columns the posterior would
+# be improper without a bound. The prior has 5e-6 of its mass below.
+SMALLEST_RATE = 1e-6
+
+# Layers at most when their number is left open; each is empty with a chance that only grows.
+MOST_LAYERS = 8
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Hyperparameters of the mixture in standardised units; None means sampled.
+
+    z ~ CRP(concentration); x ~ N(W y + o_z, s_z / lambda); y_k ~ N(m_zk, v_zk u_k / lambda) with
+    u = 1 without further layers; m ~ N(0, v / score_precision); v, s and slab variances are
+    inverse gamma of (shape, scale), s with the scale noise_rate ~ Gamma(noise_rate_prior).
+    """
+
+    concentration: float | None = None
+    concentration_prior: tuple[float, float] = (1.0, 1.0)
+    mass: float | None = None
+    mass_prior: tuple[float, float] = (1.0, 1.0)
+    mass_upper: float = 0.5
+    slab_shape: float = 2.0
+    slab_scale: float = 1.0
+    score_shape: float = 2.0
+    score_scale: float = 1.0
+    score_precision: float = 0.2
+    noise: str = "cluster"
+    noise_shape: float = 2.0
+    noise_rate_prior: tuple[float, float] = (1.0, 5.0)
+    means: str = "factor"
+    offset_precision_prior: tuple[float, float] = (1.0, 5.0)
+    tails: str = "normal"
+    max_layers: int = 1
+
+    @property
+    def tail_grid(self):
+        """Degrees of freedom that rows may have."""
+        return TAIL_GRID if self.tails == "student" else np.array([np.inf])
+
+
+# -- densities of the parts ---------------------------------------------------------------------
+
+
+def log_gamma_density(x, shape, rate):
+    """log Gamma(x; shape, rate), elementwise."""
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(x) - rate * x
+
+
+def log_inverse_gamma(x, shape, scale):
+    """log IG(x; shape, scale), elementwise."""
+    return shape * np.log(scale) - gammaln(shape) - (shape + 1) * np.log(x) - scale / x
+
+
+def log_normal(x, mean, variance):
+    """log N(x; mean, variance), elementwise."""
+    return -0.5 * (np.log(2 * np.pi * variance) + (x - mean) ** 2 / variance)
+
+
+def log_links(loadings, mass):
+    """log p(Z) of an IBP over the rows of ``loadings``, factors in a random order (spec 2.2)."""
+    n_rows, n_factors = loadings.shape
+    n_links = np.count_nonzero(loadings, axis=0)
+    harmonic = np.sum(1 / np.arange(1, n_rows + 1))
+    total = n_factors * np.log(mass) - gammaln(n_factors + 1) - mass * harmonic
+    return total + np.sum(gammaln(n_rows - n_links + 1) + gammaln(n_links) - gammaln(n_rows + 1))
+
+
+def log_slab(loadings, shape, scale):
+    """log p(W | Z) with the slab variances integrated out: a t law of every factor's loadings."""
+    n_links = np.count_nonzero(loadings, axis=0)
+    a = shape + n_links / 2
+    b = scale + np.sum(loadings**2, axis=0) / 2
+    total = gammaln(a) - gammaln(shape) + shape * np.log(scale) - a * np.log(b)
+    return np.sum(total - n_links / 2 * np.log(2 * np.pi))
+
+
+def upper_layers(state):
+    """The layers above the first: list of (loadings, scores)."""
+    layers = []
+    while f"loadings{len(layers) + 2}" in state:
+        number = len(layers) + 2
+        layers.append((state[f"loadings{number}"], state[f"scores{number}"]))
+    return layers
+
+
+def inflation(state):
+    """u (n_samples, K): the variance of the standardised scores of layer one, 1 + A_2^2."""
+    layers = upper_layers(state)
+    if not layers:
+        return np.ones_like(state["scores1"])
+    loadings, scores = layers[0]
+    return 1 + (scores @ loadings.T) ** 2
+
+
+def log_upper(state, prior):
+    """log p of all layers above the first, given how many factors that has (spec 2.2)."""
+    layers = upper_layers(state)
+    total, n_rows = 0.0, state["loadings1"].shape[1]
+    for l, (loadings, scores) in enumerate(layers):  # noqa: E741
+        total += log_links(loadings, prior.mass_upper)
+        total += log_slab(loadings, prior.slab_shape, prior.slab_scale)
+        above = layers[l + 1] if l + 1 < len(layers) else None
+        variance = 1.0 if above is None else 1 + (above[1] @ above[0].T) ** 2
+        total += np.sum(log_normal(scores, 0.0, variance))
+        n_rows = loadings.shape[1]
+    if len(layers) + 1 < prior.max_layers:
+        # The first empty layer ends the net.
+        total -= prior.mass_upper * np.sum(1 / np.arange(1, n_rows + 1))
+    return total
+
+
+def draw_links(n_rows, mass, prior, rng):
+    """Loadings (n_rows, K) of one layer from the prior, and their slab variances."""
+    links = ibp.sample(n_rows, mass, random_state=rng).astype(bool)
+    variance = prior.slab_scale / rng.gamma(prior.slab_shape, size=links.shape[1])
+    return np.where(links, rng.normal(size=links.shape) * np.sqrt(variance), 0.0), variance
+
+
+def draw_upper(prior, n_samples, n_rows, rng):
+    """The layers above the first from the prior: a dict of loadings2, scores2, ..."""
+    loadings = []
+    while len(loadings) + 1 < prior.max_layers and n_rows > 0:
+        drawn, _ = draw_links(n_rows, prior.mass_upper, prior, rng)
+        n_rows = drawn.shape[1]
+        if n_rows:
+            loadings.append(drawn)
+    out, variance = {}, 1.0
+    for number in range(len(loadings) + 1, 1, -1):
+        w = loadings[number - 2]
+        scores = rng.normal(size=(n_samples, w.shape[1])) * np.sqrt(variance)
+        out[f"loadings{number}"], out[f"scores{number}"] = w, scores
+        variance = 1 + (scores @ w.T) ** 2
+    return out
+
+
+# -- the joint density --------------------------------------------------------------------------
+
+
+def log_joint(state, X, prior, limit=None, terms=False):
+    """log p(X, state), normalised, the filled cells integrated out.
+
+    Parameters
+    ----------
+    state : dict
+        As at the top of this file.
+    X : ndarray of shape (n_samples, n_features)
+        In the prior's units, NaN where missing, -inf where below the detection limit.
+    prior : Prior
+    limit : ndarray of shape (n_features,), default=None
+        Detection limits.
+    terms : bool, default=False
+        Return a dict of the terms instead of their sum.
+    """
+    z = np.asarray(state["label"])
+    m, v, y = state["score_mean"], state["score_variance"], state["scores1"]
+    w, h = state["loadings1"], state["noise_rate"]
+    s, weight = state["noise_variance"], state["row_precision"][:, np.newaxis]
+    concentration, mass, offset_precision, df = state["hyper"]
+    n, n_clusters = len(X), len(m)
+    of_row = np.zeros_like(z) if prior.noise == "shared" else z
+    mean = y @ w.T + state["offset"][z]
+    variance = s[of_row] / weight
+    with np.errstate(invalid="ignore"):
+        cells = log_normal(X, mean, variance)
+        if limit is not None:
+            below = log_ndtr((limit - mean) / np.sqrt(variance))
+            cells = np.where(np.isneginf(X), below, cells)
+    sizes = np.bincount(z, minlength=n_clusters)
+    a_h, b_h = prior.noise_rate_prior
+    links = w != 0
+    parts = {
+        "data": np.sum(cells[~np.isnan(X)]),
+        "scores": np.sum(log_normal(y, m[z], v[z] * inflation(state) / weight)),
+        "score_mean": 0.0,
+        "score_variance": np.sum(log_inverse_gamma(v, prior.score_shape, prior.score_scale)),
+        "noise_variance": np.sum(log_inverse_gamma(s, prior.noise_shape, h)),
+        "noise_rate": np.sum(
+            log_gamma_density(h, a_h, b_h) - np.log(gammaincc(a_h, b_h * SMALLEST_RATE))
+        ),
+        "partition": n_clusters * np.log(concentration)
+        + np.sum(gammaln(sizes))
+        + gammaln(concentration)
+        - gammaln(concentration + n),
+        "links": log_links(w, mass),
+        "loadings": np.sum(
+            log_normal(w, 0.0, np.broadcast_to(state["slab_variance"], w.shape))[links]
+        ),
+        "slab_variance": np.sum(
+            log_inverse_gamma(state["slab_variance"], prior.slab_shape, prior.slab_scale)
+        ),
+        "upper": log_upper(state, prior),
+        "row_precision": 0.0,
+        "offset": 0.0,
+        "hyper": 0.0,
+    }
+    if np.isfinite(df):
+        parts["row_precision"] = np.sum(log_gamma_density(state["row_precision"], df / 2, df / 2))
+    if prior.means != "feature":
+        parts["score_mean"] = np.sum(log_normal(m, 0.0, v / prior.score_precision))
+    if prior.means != "factor":
+        of_cluster = np.broadcast_to(s, state["offset"].shape)
+        parts["offset"] = np.sum(log_normal(state["offset"], 0.0, of_cluster / offset_precision))
+        parts["hyper"] += log_gamma_density(offset_precision, *prior.offset_precision_prior)
+    if prior.concentration is None:
+        parts["hyper"] += log_gamma_density(concentration, *prior.concentration_prior)
+    if prior.mass is None:
+        parts["hyper"] += log_gamma_density(mass, *prior.mass_prior)
+    if prior.tails == "student":
+        parts["hyper"] -= np.log(len(TAIL_GRID))
+    return parts if terms else sum(parts.values())
+
+
+def draw_hyper(prior, rng):
+    """hyper of a state from the prior."""
+
+    def value(fixed, law):
+        return rng.gamma(law[0], 1 / law[1]) if fixed is None else fixed
+
+    return np.array(
+        [
+            value(prior.concentration, prior.concentration_prior),
+            value(prior.mass, prior.mass_prior),
+            1.0 if prior.means == "factor" else value(None, prior.offset_precision_prior),
+            rng.choice(prior.tail_grid),
+        ]
+    )
+
+
+def draw_noise_rate(prior, n_features, rng):
+    """noise_rate of a state from the prior."""
+    shape, rate = prior.noise_rate_prior
+    h = rng.gamma(shape, 1 / rate, size=n_features)
+    while (h < SMALLEST_RATE).any():
+        low = h < SMALLEST_RATE
+        h[low] = rng.gamma(shape, 1 / rate, size=low.sum())
+    return h
+
+
+def draw_joint(prior, n_samples, n_features, rng):
+    """One draw from the prior: (state, X), X complete and the same as the state's filled."""
+    hyper = draw_hyper(prior, rng)
+    concentration, mass, offset_precision, df = hyper
+    label = crp.sample(n_samples, concentration, random_state=rng)
+    n_clusters = label.max() + 1
+    loadings, slab_variance = draw_links(n_features, mass, prior, rng)
+    n_factors = loadings.shape[1]
+    v = prior.score_scale / rng.gamma(prior.score_shape, size=(n_clusters, n_factors))
+    if prior.means == "feature":
+        m = np.zeros_like(v)
+    else:
+        m = rng.normal(size=v.shape) * np.sqrt(v / prior.score_precision)
+    h = draw_noise_rate(prior, n_features, rng)
+    n_noises = 1 if prior.noise == "shared" else n_clusters
+    s = h / rng.gamma(prior.noise_shape, size=(n_noises, n_features))
+    offset = np.zeros((n_clusters, n_features))
+    if prior.means != "factor":
+        offset = rng.normal(size=offset.shape) * np.sqrt(s / offset_precision)
+    row_precision = np.ones(n_samples)
+    if np.isfinite(df):
+        row_precision = rng.gamma(df / 2, 2 / df, size=n_samples)
+    state = {
+        "label": label.astype(np.intp),
+        "loadings1": loadings,
+        "slab_variance": slab_variance,
+        "scores1": np.zeros((n_samples, n_factors)),
+        "score_mean": m,
+        "score_variance": v,
+        "noise_variance": s,
+        "noise_rate": h,
+        "offset": offset,
+        "row_precision": row_precision,
+        "hyper": hyper,
+        **draw_upper(prior, n_samples, n_factors, rng),
+    }
+    spread = np.sqrt(v[label] * inflation(state) / row_precision[:, np.newaxis])
+    state["scores1"] = m[label] + spread * rng.normal(size=spread.shape)
+    of_row = np.zeros_like(label) if prior.noise == "shared" else label
+    spread = np.sqrt(s[of_row] / row_precision[:, np.newaxis])
+    mean = state["scores1"] @ loadings.T + offset[label]
+    X = mean + spread * rng.normal(size=mean.shape)
+    state["filled"] = X.copy()
+    return state, X
+
+
+# -- states from outside ------------------------------------------------------------------------
+
+
+def checked_layers(state, prior, n_samples, n_rows, draw=False):
+    """The layers above the first, of which a draw has no scores; ValueError if they do not fit."""
+    out, number = {}, 2
+    while f"loadings{number}" in state:
+        if number > prior.max_layers:
+            raise ValueError(f"state must have at most {prior.max_layers} layers, got {number}")
+        loadings = checked_floats(state, f"loadings{number}", (n_rows, -1))
+        n_rows = loadings.shape[1]
+        if n_rows == 0 or not loadings.any(axis=0).all():
+            raise ValueError(f"loadings{number} of the state has an empty factor")
+        out[f"loadings{number}"] = loadings
+        if not draw:
+            out[f"scores{number}"] = checked_floats(state, f"scores{number}", (n_samples, n_rows))
+        number += 1
+    return out
+
+
+def checked_hyper(state, prior):
+    """hyper of the state; ValueError if the prior does not allow it."""
+    hyper = np.array(entry(state, "hyper"), dtype=np.float64)
+    if hyper.shape != (4,) or not (hyper > 0).all() or not np.isfinite(hyper[:3]).all():
+        raise ValueError("hyper of the state must be four numbers > 0, the first three finite")
+    if hyper[3] not in prior.tail_grid:
+        raise ValueError(f"hyper of the state must have degrees of freedom in {prior.tail_grid}")
+    return hyper
+
+
+def checked_parameters(state, prior, n_features):
+    """What draws and states share, as arrays that kernels may read unseen."""
+    mean = checked_floats(state, "score_mean", (-1, -1))
+    n_clusters, n_factors = mean.shape
+    n_noises = 1 if prior.noise == "shared" else n_clusters
+    loadings = checked_floats(state, "loadings1", (n_features, n_factors))
+    if n_clusters == 0 or not loadings.any(axis=0).all():
+        raise ValueError("state has no cluster, or a factor without a link")
+    shape = (n_clusters, n_factors)
+    return {
+        "loadings1": loadings,
+        "score_mean": mean,
+        "score_variance": checked_floats(state, "score_variance", shape, positive=True),
+        "noise_variance": checked_floats(
+            state, "noise_variance", (n_noises, n_features), positive=True
+        ),
+        "offset": checked_floats(state, "offset", (n_clusters, n_features)),
+        "hyper": checked_hyper(state, prior),
+    }
+
+
+def checked_state(state, prior, n_samples, n_features):
+    """A state that the kernel may read unseen; ValueError if it does not fit."""
+    out = checked_parameters(state, prior, n_features)
+    n_clusters, n_factors = out["score_mean"].shape
+    out["label"] = checked_indices(state, "label", (n_samples,), 0, n_clusters)
+    if len(np.unique(out["label"])) != n_clusters:
+        raise ValueError("label of the state must use every cluster")
+    out["slab_variance"] = checked_floats(state, "slab_variance", (n_factors,), positive=True)
+    out["scores1"] = checked_floats(state, "scores1", (n_samples, n_factors))
+    out["noise_rate"] = checked_floats(state, "noise_rate", (n_features,), positive=True)
+    out["row_precision"] = checked_floats(state, "row_precision", (n_samples,), positive=True)
+    out["filled"] = checked_floats(state, "filled", (n_samples, n_features))
+    return out | checked_layers(state, prior, n_samples, n_factors)
