@@ -1,0 +1,58 @@
+"""Draws from the parts of normal and gamma laws above a bound."""
+
+from libc.math cimport log, sqrt
+
+import numpy as np
+
+from skbnp.numerics.rng cimport borrow, draw_gamma, normal, uniform
+
+
+cdef double normal_above(bitgen_t* rng, double bound) noexcept nogil:
+    """A standard normal number above a bound: far out by Robert (1995)'s exponential proposal."""
+    cdef double x, rate
+    if bound < 0.5:
+        while True:
+            x = normal(rng)
+            if x > bound:
+                return x
+    rate = 0.5 * (bound + sqrt(bound * bound + 4.0))
+    while True:
+        x = bound - log(uniform(rng)) / rate
+        if log(uniform(rng)) < -0.5 * (x - rate) * (x - rate):
+            return x
+
+
+cdef double gamma_above(bitgen_t* rng, double shape, double rate, double low) noexcept nogil:
+    """A draw from Gamma(shape, rate) above ``low``, for shape >= 1.
+
+    Beyond the mean an exponential law with the slope that the density has at the bound lies above
+    it (Dagpunar 1978).
+    """
+    cdef double start = rate * low, slope, x
+    if start <= shape:
+        while True:
+            x = draw_gamma(rng, shape, rate)
+            if x > low:
+                return x
+    slope = 1.0 - (shape - 1.0) / start
+    while True:
+        x = -log(uniform(rng)) / slope
+        if log(uniform(rng)) < (shape - 1.0) * log(1.0 + x / start) - (1.0 - slope) * x:
+            return (start + x) / rate
+
+
+# -- Python faces -----------------------------------------------------------------------------
+
+
+def sample_normal_above(bit_generator, double bound, Py_ssize_t size):
+    """Standard normal numbers above a bound."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    with bit_generator.lock:
+        return np.array([normal_above(rng, bound) for _ in range(size)])
+
+
+def sample_gamma_above(bit_generator, double shape, double rate, double low, Py_ssize_t size):
+    """Draws from Gamma(shape, rate) above a bound."""
+    cdef bitgen_t* rng = borrow(bit_generator)
+    with bit_generator.lock:
+        return np.array([gamma_above(rng, shape, rate, low) for _ in range(size)])

@@ -1,0 +1,127 @@
+"""Samplers of the mixture of sparse factors in states drawn from the prior, and statistics."""
+
+import numpy as np
+
+from skbnp.infinite_factor_clusterer._model import Prior, draw_joint, upper_layers
+from skbnp.infinite_factor_clusterer._sampler import Sampler
+
+
+def prior(**options):
+    """A prior whose statistics have moments (spec 6, item 20)."""
+    law = dict(
+        mass=1.0, slab_shape=4.0, slab_scale=3.0, score_shape=4.0, score_scale=3.0,
+        noise_shape=4.0, noise_rate_prior=(3.0, 1.0), offset_precision_prior=(3.0, 6.0),
+    )  # fmt: skip
+    return Prior(**(law | options))
+
+
+def joint_draw(law, n_samples=5, n_features=3, holes=None, limit=None, step=None, **options):
+    """``make_joint_draw`` of the joint-distribution tests; ``step`` is a move's name, or None.
+
+    ``holes`` are missing cells; readings below ``limit`` are seen to be that and no more.
+    """
+
+    def make(rng):
+        state, X = draw_joint(law, n_samples, n_features, rng)
+        limits = None
+        if holes is not None:
+            X = np.where(holes, np.nan, X)
+        if limit is not None:
+            limits = np.full(n_features, limit)
+            X = np.where(X < limit, -np.inf, X)
+        bits = np.random.Philox(rng.integers(2**63))
+        if step is None:
+            return Sampler(X, law, state, bits, limit=limits, **options)
+        return OneMove(Sampler(X, law, state, bits, limit=limits, **options), step)
+
+    return make
+
+
+class OneMove:
+    """A sampler whose sweep is one of its moves."""
+
+    def __init__(self, sampler, move):
+        self.sampler, self.move = sampler, move
+
+    def sweep(self):
+        self.sampler.sweep_only(self.move)
+
+    def __getattr__(self, name):
+        return getattr(self.sampler, name)
+
+
+def statistics(law):
+    """Bounded functions and logs of the state and of the data; a function of a sampler."""
+
+    def of(sampler):
+        state = sampler.get_state()
+        z, W, X = state["label"], state["loadings1"], state["filled"]
+        y, m, v = state["scores1"], state["score_mean"], state["score_variance"]
+        s, h = state["noise_variance"], state["noise_rate"]
+        concentration, mass, offset_precision, df = state["hyper"]
+        n_factors, sizes = W.shape[1], np.bincount(z)
+        links = np.count_nonzero(W)
+        alike = np.tanh(X @ X.T)
+        pairs = np.triu_indices(len(X), 1)
+        together = z[pairs[0]] == z[pairs[1]]
+        weight = state["row_precision"][:, np.newaxis]
+        off = np.log((y - m[z]) ** 2 * weight / v[z] + 1e-3)
+        out = {
+            "factors": n_factors,
+            "factors^2": n_factors**2,
+            "links": links,
+            "links^2": links**2,
+            "loadings": np.log1p(np.sum(W**2)),
+            "slab": np.sum(np.log(state["slab_variance"])),
+            "clusters": len(sizes),
+            "sizes": np.sum(sizes**2),
+            "log noise": np.mean(np.log(s)),
+            "log noise^2": np.mean(np.log(s) ** 2),
+            "noise of rows": np.mean(np.log(s[0 if law.noise == "shared" else z])),
+            "log rate": np.mean(np.log(h)),
+            "log energy": np.sum(np.log(v)),
+            "energy of rows": np.sum(np.log(v[z])),
+            "means": np.sum(np.tanh(m**2)),
+            "scores": np.sum(np.tanh(y**2)),
+            "spread": np.sum(off),
+            "data": np.mean(np.log(X**2 + 1e-6)),
+            "alike": np.mean(alike[pairs]),
+            "alike together": np.sum(alike[pairs][together]),
+            "log concentration": np.log(concentration),
+            "log mass": np.log(mass),
+            "log offset precision": np.log(offset_precision),
+            "offset": np.mean(np.tanh(state["offset"] ** 2)),
+            "log weight": np.mean(np.log(state["row_precision"])),
+            "tails": 1 / df,
+            "factor x cluster": n_factors * len(sizes),
+            "residual": np.mean(np.tanh((X - y @ W.T - state["offset"][z]) ** 2)),
+        }
+        layers = upper_layers(state)
+        out["layers"] = len(layers)
+        out["upper factors"] = layers[0][0].shape[1] if layers else 0
+        out["upper links"] = sum(np.count_nonzero(w) for w, _ in layers)
+        out["upper loadings"] = sum(np.log1p(np.sum(w**2)) for w, _ in layers)
+        out["upper scores"] = sum(np.sum(np.tanh(a**2)) for _, a in layers)
+        return out
+
+    return of
+
+
+def varying(law, names):
+    """Which of the statistics vary under the law."""
+    still = set()
+    if law.concentration is not None:
+        still.add("log concentration")
+    if law.mass is not None:
+        still.add("log mass")
+    if law.means == "factor":
+        still |= {"log offset precision", "offset"}
+    if law.means == "feature":
+        still.add("means")
+    if law.tails == "normal":
+        still |= {"log weight", "tails"}
+    if law.max_layers < 3:
+        still.add("layers" if law.max_layers < 2 else "")
+    if law.max_layers < 2:
+        still |= {"upper factors", "upper links", "upper loadings", "upper scores"}
+    return [name for name in names if name not in still]
