@@ -1,0 +1,193 @@
+"""The deep scale model's prior, its joint density in plain NumPy, and draws from both.
+
+Pan & Han, "Non-parametric Bayesian learning with deep learning structure and its applications in
+wireless networks", with the repairs of spec 3. With A_l = Y_l W_l' and floors s^2 and 1,
+
+    x_tn ~ N(location_n + drift A_1[t,n], A_1[t,n]^2 + s_n^2)      y_l[t,k] ~ N(0, A_l+1[t,k]^2 + 1)
+
+``log_joint`` is slow and readable on purpose: it is what the compiled sampler is tested against.
+A state is a dict; layers above the first occur in it only where they have a factor.
+
+    loadings1       (n_features, K)   W, zero where a feature has no link to a factor
+    scores1         (n_samples, K)    y
+    loadings2, scores2, ...           (factors below, factors), (n_samples, factors)
+    noise_variance  (n_features,)     s^2
+    location        (n_features,)     mu
+    hyper           (2,)              mass, drift
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from skbnp.infinite_factor_clusterer._model import (
+    checked_layers,
+    draw_links,
+    draw_upper,
+    inflation,
+    log_gamma_density,
+    log_inverse_gamma,
+    log_links,
+    log_normal,
+    log_slab,
+    log_upper,
+)
+from skbnp.numerics.states import checked_floats
+
+BIRTH_MOVES = ("singleton", "finite", "pan-han")
+
+
+@dataclass(frozen=True)
+class ScalePrior:
+    """Hyperparameters of the scale model in standardised units; None means sampled.
+
+    ``noise`` is None or the variances (n_features,), each > 0: without a floor a feature that has
+    lost its links has no density (erratum 6). Sampled ones are inverse gamma of (shape, scale).
+    A drift of None is sampled under N(0, 1), locations under N(0, location_variance) if that is
+    not 0. Layers above the first have the mass ``mass_upper``, an empty one ends the net.
+
+    Under "finite" and "pan-han" layer one has Poisson(mass H_n_features) columns, empty ones among
+    them, whose links are beta-Bernoulli(mass / columns); layers above are Indian buffets always, as
+    only these give the law of one more row.
+    """
+
+    mass: float | None = None
+    mass_prior: tuple[float, float] = (1.0, 1.0)
+    mass_upper: float = 0.5
+    slab_shape: float = 2.0
+    slab_scale: float = 1.0
+    noise: np.ndarray | None = None
+    noise_shape: float = 2.0
+    noise_scale: float = 0.1
+    drift: float | None = 0.0
+    location_variance: float = 0.0
+    max_layers: int = 1
+    birth_move: str = "singleton"
+
+    @property
+    def is_finite(self):
+        """Whether columns of layer one are counted with the empty ones."""
+        return self.birth_move != "singleton"
+
+
+def log_finite_links(loadings, mass):
+    """log p(Z, K) of Poisson(mass H) columns of beta(mass / K, 1)-Bernoulli links (spec 4.8)."""
+    n_rows, n_columns = loadings.shape
+    rate = mass * np.sum(1 / np.arange(1, n_rows + 1))
+    total = n_columns * np.log(rate) - rate - gammaln(n_columns + 1)
+    if n_columns == 0:
+        return total
+    m, a = np.count_nonzero(loadings, axis=0), mass / n_columns
+    per_column = np.log(a) + gammaln(m + a) + gammaln(n_rows - m + 1) - gammaln(n_rows + 1 + a)
+    return total + np.sum(per_column)
+
+
+def log_joint(state, X, prior, terms=False):
+    """log p(X, state), normalised, missing cells and slab variances integrated out (spec 2.2).
+
+    Columns stand in a uniformly random order. Where ``max_layers`` forces the stop, no layer
+    above has to be empty and there is no term for it.
+
+    Parameters
+    ----------
+    state : dict
+        As at the top of this file.
+    X : ndarray of shape (n_samples, n_features)
+        In the prior's units, NaN where missing.
+    prior : ScalePrior
+    terms : bool, default=False
+        Return a dict of the terms instead of their sum.
+    """
+    w, y, s2 = state["loadings1"], state["scores1"], state["noise_variance"]
+    mass, drift = state["hyper"]
+    amplitude = y @ w.T
+    cells = log_normal(X, state["location"] + drift * amplitude, amplitude**2 + s2)
+    log_first = log_finite_links if prior.is_finite else log_links
+    parts = {
+        "data": np.sum(cells[~np.isnan(X)]),
+        "scores": np.sum(log_normal(y, 0.0, inflation(state))),
+        "links": log_first(w, mass),
+        "loadings": log_slab(w, prior.slab_shape, prior.slab_scale),
+        "upper": log_upper(state, prior),
+        "noise_variance": 0.0,
+        "location": 0.0,
+        "hyper": 0.0,
+    }
+    if prior.noise is None:
+        noise = log_inverse_gamma(s2, prior.noise_shape, prior.noise_scale)
+        parts["noise_variance"] = np.sum(noise)
+    if prior.location_variance > 0:
+        parts["location"] = np.sum(log_normal(state["location"], 0.0, prior.location_variance))
+    if prior.mass is None:
+        parts["hyper"] += log_gamma_density(mass, *prior.mass_prior)
+    if prior.drift is None:
+        parts["hyper"] += log_normal(drift, 0.0, 1.0)
+    return parts if terms else sum(parts.values())
+
+
+def draw_data(state, rng):
+    """X (n_samples, n_features) given the state."""
+    amplitude = state["scores1"] @ state["loadings1"].T
+    spread = np.sqrt(amplitude**2 + state["noise_variance"])
+    mean = state["location"] + state["hyper"][1] * amplitude
+    return mean + spread * rng.normal(size=mean.shape)
+
+
+def draw_joint(prior, n_samples, n_features, rng):
+    """One draw from the prior: (state, X), X complete."""
+    mass = prior.mass
+    if mass is None:
+        mass = rng.gamma(prior.mass_prior[0], 1 / prior.mass_prior[1])
+    if prior.is_finite:
+        loadings = _draw_finite(n_features, mass, prior, rng)
+    else:
+        loadings, _ = draw_links(n_features, mass, prior, rng)
+    n_factors = loadings.shape[1]
+    noise = prior.noise
+    if noise is None:
+        noise = prior.noise_scale / rng.gamma(prior.noise_shape, size=n_features)
+    state = {
+        "loadings1": loadings,
+        "scores1": np.zeros((n_samples, n_factors)),
+        "noise_variance": np.array(noise, dtype=np.float64),
+        "location": rng.normal(size=n_features) * np.sqrt(prior.location_variance),
+        "hyper": np.array([mass, rng.normal() if prior.drift is None else prior.drift]),
+        **draw_upper(prior, n_samples, n_factors, rng),
+    }
+    spread = np.sqrt(inflation(state))
+    state["scores1"] = spread * rng.normal(size=spread.shape)
+    return state, draw_data(state, rng)
+
+
+def _draw_finite(n_rows, mass, prior, rng):
+    n_columns = rng.poisson(mass * np.sum(1 / np.arange(1, n_rows + 1)))
+    if n_columns == 0:
+        return np.zeros((n_rows, 0))
+    links = rng.random((n_rows, n_columns)) < rng.beta(mass / n_columns, 1, size=n_columns)
+    variance = prior.slab_scale / rng.gamma(prior.slab_shape, size=n_columns)
+    return np.where(links, rng.normal(size=links.shape) * np.sqrt(variance), 0.0)
+
+
+def checked_state(state, prior, n_samples, n_features):
+    """A state that the kernel may read unseen; ValueError if it does not fit."""
+    loadings = checked_floats(state, "loadings1", (n_features, -1))
+    n_factors = loadings.shape[1]
+    if not prior.is_finite and not loadings.any(axis=0).all():
+        raise ValueError("loadings1 of the state has an empty factor")
+    hyper = checked_floats(state, "hyper", (2,))
+    if not hyper[0] > 0 or (prior.mass is not None and hyper[0] != prior.mass):
+        raise ValueError("hyper of the state must have the prior's mass, or one > 0 if sampled")
+    if prior.drift is not None and hyper[1] != prior.drift:
+        raise ValueError("hyper of the state must have the prior's drift")
+    location = checked_floats(state, "location", (n_features,))
+    if prior.location_variance == 0 and location.any():
+        raise ValueError("location of the state must be 0 where it is not sampled")
+    return {
+        "loadings1": loadings,
+        "scores1": checked_floats(state, "scores1", (n_samples, n_factors)),
+        "noise_variance": checked_floats(state, "noise_variance", (n_features,), positive=True),
+        "location": location,
+        "hyper": hyper,
+        **checked_layers(state, prior, n_samples, n_factors),
+    }
