@@ -1,0 +1,106 @@
+"""Small deep scale models drawn from their prior, and what tests compare of them."""
+
+import numpy as np
+
+from checks.networks import Moves
+from skbnp.infinite_factor_clusterer._model import inflation, upper_layers
+from skbnp.infinite_factor_clusterer._scale_model import ScalePrior, draw_joint
+from skbnp.infinite_factor_clusterer._scale_sampler import FAULTS, ScaleSampler
+
+
+def prior(**changes):
+    """A prior whose loadings and noise have moments (spec 6, item 6)."""
+    options = dict(mass=1.0, slab_shape=4.0, slab_scale=3.0, noise_shape=5.0, noise_scale=4.0)
+    return ScalePrior(**(options | changes))
+
+
+def make_sampler(law, state, X, seed=0, *, holes=None, fault="none", only=None, **options):
+    """A sampler in a state; ``holes`` are missing cells, ``only`` the moves of a sweep."""
+    X = X.copy()
+    if holes is not None:
+        X[holes] = np.nan
+    generator = np.random.PCG64(seed)
+    sampler = ScaleSampler(X, law, state, generator, fault=FAULTS[fault], **options)
+    return sampler if only is None else Moves(sampler, only)
+
+
+def joint_draw(law, n_samples, n_features, **options):
+    """make_joint_draw of `checks.joint_distribution`: rng -> sampler."""
+
+    def make(rng):
+        state, X = draw_joint(law, n_samples, n_features, rng)
+        return make_sampler(law, state, X, rng.integers(2**63), **options)
+
+    return make
+
+
+def bounded(x):
+    """Mean of x / (1 + x), 1/2 for none."""
+    return float(np.mean(x / (1 + x))) if np.size(x) else 0.5
+
+
+def statistics(law):
+    """What the joint-distribution tests look at: sampler -> dict of floats."""
+
+    def function(sampler):
+        state, X = sampler.get_state(), sampler.data()
+        out = of_layer("", state["loadings1"])
+        seen = ~np.isnan(X)
+        a = state["scores1"] @ state["loadings1"].T
+        a2 = a**2
+        floor = state["noise_variance"]
+        away = X - state["location"] - state["hyper"][1] * a
+        y2 = state["scores1"] ** 2
+        out |= {
+            "y^2": bounded(y2),
+            "log y^2": float(np.sum(np.log(1 + y2))),
+            "a^2": bounded(a2[seen]),
+            "misfit": bounded((away**2 / (a2 + floor))[seen]),
+            "x^2 by a^2": float(np.mean(np.tanh(X**2) * np.tanh(a2), where=seen)),
+            "x^2 by floor": float(np.mean(np.tanh(X**2) * np.tanh(floor), where=seen)),
+            "y^2 by links": float(np.tanh(y2.sum(axis=0)) @ (state["loadings1"] != 0).sum(axis=0)),
+        }
+        if law.noise is None:
+            out["log s^2"] = float(np.mean(np.log(floor)))
+            out["squared log s^2"] = float(np.mean(np.log(floor) ** 2))
+        if law.is_finite:
+            out["columns"] = float(len(state["loadings1"].T))
+            out["squared columns"] = out["columns"] ** 2
+        if law.drift is None:
+            c = np.tanh(state["hyper"][1])
+            out["drift"], out["squared drift"] = float(c), float(c**2)
+        if law.location_variance > 0:
+            mu = state["location"]
+            out["location"] = float(np.mean(np.tanh(mu)))
+            out["x by location"] = float(np.mean(np.tanh(X) * np.tanh(mu), where=seen))
+        if law.mass is None:
+            out["mass"], out["squared mass"] = state["hyper"][0], state["hyper"][0] ** 2
+        if law.max_layers > 1:
+            upper = upper_layers(state)
+            v = inflation(state)
+            out["layers"] = float(len(upper))
+            out["y^2 by v"] = float(np.sum(np.tanh(y2) * np.tanh(v - 1)))
+            out["y^2 over v"] = bounded(y2 / v)
+            for number in range(law.max_layers - 1):
+                loadings = upper[number][0] if number < len(upper) else np.zeros((0, 0))
+                out |= of_layer(f" {number + 2}", loadings)
+            top = np.concatenate([scores.ravel() ** 2 for _, scores in upper] or [np.zeros(0)])
+            out["upper y^2"] = float(np.sum(np.tanh(top)))
+        return out
+
+    return function
+
+
+def of_layer(name, loadings):
+    """Statistics of one layer's loadings; ``name`` ends theirs."""
+    m = np.count_nonzero(loadings, axis=0)
+    active = float(np.sum(m > 0))
+    return {
+        f"factors{name}": active,
+        f"squared factors{name}": active**2,
+        f"links{name}": float(m.sum()),
+        f"squared links{name}": float(m.sum() ** 2),
+        f"shared{name}": float(np.sum(m > 1)),
+        f"log |W|^2{name}": float(np.log(1 + np.sum(loadings**2))),
+        f"|W|{name}": bounded(np.abs(loadings[loadings != 0])),
+    }
