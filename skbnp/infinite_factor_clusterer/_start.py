@@ -1,0 +1,221 @@
+"""Where chains start: k-means and rotated principal components; random factors in much noise."""
+
+from itertools import combinations
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from skbnp.numerics.quiet import ignoring
+
+MOST_FACTORS = 10
+# Loadings smaller than this are no link at the start.
+LEAST_LOADING = 0.25
+# Noise variance and its rate before anything is known (spec 4.20).
+NOISE, NOISE_RATE = 0.5, 0.3
+# How often clusters are found anew with missing cells at the means of the clusters before.
+N_FILLS = 3
+
+
+def start_state(X, prior, rng, n_clusters, limit=None):
+    """First state of a chain of the mixture (spec 4.20).
+
+    Clusters are those of k-means, fewer than asked for where there are fewer different rows.
+    Factors are principal components of variance > 1, rotated by varimax: where clusters have
+    offsets alone for their means (``means="feature"``), those of what is left within clusters.
+    Given them scores, means and variances are drawn.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        In the prior's units, NaN where missing, -inf where below the detection limit.
+    prior : Prior
+    rng : numpy.random.Generator
+    n_clusters : int
+    limit : ndarray of shape (n_features,), default=None
+        Detection limits.
+    """
+    if limit is not None:
+        X = np.where(np.isneginf(X), limit, X)
+    label, filled = clustered(X, n_clusters, rng)
+    sizes = np.bincount(label)
+    offset = np.zeros((len(sizes), X.shape[1]))
+    if prior.means == "feature":
+        offset = cluster_sums(filled, label) / sizes[:, np.newaxis]
+    w = sparse_loadings(filled - offset[label])
+
+    # y given x with m = 0, v = 1 and s = NOISE
+    half = np.linalg.cholesky(w.T @ w / NOISE + np.eye(w.shape[1]))
+    noise = rng.normal(size=(len(X), w.shape[1]))
+    scores = np.linalg.solve(
+        half.T, np.linalg.solve(half, w.T / NOISE @ (filled - offset[label]).T)
+    )
+    scores = (scores + np.linalg.solve(half.T, noise.T)).T
+
+    offset_shape, offset_rate = prior.offset_precision_prior
+    offset_precision = 1.0 if prior.means == "factor" else offset_shape / offset_rate
+    score_mean, score_variance = drawn_clusters(
+        scores,
+        label,
+        prior.score_shape,
+        prior.score_scale,
+        np.inf if prior.means == "feature" else prior.score_precision,
+        rng,
+    )
+    offset, noise_variance = drawn_clusters(
+        filled - scores @ w.T,
+        label,
+        prior.noise_shape,
+        NOISE_RATE,
+        np.inf if prior.means == "factor" else offset_precision,
+        rng,
+        shared=prior.noise == "shared",
+    )
+    shape = prior.slab_shape + np.count_nonzero(w, axis=0) / 2
+    return {
+        "label": label,
+        "loadings1": w,
+        "slab_variance": (prior.slab_scale + np.sum(w**2, axis=0) / 2) / rng.gamma(shape),
+        "scores1": scores,
+        "score_mean": score_mean,
+        "score_variance": score_variance,
+        "noise_variance": noise_variance,
+        "noise_rate": np.full(X.shape[1], NOISE_RATE),
+        "offset": offset,
+        "row_precision": np.ones(len(X)),
+        "hyper": np.array(
+            [
+                prior_mean(prior.concentration, prior.concentration_prior),
+                prior_mean(prior.mass, prior.mass_prior),
+                offset_precision,
+                np.inf,
+            ]
+        ),
+        "filled": filled,
+    }
+
+
+def start_scale_state(X, prior, rng, n_factors=2):
+    """First state of a chain of the scale model (spec 4.10): few factors, much noise.
+
+    Links are tossed with a fair coin, at least one of each factor. The noise, where it is not
+    given, is all that varies, so that no factor owes its place to a lack of it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        In the prior's units, NaN where missing.
+    prior : ScalePrior
+    rng : numpy.random.Generator
+    n_factors : int, default=2
+    """
+    n_samples, n_features = X.shape
+    location = np.zeros(n_features)
+    if prior.location_variance > 0:
+        location = column_means(X)
+    variance = column_means((X - location) ** 2)
+    variance = np.where(variance > 0, variance, 1.0)
+    links = rng.random((n_features, n_factors)) < 0.5
+    links[rng.integers(n_features, size=n_factors), np.arange(n_factors)] = True
+    weights = rng.normal(size=links.shape) * np.sqrt(variance)[:, np.newaxis]
+    return {
+        "loadings1": np.where(links, weights, 0.0),
+        "scores1": rng.normal(size=(n_samples, n_factors)),
+        "noise_variance": variance if prior.noise is None else np.array(prior.noise, dtype=float),
+        "location": location,
+        "hyper": np.array(
+            [prior_mean(prior.mass, prior.mass_prior), 0.0 if prior.drift is None else prior.drift]
+        ),
+    }
+
+
+def prior_mean(fixed, law):
+    """A hyperparameter's fixed value, or the mean of its Gamma(shape, rate)."""
+    return law[0] / law[1] if fixed is None else fixed
+
+
+def column_means(X):
+    """Mean of the observed entries of each column, 0 where there is none."""
+    seen = ~np.isnan(X)
+    return np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+
+
+def cluster_sums(X, label):
+    """Sums of the rows of each cluster, (n_clusters, n_features)."""
+    total = np.zeros((label.max() + 1, X.shape[1]))
+    np.add.at(total, label, X)
+    return total
+
+
+def clustered(X, n_clusters, rng):
+    """Labels 0, 1, ... by k-means, and X with missing cells at the means of their clusters."""
+    missing = np.isnan(X)
+    mean = column_means(X)
+    filled = np.where(missing, mean, X)
+    for _ in range(N_FILLS if missing.any() else 1):
+        kmeans = KMeans(min(n_clusters, len(X)), n_init=1, random_state=int(rng.integers(2**31)))
+        # Rows that are the same give fewer clusters than asked for. Threads add up centres in any
+        # order, and the same seed is to give the same labels.
+        with ignoring(ConvergenceWarning), threadpool_limits(1, user_api="openmp"):
+            label = kmeans.fit_predict(filled)
+        _, label = np.unique(label, return_inverse=True)
+        seen = cluster_sums((~missing).astype(float), label)
+        total = cluster_sums(np.where(missing, 0.0, X), label)
+        center = np.where(seen > 0, total / np.maximum(seen, 1), mean)
+        filled = np.where(missing, center[label], X)
+    return label.astype(np.intp), filled
+
+
+def sparse_loadings(X):
+    """Loadings (n_features, K) of the components of variance > 1, rotated, small ones 0."""
+    off = X - X.mean(axis=0)
+    _, size, axes = np.linalg.svd(off, full_matrices=False)
+    size = size[:MOST_FACTORS] / np.sqrt(len(X))
+    # A column on its own has variance 1 but for rounding, and needs no factor.
+    keep = size > 1.0 + 1e-9
+    loadings = varimax((axes[:MOST_FACTORS][keep] * size[keep, np.newaxis]).T)
+    loadings[np.abs(loadings) < LEAST_LOADING] = 0.0
+    return np.ascontiguousarray(loadings[:, loadings.any(axis=0)])
+
+
+def varimax(loadings, n_rounds=50):
+    """Loadings rotated so that the variances of their squares are largest (Kaiser 1958).
+
+    Each pair of columns is turned by its best angle, round after round.
+    """
+    turned = loadings.T.copy()
+    for _ in range(n_rounds):
+        largest = 0.0
+        for i, j in combinations(range(len(turned)), 2):
+            u, v = turned[i] ** 2 - turned[j] ** 2, 2 * turned[i] * turned[j]
+            sine = 2 * (np.mean(u * v) - np.mean(u) * np.mean(v))
+            cosine = np.mean(u**2 - v**2) - np.mean(u) ** 2 + np.mean(v) ** 2
+            angle = np.arctan2(sine, cosine) / 4
+            turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+            turned[[i, j]] = turn @ turned[[i, j]]
+            largest = max(largest, abs(angle))
+        if largest < 1e-6:
+            break
+    return turned.T
+
+
+def drawn_clusters(X, label, shape, scale, precision, rng, shared=False):
+    """Means and variances of each cluster's columns, given rows: the conjugate draw (spec 4.15).
+
+    Means are N(0, variance / precision), zeros if that is infinite; variances are inverse gamma of
+    (shape, scale), a single row of them if ``shared``.
+    """
+    n = np.bincount(label)[:, np.newaxis].astype(float)
+    total = cluster_sums(X, label)
+    center = total / (precision + n)
+    # S2 - S1^2 / (precision + n), without its cancellation
+    squares = cluster_sums((X - center[label]) ** 2, label)
+    if np.isfinite(precision):
+        squares += precision * center**2
+    counts = n
+    if shared:
+        counts, squares = n.sum(keepdims=True), squares.sum(axis=0, keepdims=True)
+    variance = (scale + squares / 2) / rng.gamma(shape + counts / 2, size=squares.shape)
+    mean = center + rng.normal(size=total.shape) * np.sqrt(variance / (precision + n))
+    return mean, variance

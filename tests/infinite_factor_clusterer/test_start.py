@@ -1,0 +1,161 @@
+"""Where chains start: valid states of finite density, near the data where they can be."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import kstest
+from sklearn.metrics import adjusted_rand_score
+
+from skbnp.infinite_factor_clusterer import _model, _scale_model, _start
+from skbnp.infinite_factor_clusterer._model import Prior
+from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
+from skbnp.infinite_factor_clusterer._start import start_scale_state, start_state
+
+LAWS = {
+    "default": {},
+    "shared noise": {"noise": "shared"},
+    "offsets": {"means": "feature"},
+    "offsets, shared noise": {"means": "both", "noise": "shared"},
+    "student tails": {"tails": "student"},
+    "layers": {"max_layers": 3},
+    "given": {"concentration": 0.5, "mass": 3.0},
+}
+SCALE_LAWS = {
+    "default": {},
+    "given": {"mass": 3.0, "drift": 0.5, "noise": 0.05},
+    "drift and location": {"drift": None, "location_variance": 100.0},
+    "finite": {"birth_move": "finite", "mass": 3.0},
+}
+SHAPES = {
+    "usual": (60, 6),
+    "wide": (6, 30),
+    "two rows": (2, 4),
+    "one row": (1, 3),
+    "one column": (30, 1),
+    "one cell": (1, 1),
+}
+
+
+def table(shape, holes):
+    """Rows of four groups in standard units, with holes and an empty row."""
+    rng = np.random.default_rng(0)
+    n, d = SHAPES[shape]
+    X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(4, d))[rng.integers(4, size=n)]
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 0.1)
+    X[2:][rng.random(X[2:].shape) < holes] = np.nan
+    if holes:
+        X[-1] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("n_clusters", [1, 8])
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("law", LAWS)
+def test_starts(law, shape, holes, n_clusters):
+    X, prior = table(shape, holes), Prior(**LAWS[law])
+    state = start_state(X, prior, np.random.default_rng(1), n_clusters)
+    state = _model.checked_state(state, prior, *X.shape) | {"filled": state["filled"]}
+    assert np.isfinite(_model.log_joint(state, X, prior))
+    seen = ~np.isnan(X)
+    assert_array_equal(state["filled"][seen], X[seen])
+    assert state["label"].max() < n_clusters
+
+
+@pytest.mark.parametrize("n_factors", [0, 3])
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("law", SCALE_LAWS)
+def test_scale_starts(law, shape, holes, n_factors):
+    X, options = table(shape, holes), dict(SCALE_LAWS[law])
+    if "noise" in options:
+        options["noise"] = np.full(X.shape[1], options["noise"])
+    prior = ScalePrior(**options)
+    state = start_scale_state(X, prior, np.random.default_rng(2), n_factors)
+    assert state["loadings1"].shape == (X.shape[1], n_factors)
+    state = _scale_model.checked_state(state, prior, *X.shape)
+    assert np.isfinite(_scale_model.log_joint(state, X, prior))
+
+
+@pytest.mark.parametrize(
+    "X", [np.zeros((8, 3)), np.full((5, 2), np.nan), np.ones((1, 4))], ids=["0", "NaN", "1"]
+)
+def test_nothing_to_start_from(X):
+    """Equal rows are one cluster without a factor."""
+    state = start_state(X, Prior(), np.random.default_rng(0), 4)
+    assert state["loadings1"].shape == (X.shape[1], 0)
+    assert_array_equal(state["label"], 0)
+    assert np.isfinite(_model.log_joint(state, X, Prior()))
+    state = start_scale_state(X, ScalePrior(), np.random.default_rng(0))
+    assert np.isfinite(_scale_model.log_joint(state, X, ScalePrior()))
+
+
+def test_groups_and_factors_are_found():
+    """Three groups along two factors, each seen by columns of its own; a tenth is missing."""
+    rng = np.random.default_rng(3)
+    label = rng.integers(3, size=300)
+    center = np.array([[2.0, 0.0], [-1.0, 1.7], [-1.0, -1.7]])
+    loadings = np.kron(np.eye(2), np.ones((4, 1)))
+    X = (center[label] + 0.2 * rng.normal(size=(300, 2))) @ loadings.T
+    X = X + 0.3 * rng.normal(size=X.shape)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    holed = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    state = start_state(holed, Prior(), rng, 3)
+    assert adjusted_rand_score(label, state["label"]) > 0.98
+    missing = np.isnan(holed)
+    assert np.mean((state["filled"] - X)[missing] ** 2) < 0.2
+    # A rotation cannot be told from its mirror or its order.
+    links = state["loadings1"] != 0
+    assert_array_equal(links[:, np.argmax(links[0])], loadings[:, 0] != 0)
+    assert_array_equal(links[:, np.argmax(links[-1])], loadings[:, 1] != 0)
+    residual = state["filled"] - state["scores1"] @ state["loadings1"].T
+    assert np.mean(residual**2) < 0.5
+    # Offsets leave to the factors what varies within groups, which is less than noise here.
+    assert start_state(X, Prior(means="feature"), rng, 3)["loadings1"].shape[1] == 0
+
+
+def test_cells_below_the_limit_start_there():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(50, 3))
+    limit = np.array([-0.5, 0.0, -np.inf])
+    X[X < limit] = -np.inf
+    state = start_state(X, Prior(), rng, 4, limit)
+    below = np.isneginf(X)
+    assert_array_equal(state["filled"][below], np.broadcast_to(limit, X.shape)[below])
+    assert np.isfinite(_model.log_joint(state, X, Prior(), limit))
+
+
+def test_varimax_turns_back():
+    rng = np.random.default_rng(5)
+    simple = np.kron(np.eye(3), np.ones((4, 1))) * rng.uniform(0.5, 1.5, size=(12, 1))
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    found = _start.varimax(simple @ turn)
+    assert_allclose(found @ found.T, simple @ simple.T, atol=1e-12)
+    order = np.argmax(np.abs(found[[0, 4, 8]]), axis=1)
+    assert_allclose(np.abs(found[:, order]), simple, atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("precision", [0.2, np.inf])
+def test_conjugate_draws(precision, shared):
+    """Their law given rows, one column of two clusters: means are t, scales gamma."""
+    rng = np.random.default_rng(6)
+    label = np.array([0, 0, 0, 1])
+    X = np.tile(np.array([[1.0], [2.0], [1.5], [-3.0]]), 4000)
+    mean, variance = _start.drawn_clusters(X, label, 2.0, 0.3, precision, rng, shared)
+    n, total = np.array([3.0, 1.0]), np.array([4.5, -3.0])
+    squares = np.array([7.25, 9.0]) - total**2 / (n + precision)
+    if shared:
+        shape, rate = np.full(2, 2.0 + 2.0), np.full(2, 0.3 + squares.sum() / 2)
+    else:
+        shape, rate = 2.0 + n / 2, 0.3 + squares / 2
+    assert variance.shape == (1 if shared else 2, 4000)
+    for g in range(2):
+        drawn = variance[0 if shared else g]
+        assert kstest(rate[g] / drawn, "gamma", args=(shape[g],)).pvalue > 1e-4
+        if np.isinf(precision):
+            assert_array_equal(mean[g], 0.0)
+            continue
+        center = total[g] / (n[g] + precision)
+        z = (mean[g] - center) * np.sqrt((n[g] + precision) * shape[g] / rate[g])
+        assert kstest(z, "t", args=(2 * shape[g],)).pvalue > 1e-4
