@@ -1,0 +1,353 @@
+"""What one draw of the mixture says of rows: densities, missing cells, scores (spec 5.1).
+
+Given cluster g the observed cells of a row follow N(W m_g + o_g, W diag(v_g u) W' + diag(s_g)), or
+a multivariate t law of that scale: rows and columns of missing cells are left out. Everything goes
+through K x K matrices, one for each component and pattern of missing cells (Woodbury). Layers above
+make u random: each cluster then stands for several components, one for each of a few draws of the
+upper scores from their prior. Cells known to be below the detection limit are taken in one after
+the other, each time replacing the law of the scores by the normal one of its mean and variance. The
+density is exact for one such cell, an approximation for more (assumed density filtering).
+"""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, log_ndtr, stdtr
+
+from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE
+
+# Draws from the prior that stand for a cluster that no training row has.
+N_NEW = 10
+# Draws of the upper scores, where there are layers above.
+N_UPPER = 64
+# Chances of censored cells are at least this: their logarithms are kept finite.
+SMALLEST_CHANCE = 1e-300
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Standardised rows by pattern: what does not depend on the draw.
+
+    ``x`` is 0 where nothing was read, ``seen`` is 1 where something was, ``patterns`` are its
+    distinct rows and ``pattern`` says which of them a row has; ``below`` are the censored cells.
+    """
+
+    x: np.ndarray
+    seen: np.ndarray
+    patterns: np.ndarray
+    pattern: np.ndarray
+    below: np.ndarray
+    limit: np.ndarray | None
+
+    @property
+    def censored(self):
+        """Rows with a censored cell, by position."""
+        return np.flatnonzero(self.below.any(axis=1))
+
+
+def as_rows(X, limit=None):
+    """Rows of standardised X, NaN where missing and -inf where below the detection limit."""
+    seen = np.isfinite(X)
+    # Rows of bits are compared faster than rows of bools.
+    _, first, pattern = np.unique(
+        np.packbits(seen, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    patterns = seen[first].astype(np.float64)
+    x = np.where(seen, X, 0.0)
+    return Rows(x, seen.astype(np.float64), patterns, pattern.ravel(), np.isneginf(X), limit)
+
+
+@dataclass(frozen=True)
+class Components:
+    """The components of a draw, those of its clusters first, that of a new cluster last.
+
+    ``cluster`` (C,) says whose they are, ``log_share`` (C,) the logarithm of their shares in it;
+    ``spread`` (C, K) are standard deviations of the scores.
+    """
+
+    log_weight: np.ndarray
+    cluster: np.ndarray
+    log_share: np.ndarray
+    loadings: np.ndarray
+    score_mean: np.ndarray
+    spread: np.ndarray
+    noise: np.ndarray
+    offset: np.ndarray
+    df: float
+
+    @property
+    def n_clusters(self):
+        """Clusters of the draw, the new one left out."""
+        return len(self.log_weight) - 1
+
+
+def components(draw, prior):
+    """The components of a draw; random numbers that they take come from the draw itself."""
+    rng = _generator(draw)
+    w, m, v = draw["loadings1"], draw["score_mean"], draw["score_variance"]
+    n_clusters, n_factors = m.shape
+    s = np.broadcast_to(draw["noise_variance"], draw["offset"].shape)
+    new_m, new_v, new_s, new_o = _new_clusters(draw, prior, N_NEW, rng)
+    u = _upper_variances(draw, N_UPPER, rng)
+    new_u = _upper_variances(draw, N_NEW, rng)
+    if len(u) > 1:
+        new_v = new_v * new_u
+    repeat = np.repeat(np.arange(n_clusters), len(u))
+    variance = np.concatenate([v[repeat] * np.tile(u, (n_clusters, 1)), new_v])
+    n_members = draw["n_members"].astype(np.float64)
+    concentration, *_, df = draw["hyper"]
+    return Components(
+        log_weight=np.log(np.append(n_members, concentration) / (n_members.sum() + concentration)),
+        cluster=np.append(repeat, np.full(N_NEW, n_clusters)),
+        log_share=-np.log(np.append(np.full(len(repeat), len(u)), np.full(N_NEW, N_NEW))),
+        loadings=w,
+        score_mean=np.concatenate([m[repeat], new_m]),
+        spread=np.sqrt(variance),
+        noise=np.concatenate([s[repeat], new_s]),
+        offset=np.concatenate([draw["offset"][repeat], new_o]),
+        df=float(df),
+    )
+
+
+def _generator(draw):
+    """A generator that is the same whenever the draw is."""
+    return np.random.default_rng(zlib.crc32(np.ascontiguousarray(draw["noise_variance"]).tobytes()))
+
+
+def _new_clusters(draw, prior, n, rng):
+    """Means, variances, noise and offsets of clusters from the prior, given what all share."""
+    n_factors, n_features = draw["score_mean"].shape[1], draw["offset"].shape[1]
+    v = prior.score_scale / rng.gamma(prior.score_shape, size=(n, n_factors))
+    m = np.zeros_like(v)
+    if prior.means != "feature":
+        m = rng.normal(size=v.shape) * np.sqrt(v / prior.score_precision)
+    s = draw["noise_variance"]
+    if prior.noise == "shared":
+        s = np.repeat(s, n, axis=0)
+    else:
+        # The rates given the noise of the clusters that there are (spec 4.15).
+        a_h, b_h = prior.noise_rate_prior
+        h = rng.gamma(a_h + len(s) * prior.noise_shape, size=n_features)
+        h = np.maximum(h / (b_h + np.sum(1 / s, axis=0)), SMALLEST_RATE)
+        s = h / rng.gamma(prior.noise_shape, size=(n, n_features))
+    offset = np.zeros_like(s)
+    if prior.means != "factor":
+        offset = rng.normal(size=s.shape) * np.sqrt(s / draw["hyper"][2])
+    return m, v, s, offset
+
+
+def _upper_variances(draw, n, rng):
+    """u = 1 + A_2^2 of some draws of the upper scores, (n, K); a single row of ones without."""
+    variance = np.ones((1, draw["score_mean"].shape[1]))
+    for number in range(n_layers(draw), 1, -1):
+        w = draw[f"loadings{number}"]
+        top = f"loadings{number + 1}" not in draw
+        scores = rng.normal(size=(n, w.shape[1])) * (1.0 if top else np.sqrt(variance))
+        variance = 1 + (scores @ w.T) ** 2
+    return variance
+
+
+def n_layers(draw):
+    """Layers of the draw, the first included."""
+    number = 1
+    while f"loadings{number + 1}" in draw:
+        number += 1
+    return number
+
+
+# -- one component ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What one component says of rows: ``log_density`` (n,) and the law of the scores.
+
+    Scores given a row's readings have the mean ``scores`` (n, K) and the covariance ``covariance``
+    (n_patterns, K, K), in rows with censored cells ``own`` (rows, K, K); tails multiply it by
+    ``inflation`` (n,), as they do the noise.
+    """
+
+    log_density: np.ndarray
+    scores: np.ndarray
+    covariance: np.ndarray
+    own: np.ndarray
+    inflation: np.ndarray
+
+
+def _given(rows, parts, c):
+    """Condition component c on what was read."""
+    w = parts.loadings * parts.spread[c]
+    s, center = parts.noise[c], parts.loadings @ parts.score_mean[c] + parts.offset[c]
+    n_factors = w.shape[1]
+    products = (w[:, :, np.newaxis] * w[:, np.newaxis]).reshape(len(w), n_factors**2)
+    shape = len(rows.patterns), n_factors, n_factors
+    matrix = ((rows.patterns / s) @ products).reshape(shape)
+    # Not below the identity: it always has a Cholesky factor.
+    matrix += np.eye(n_factors)
+    root = np.linalg.cholesky(matrix)
+    inverse = np.linalg.inv(matrix)
+    residual = rows.seen * (rows.x - center)
+    scores = _times(inverse, rows.pattern, (residual / s) @ w)
+    # The squared distance as a sum of squares at its minimum: errors of the scores enter squared,
+    # and nothing cancels.
+    left = residual - rows.seen * (scores @ w.T)
+    square = np.sum(left**2 / s, axis=1) + np.sum(scores**2, axis=1)
+    diagonal = np.diagonal(root, axis1=1, axis2=2)
+    log_det = rows.patterns @ np.log(s) + 2 * np.sum(np.log(diagonal), axis=1)
+    n_seen = rows.patterns.sum(axis=1)[rows.pattern]
+    df, log_det = parts.df, log_det[rows.pattern]
+    if np.isinf(df):
+        log_density = -0.5 * (n_seen * np.log(2 * np.pi) + log_det + square)
+        inflation = np.ones(len(n_seen))
+    else:
+        log_density = (
+            gammaln((df + n_seen) / 2) - gammaln(df / 2) - n_seen / 2 * np.log(df * np.pi)
+            - log_det / 2 - (df + n_seen) / 2 * np.log1p(square / df)
+        )  # fmt: skip
+        # E 1 / lambda given the row: infinite where two degrees of freedom are not exceeded.
+        with np.errstate(divide="ignore"):
+            inflation = (df + square) / np.maximum(df + n_seen - 2, 0.0)
+    spread = parts.spread[c]
+    covariance = spread[:, np.newaxis] * inverse * spread
+    scores = parts.score_mean[c] + spread * scores
+    own = covariance[rows.pattern[rows.censored]]
+    if rows.censored.size:
+        n_seen = n_seen[rows.censored]
+        precision = np.ones(len(n_seen))
+        if np.isfinite(df):
+            precision = (df + n_seen) / (df + square[rows.censored])
+        log_density[rows.censored] += _take_in_censored(
+            rows, parts, c, scores, own, precision, df + n_seen
+        )
+    return _Given(log_density, scores, covariance, own, inflation)
+
+
+def _times(matrices, index, vectors):
+    """matrices[index[i]] @ vectors[i] for every row i."""
+    if len(matrices) == 1:
+        return vectors @ matrices[0]
+    return np.einsum("nij,nj->ni", matrices[index], vectors)
+
+
+def _take_in_censored(rows, parts, c, all_scores, covariance, precision, df):
+    """log P(censored cells | readings) of the rows that have some; conditions their scores on it.
+
+    ``precision`` is that of the rows given their readings, ``df`` the degrees of freedom left.
+    """
+    chosen = rows.censored
+    scores, total = all_scores[chosen], np.zeros(len(chosen))
+    for j in np.flatnonzero(rows.below.any(axis=0)):
+        i = np.flatnonzero(rows.below[chosen, j])
+        w = parts.loadings[j]
+        gain = covariance[i] @ w
+        variance = gain @ w + parts.noise[c][j]
+        sd = np.sqrt(variance / precision[i])
+        at = (rows.limit[j] - scores[i] @ w - parts.offset[c][j]) / sd
+        log_chance = log_ndtr(at)
+        # Mean and variance of a normal number known to be below the limit.
+        hazard = np.exp(-0.5 * (at**2 + np.log(2 * np.pi)) - log_chance)
+        less = np.clip(hazard * (hazard + at), 0.0, 1.0)
+        if np.isfinite(parts.df):
+            log_chance = np.log(np.maximum(stdtr(df[i], at), SMALLEST_CHANCE))
+        total[i] += log_chance
+        scores[i] -= gain * (hazard * sd / variance)[:, np.newaxis]
+        shrunk = (less / variance)[:, np.newaxis, np.newaxis]
+        covariance[i] -= gain[:, :, np.newaxis] * gain[:, np.newaxis] * shrunk
+    all_scores[chosen] = scores
+    return total
+
+
+# -- functions of a draw ------------------------------------------------------------------------
+
+
+def log_densities(rows, parts, new=True):
+    """log density of what is known of each row, given each cluster and a new one: (n, G + 1).
+
+    Without ``new`` that column is -inf.
+    """
+    n_clusters = parts.n_clusters
+    out = np.full((len(rows.x), n_clusters + 1), -np.inf)
+    for c, (g, log_share) in enumerate(zip(parts.cluster, parts.log_share, strict=True)):
+        if g < n_clusters or new:
+            np.logaddexp(out[:, g], _given(rows, parts, c).log_density + log_share, out=out[:, g])
+    return out
+
+
+def responsibilities(log_p):
+    """Probabilities of clusters, from the logarithms of weights times densities."""
+    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def cluster_probabilities(rows, parts):
+    """r_tg (n, G), a new cluster left out."""
+    log_p = log_densities(rows, parts, new=False) + parts.log_weight
+    return responsibilities(log_p[:, :-1])
+
+
+def expected_scores(rows, parts):
+    """E[y | row] (n, K) over the clusters of the draw."""
+    weight, given = _by_component(rows, parts)
+    return sum(
+        share[:, np.newaxis] * one.scores for share, one in zip(weight.T, given, strict=True)
+    )
+
+
+def cell_moments(rows, parts, center):
+    """E x and E (x - center)^2 of every cell given the row's readings, over the draw's clusters.
+
+    Of use for missing cells, whose law this is; (n, 2, n_features), infinite where it is.
+    """
+    weight, given = _by_component(rows, parts)
+    w = parts.loadings
+    first, second = np.zeros_like(rows.x), np.zeros_like(rows.x)
+    for c, (share, one) in enumerate(zip(weight.T, given, strict=True)):
+        mean = one.scores @ w.T + parts.offset[c]
+        variance = _quadratic(w, one.covariance)[rows.pattern]
+        variance[rows.censored] = _quadratic(w, one.own)
+        variance = (variance + parts.noise[c]) * one.inflation[:, np.newaxis]
+        share = share[:, np.newaxis]
+        first += share * mean
+        # Not 0 times infinity: a component without a share has no say.
+        square = variance + (mean - center) ** 2
+        second += np.multiply(share, square, where=share > 0, out=np.zeros_like(square))
+    return np.stack([first, second], axis=1)
+
+
+def _quadratic(w, matrices):
+    """w_j' M w_j of every feature and matrix, (n_matrices, n_features)."""
+    return np.sum((w @ matrices) * w, axis=2)
+
+
+def _by_component(rows, parts):
+    """Responsibilities of the clusters' components (n, C'), and what each says."""
+    chosen = np.flatnonzero(parts.cluster < parts.n_clusters)
+    given = [_given(rows, parts, c) for c in chosen]
+    log_p = np.stack([one.log_density for one in given], axis=1)
+    log_p += parts.log_weight[parts.cluster[chosen]] + parts.log_share[chosen]
+    return responsibilities(log_p), given
+
+
+def sample_rows(draw, prior, n, rng):
+    """Rows from the draw, each from a cluster of it or from a new one: (rows, clusters).
+
+    A row of a new cluster has the number of clusters in place of one.
+    """
+    concentration, *_, df = draw["hyper"]
+    weight = np.append(draw["n_members"], concentration).astype(np.float64)
+    cluster = rng.choice(len(weight), size=n, p=weight / weight.sum())
+    is_new = cluster == len(weight) - 1
+    old = np.where(is_new, 0, cluster)
+    s = np.broadcast_to(draw["noise_variance"], draw["offset"].shape)
+    parts = [draw["score_mean"], draw["score_variance"], s, draw["offset"]]
+    # Two rows may be of the same new cluster only as rows drawn together could: each has its own.
+    new = _new_clusters(draw, prior, int(is_new.sum()), rng)
+    m, v, s, o = (x[old] for x in parts)
+    for x, y in zip((m, v, s, o), new, strict=True):
+        x[is_new] = y
+    precision = np.ones((n, 1)) if np.isinf(df) else rng.gamma(df / 2, 2 / df, size=(n, 1))
+    u = _upper_variances(draw, n, rng)
+    scores = m + rng.normal(size=m.shape) * np.sqrt(v * u / precision)
+    mean = scores @ draw["loadings1"].T + o
+    return mean + rng.normal(size=mean.shape) * np.sqrt(s / precision), cluster
