@@ -6,7 +6,7 @@ import numpy as np
 
 from skbnp.infinite_factor_clusterer._rows cimport Rows
 from skbnp.infinite_factor_clusterer._state cimport (
-    BIRTH_COUNT, BIRTHS, LOADINGS, NO_STRETCH, OF_FACTORS, OF_FEATURES, OWN_LINK, STALE_NOISE,
+    BIRTH_COUNT, BIRTHS, FLAT_UPPER, LOADINGS, NO_STRETCH, OF_FACTORS, OF_FEATURES, OWN_LINK, STALE_NOISE,
     UNWEIGHTED, log_inverse_gamma,
 )
 from skbnp.numerics cimport linalg
@@ -191,6 +191,7 @@ cdef class Factors(Rows):
             if not self.shared_noise:
                 self.S[g, j] = self.new_noise[g]
         self.n_factors += 1
+        self.inflated = self.has_upper and self.upper.n_factors > 0
         self._draw_singleton(j, k)
         return 0
 
@@ -374,13 +375,26 @@ cdef class Factors(Rows):
 
     cdef int _draw_upper_row(self) except -1 nogil:
         """The links of a new factor to the layer above, and with them its inflation."""
+        cdef Py_ssize_t t, k = self.n_factors
+        cdef double a
+        if not self.has_upper:
+            return 0
+        self.upper.draw_row(self._rng)
+        for t in range(self.n_samples):
+            a = self.upper.A[k, t]
+            self.U[t, k] = 1.0 if self.fault == FLAT_UPPER else 1.0 + a * a
         return 0
 
     cdef void _drop_upper_row(self) noexcept nogil:
         """Take the last of these back."""
+        if self.has_upper:
+            self.upper.drop_last_row()
 
     cdef void _remove_upper_row(self, Py_ssize_t k) noexcept nogil:
         """Factor k goes, and the factors above that it alone has."""
+        if self.has_upper:
+            self.upper.remove_row(k)
+            self.inflated = self.upper.n_factors > 0
 
     # -- scales -----------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ z ~ CRP; x | z = g ~ N(W y + o_g, s_g / lambda); y_k | z = g ~ N(m_gk, v_gk u_k 
 W follow an Indian buffet over the features. u = 1 + A_2^2 with layers above, else 1 (spec 1.1).
 """
 
-from libc.math cimport NAN, isfinite, isnan
+from libc.math cimport NAN, isfinite, isnan, sqrt
 
 import numpy as np
 
@@ -36,6 +36,7 @@ FAULTS = {
     "no_partition": 9,          # splits without the Chinese restaurant's factor
     "stale_noise": 10,          # births without the Jacobian of the shares
     "free_division": 11,        # splits without the probability of the division
+    "flat_upper": 12,           # births that do not look at the layer above
 }
 # Counters that a state carries along.
 COUNTS = (
@@ -85,6 +86,7 @@ cdef class Sampler(Clusters):
             self._refresh_residuals()
             self._update_singletons(self.n_attempts)
             self._rescale()
+            self._update_upper()
             self._update_hyper()
 
     def sweep_only(self, str move):
@@ -122,6 +124,8 @@ cdef class Sampler(Clusters):
                 self._update_energies()
             elif move == "rescales":
                 self._rescale()
+            elif move == "upper":
+                self._update_upper()
             elif move == "hyper":
                 self._update_hyper()
             else:
@@ -148,6 +152,7 @@ cdef class Sampler(Clusters):
         return {
             "n_clusters": float(self.n_clusters),
             "n_factors": float(k),
+            **({"n_layers": float(bool(k) + len(self._upper_layers()))} if self.has_upper else {}),
             "n_shared_factors": float(np.sum(np.asarray(self.n_links)[:k] > 1)),
             "concentration": self.concentration,
             "mass": self.mass,
@@ -238,6 +243,26 @@ cdef class Sampler(Clusters):
             cell = np.asarray(self.cell)
             X[cell == 1], X[cell == 2] = np.nan, -np.inf
         return X
+
+    # -- the layers above -----------------------------------------------------------------------
+
+    cdef int _update_upper(self) except -1 nogil:
+        """All moves of the layers above, given the standardised scores of this one (spec 1.1).
+
+        sqrt(lambda / v) (y - m) ~ N(0, 1 + A_2^2): they see no more of what is below.
+        """
+        cdef Py_ssize_t g, k, t
+        if not self.has_upper:
+            return 0
+        for t in range(self.n_samples):
+            g = self.label[t]
+            for k in range(self.n_factors):
+                self.upper.below[k, t] = (
+                    (self.Y[t, k] - self.M[g, k]) * sqrt(self.row_precision[t] / self.V[g, k])
+                )
+        self.upper.update(self._rng)
+        self._refresh_inflation()
+        return 0
 
     # -- hyperparameters ------------------------------------------------------------------------
 

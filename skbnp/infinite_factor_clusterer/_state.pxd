@@ -1,5 +1,7 @@
 from numpy.random cimport bitgen_t
 
+from skbnp.infinite_factor_clusterer._scale_layer cimport ScaleLayer
+
 
 cdef enum:
     # Codes of FAULTS in _sampler.pyx that lower parts look at.
@@ -52,8 +54,9 @@ cdef class State:
         int fault, _broken                  # the move that first had no finite result
         int means                           # OF_FACTORS, OF_BOTH, OF_FEATURES
         bint shared_noise, student, has_open_cells
-        bint has_upper                      # whether there may be layers above
-        bint inflated                       # whether a second layer has factors
+        bint has_upper                      # whether there may be layers above the first
+        bint inflated                       # whether the second has factors
+        ScaleLayer upper                    # the second; its rows are the factors here
         readonly Py_ssize_t n_samples, n_features, n_clusters, n_factors
         Py_ssize_t factor_room, cluster_room
         # Hyperparameters, and those that are given, NaN where sampled.
@@ -72,7 +75,7 @@ cdef class State:
         double[::1] limit                   # (n_features,) below which censored cells lie
         double[:, ::1] Y                    # (n_samples, factor_room) scores
         double[:, ::1] R                    # (n_samples, n_features) X - Y W', when last refreshed
-        double[:, ::1] U                    # (n_samples, factor_room) inflation; used if inflated
+        double[:, ::1] U                    # (n_samples, factor_room) inflation; 1 if not inflated
         double[::1] row_precision           # (n_samples,) lambda
         Py_ssize_t[::1] label               # (n_samples,)
         # Patterns of missing cells; rows by pattern, and by cluster then pattern.
@@ -98,6 +101,7 @@ cdef class State:
     cdef void _sort_rows(self) noexcept nogil
     cdef Py_ssize_t _n_members(self, Py_ssize_t g) noexcept nogil
     cdef void _refresh_residuals(self) noexcept nogil
+    cdef void _refresh_inflation(self) noexcept nogil
     cdef double _inflation(self, Py_ssize_t t, Py_ssize_t k) noexcept nogil
     cdef void _break(self, int move) noexcept nogil
     cdef double _inverse_gamma(self, double shape, double scale) noexcept nogil

@@ -6,11 +6,12 @@ from scipy.special.cython_special cimport log_ndtr
 import numpy as np
 from scipy.special import gammaincc
 
+from skbnp.infinite_factor_clusterer._scale_layer cimport ScaleLayer
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
 
-from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE, checked_state
+from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE, checked_state, upper_layers
 
 cdef double LOG_2_PI = 1.8378770664093454836
 
@@ -66,6 +67,11 @@ cdef class State:
         self.slab_shape, self.slab_scale = prior.slab_shape, prior.slab_scale
         self.score_shape, self.score_scale = prior.score_shape, prior.score_scale
         self.score_precision, self.noise_shape = prior.score_precision, prior.noise_shape
+        self.has_upper = prior.max_layers > 1
+        for i in range(prior.max_layers - 1):
+            self.upper = ScaleLayer(
+                self.n_samples, prior.mass_upper, prior.slab_shape, prior.slab_scale, self.upper
+            )
         self._take_cells(X, limit)
         self._put(checked_state(state, prior, self.n_samples, self.n_features))
         known = np.isfinite(X)
@@ -129,6 +135,9 @@ cdef class State:
         np.asarray(self.S)[:len(state["noise_variance"])] = state["noise_variance"]
         np.asarray(self.shift)[:g] = state["offset"]
         self.concentration, self.mass, self.offset_precision, self.tail_df = state["hyper"]
+        if self.has_upper:
+            self.upper.reset(k, upper_layers(state))
+        self._refresh_inflation()
         self._sort_rows()
 
     def _state(self, bint with_rows=True):
@@ -151,7 +160,15 @@ cdef class State:
             state["scores1"] = np.array(self.Y[:, :k])
             state["row_precision"] = np.array(self.row_precision)
             state["filled"] = np.array(self.X)
+        for number, (loadings, scores) in enumerate(self._upper_layers(), start=2):
+            state[f"loadings{number}"] = loadings
+            if with_rows:
+                state[f"scores{number}"] = scores
         return state
+
+    def _upper_layers(self):
+        """(loadings, scores) of the layers above the first."""
+        return self.upper.layers() if self.has_upper else []
 
     cdef int _reserve_factors(self, Py_ssize_t n) except -1 with gil:
         """Room for n factors."""
@@ -187,6 +204,18 @@ cdef class State:
 
     cdef Py_ssize_t _n_members(self, Py_ssize_t g) noexcept nogil:
         return self.cluster_start[g + 1] - self.cluster_start[g]
+
+    cdef void _refresh_inflation(self) noexcept nogil:
+        """u = 1 + A^2 of the layer above."""
+        cdef Py_ssize_t t, k
+        cdef double a
+        self.inflated = self.has_upper and self.upper.n_factors > 0
+        if not self.has_upper:
+            return
+        for k in range(self.n_factors):
+            for t in range(self.n_samples):
+                a = self.upper.A[k, t]
+                self.U[t, k] = 1.0 + a * a
 
     cdef double _inflation(self, Py_ssize_t t, Py_ssize_t k) noexcept nogil:
         """u of a row's score: 1 without factors above."""
@@ -236,7 +265,7 @@ cdef class State:
     # -- the density --------------------------------------------------------------------------
 
     cdef double _log_prior(self) noexcept nogil:
-        """Log density of all parameters, the partition and the links, without upper layers."""
+        """Log density of all parameters, the partition, the links and the layers above."""
         cdef Py_ssize_t g, j, k, n_noises = 1 if self.shared_noise else self.n_clusters
         cdef double total = 0.0, harmonic = 0.0, w, variance
         # The partition: each cluster weighs (n - 1)!, spec 2.1.
@@ -285,6 +314,8 @@ cdef class State:
             total += log_gamma_density(self.offset_precision, self.offset_law)
         if self.student:
             total -= log(<double> self.tail_grid.shape[0])
+        if self.has_upper:
+            total += self.upper.log_prior()
         return total
 
     cdef double _log_data(self) noexcept nogil:
