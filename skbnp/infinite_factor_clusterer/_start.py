@@ -96,11 +96,11 @@ def start_state(X, prior, rng, n_clusters, limit=None):
     }
 
 
-def start_scale_state(X, prior, rng, n_factors=2):
+def start_scale_state(X, prior, rng, n_factors=2, annealed=False):
     """First state of a chain of the scale model (spec 4.10): few factors, much noise.
 
-    Links are tossed with a fair coin, at least one of each factor. The noise, where it is not
-    given, is all that varies, so that no factor owes its place to a lack of it.
+    Links are tossed with a fair coin, at least one of each factor. The noise is all that varies,
+    so that no factor owes its place to a lack of it, unless it is given and not annealed.
 
     Parameters
     ----------
@@ -109,6 +109,8 @@ def start_scale_state(X, prior, rng, n_factors=2):
     prior : ScalePrior
     rng : numpy.random.Generator
     n_factors : int, default=2
+    annealed : bool, default=False
+        Whether the chain brings the noise down to what the prior gives.
     """
     n_samples, n_features = X.shape
     location = np.zeros(n_features)
@@ -119,10 +121,11 @@ def start_scale_state(X, prior, rng, n_factors=2):
     links = rng.random((n_features, n_factors)) < 0.5
     links[rng.integers(n_features, size=n_factors), np.arange(n_factors)] = True
     weights = rng.normal(size=links.shape) * np.sqrt(variance)[:, np.newaxis]
+    given = None if annealed else prior.noise
     return {
         "loadings1": np.where(links, weights, 0.0),
         "scores1": rng.normal(size=(n_samples, n_factors)),
-        "noise_variance": variance if prior.noise is None else np.array(prior.noise, dtype=float),
+        "noise_variance": variance if given is None else np.array(given, dtype=float),
         "location": location,
         "hyper": np.array(
             [prior_mean(prior.mass, prior.mass_prior), 0.0 if prior.drift is None else prior.drift]

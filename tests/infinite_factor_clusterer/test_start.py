@@ -75,6 +75,10 @@ def test_scale_starts(law, shape, holes, n_factors):
     assert state["loadings1"].shape == (X.shape[1], n_factors)
     state = _scale_model.checked_state(state, prior, *X.shape)
     assert np.isfinite(_scale_model.log_joint(state, X, prior))
+    loud = start_scale_state(X, prior, np.random.default_rng(2), n_factors, annealed=True)
+    variance = _start.column_means((X - state["location"]) ** 2)
+    seen = variance > 0
+    assert_allclose(loud["noise_variance"][seen], variance[seen])
 
 
 @pytest.mark.parametrize(
