@@ -422,7 +422,7 @@ def pack(draws):
     Parameters
     ----------
     draws : list of dict
-        All with the same keys. Shapes and dtypes of arrays may differ from dict to dict.
+        Keys, and shapes and dtypes of arrays, may differ from dict to dict.
 
     Returns
     -------
@@ -434,10 +434,11 @@ def pack(draws):
     TypeError
         If a value is neither an array nor a number.
     """
-    names = list(draws[0]) if draws else []
-    if any(list(draw) != names for draw in draws):
-        raise TypeError("draws must all hold the same names")
-    columns = {name: _pack_column(name, [draw[name] for draw in draws]) for name in names}
+    columns = {}
+    for name in dict.fromkeys(name for draw in draws for name in draw):
+        column = _pack_column(name, [draw[name] for draw in draws if name in draw])
+        missing = [t for t, draw in enumerate(draws) if name not in draw]
+        columns[name] = column | ({"missing": missing} if missing else {})
     return {"n_draws": len(draws), "columns": columns}
 
 
@@ -481,12 +482,21 @@ def unpack(packed):
         raise ValueError(f"the number of draws is {n_draws!r}")
     if n_draws and not packed["columns"]:
         raise ValueError("draws hold nothing")
-    columns = {name: _unpack_column(column) for name, column in packed["columns"].items()}
-    if any(len(column) != n_draws for column in columns.values()):
-        raise ValueError(f"a column is not of {n_draws} draws")
-    return [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
+    columns = {}
+    for name, column in packed["columns"].items():
+        missing, values = set(column.get("missing", ())), _unpack_column(column)
+        # Before a list of so many draws is made: the number may be anything.
+        if len(values) + len(missing) != n_draws:
+            raise ValueError(f"a column is not of {n_draws} draws")
+        columns[name] = missing, values
+    draws = [{} for _ in range(n_draws)]
+    for name, (missing, values) in columns.items():
+        holders = [draw for t, draw in enumerate(draws) if t not in missing]
+        if len(values) != len(holders):
+            raise ValueError("a column is missing from draws that there are not")
+        for draw, value in zip(holders, values, strict=True):
+            draw[name] = value
+    return draws
 
 
 def _unpack_column(column):

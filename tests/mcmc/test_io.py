@@ -138,6 +138,20 @@ def test_many_small_dicts():
     assert io.unpack(io.pack([])) == []
 
 
+def test_small_dicts_of_different_names():
+    draws = [{"a": 1.0}, {"a": 2.0, "b": np.arange(3)}, {"a": 3.0}, {"b": np.zeros(1), "a": 4.0}]
+    packed = io.pack(draws)
+    assert packed["columns"]["b"]["missing"] == [0, 2]
+    for one, other in zip(io.unpack(packed), draws, strict=True):
+        assert one.keys() == other.keys()
+        for name in one:
+            assert_same(one[name], other[name])
+    for missing in ([0], [0, 1, 2], [0, 4], [0, -1], ["a", "b"]):
+        packed["columns"]["b"]["missing"] = missing
+        with pytest.raises(ValueError, match="a column is"):
+            io.unpack(packed)
+
+
 def test_writing_leaves_the_older_file_until_the_end(path, monkeypatch):
     io.write(path, "thing", "older")
     before = path.read_bytes()
