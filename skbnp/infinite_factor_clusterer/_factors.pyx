@@ -6,8 +6,8 @@ import numpy as np
 
 from skbnp.infinite_factor_clusterer._rows cimport Rows
 from skbnp.infinite_factor_clusterer._state cimport (
-    BIRTH_COUNT, BIRTHS, FLAT_UPPER, LOADINGS, NO_STRETCH, OF_FACTORS, OF_FEATURES, OWN_LINK, STALE_NOISE,
-    UNWEIGHTED, log_inverse_gamma,
+    BIRTH_COUNT, BIRTHS, FLAT_UPPER, LOADINGS, NO_STRETCH, OF_FACTORS, OF_FEATURES, OWN_LINK,
+    STALE_NOISE, UNWEIGHTED, log_inverse_gamma,
 )
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws

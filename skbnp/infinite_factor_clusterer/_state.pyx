@@ -46,7 +46,7 @@ cdef class State:
 
     def __init__(self, X, prior, state, bit_generator, limit, int fault):
         """X is (n_samples, n_features), NaN where missing, -inf where below ``limit``."""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, _
         self._bit_generator, self._rng = bit_generator, draws.borrow(bit_generator)
         self.prior, self.fault = prior, fault
         self.n_samples, self.n_features = X.shape
@@ -68,7 +68,7 @@ cdef class State:
         self.score_shape, self.score_scale = prior.score_shape, prior.score_scale
         self.score_precision, self.noise_shape = prior.score_precision, prior.noise_shape
         self.has_upper = prior.max_layers > 1
-        for i in range(prior.max_layers - 1):
+        for _ in range(prior.max_layers - 1):
             self.upper = ScaleLayer(
                 self.n_samples, prior.mass_upper, prior.slab_shape, prior.slab_scale, self.upper
             )

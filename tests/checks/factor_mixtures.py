@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.infinite_factor_clusterer._model import Prior, draw_joint, upper_layers
+from skbnp.infinite_factor_clusterer._model import Prior, draw_joint, inflation, upper_layers
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 
 
@@ -96,11 +96,14 @@ def statistics(law):
             "factor x cluster": n_factors * len(sizes),
             "residual": np.mean(np.tanh((X - y @ W.T - state["offset"][z]) ** 2)),
         }
-        layers = upper_layers(state)
+        layers, u = upper_layers(state), inflation(state)
         out["layers"] = len(layers)
         out["upper factors"] = layers[0][0].shape[1] if layers else 0
         out["upper links"] = sum(np.count_nonzero(w) for w, _ in layers)
         out["upper loadings"] = sum(np.log1p(np.sum(w**2)) for w, _ in layers)
+        squares = (y - m[z]) ** 2 * weight / v[z]
+        # Scores that fit what the layer above says of them.
+        out["upper spread"] = np.sum(np.tanh(squares / u) * np.log(u))
         out["upper scores"] = sum(np.sum(np.tanh(a**2)) for _, a in layers)
         return out
 
@@ -123,5 +126,5 @@ def varying(law, names):
     if law.max_layers < 3:
         still.add("layers" if law.max_layers < 2 else "")
     if law.max_layers < 2:
-        still |= {"upper factors", "upper links", "upper loadings", "upper scores"}
+        still |= {"upper factors", "upper links", "upper loadings", "upper scores", "upper spread"}
     return [name for name in names if name not in still]
