@@ -388,7 +388,7 @@ cdef class ScaleSampler:
             last = np.full(self.n_features, self.noise_scale / self.noise_shape)
         else:
             last = np.asarray(self.prior.noise)
-        share = self.n_annealed / self.n_anneal
+        share = <double> self.n_annealed / self.n_anneal
         log_noise = (1.0 - share) * np.log(self.first_noise) + share * np.log(last)
         floor = last if share == 1.0 else np.exp(log_noise)
         np.asarray(self.layer.floor)[:self.n_features] = floor

@@ -57,15 +57,18 @@ def statistics(law):
             "a^2": bounded(a2[seen]),
             "misfit": bounded((away**2 / (a2 + floor))[seen]),
             "x^2 by a^2": float(np.mean(np.tanh(X**2) * np.tanh(a2), where=seen)),
-            "x^2 by floor": float(np.mean(np.tanh(X**2) * np.tanh(floor), where=seen)),
             "y^2 by links": float(np.tanh(y2.sum(axis=0)) @ (state["loadings1"] != 0).sum(axis=0)),
         }
         if law.noise is None:
+            bound = np.tanh(X**2) * np.tanh(floor)
+            out["x^2 by floor"] = float(np.mean(bound, where=seen))
             out["log s^2"] = float(np.mean(np.log(floor)))
             out["squared log s^2"] = float(np.mean(np.log(floor) ** 2))
         if law.is_finite:
             out["columns"] = float(len(state["loadings1"].T))
             out["squared columns"] = out["columns"] ** 2
+            # Near their means, so that it is the covariance that shows.
+            out["columns by factors"] = (out["columns"] - 3.0) * (out["factors"] - 1.5)
         if law.drift is None:
             c = np.tanh(state["hyper"][1])
             out["drift"], out["squared drift"] = float(c), float(c**2)
