@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from skbnp.infinite_factor_clusterer import _model, _scale_model, _start
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
+from skbnp.infinite_factor_clusterer._scale_sampler import ScaleSampler
 from skbnp.infinite_factor_clusterer._start import start_scale_state, start_state
 
 LAWS = {
@@ -79,6 +80,20 @@ def test_scale_starts(law, shape, holes, n_factors):
     variance = _start.column_means((X - state["location"]) ** 2)
     seen = variance > 0
     assert_allclose(loud["noise_variance"][seen], variance[seen])
+
+
+@pytest.mark.parametrize("noise", [None, 0.05])
+def test_annealed_noise_goes_down_linearly_in_its_logarithm(noise):
+    X = 3.0 * table("usual", 0.0)
+    prior = ScalePrior(noise=None if noise is None else np.full(6, noise))
+    state = start_scale_state(X, prior, np.random.default_rng(0), annealed=True)
+    chain = ScaleSampler(X, prior, state, np.random.PCG64(0), n_anneal=5)
+    found = []
+    for step in range(6):
+        found.append(np.log(chain.draw()["noise_variance"]))
+        chain.adapt(step)
+    last = np.log(0.05)  # 0.1 / 2 where it is sampled from then on
+    assert_allclose(found, np.linspace(np.log(np.mean(X**2, axis=0)), last, 6, axis=0))
 
 
 @pytest.mark.parametrize(
