@@ -10,8 +10,11 @@ from threadpoolctl import threadpool_limits
 from skbnp.numerics.quiet import ignoring
 
 MOST_FACTORS = 10
-# Loadings smaller than this are no link at the start.
+# Loadings smaller than this, or than this share of their factor's largest, are no link at the
+# start.
 LEAST_LOADING = 0.25
+# Standard deviation of clusters' centres along a direction that gets a factor for their sake.
+LEAST_BETWEEN = 0.1
 # Noise variance and its rate before anything is known (spec 4.20).
 NOISE, NOISE_RATE = 0.5, 0.3
 # How often clusters are found anew with missing cells at the means of the clusters before.
@@ -22,9 +25,9 @@ def start_state(X, prior, rng, n_clusters, limit=None):
     """First state of a chain of the mixture (spec 4.20).
 
     Clusters are those of k-means, fewer than asked for where there are fewer different rows.
-    Factors are principal components of variance > 1, rotated by varimax: where clusters have
-    offsets alone for their means (``means="feature"``), those of what is left within clusters.
-    Given them scores, means and variances are drawn.
+    Factors are principal components of variance > 1 and what else tells the clusters apart, rotated
+    by varimax: where clusters have offsets alone for their means (``means="feature"``), components
+    of what is left within clusters. Given them scores, means and variances are drawn.
 
     Parameters
     ----------
@@ -43,7 +46,7 @@ def start_state(X, prior, rng, n_clusters, limit=None):
     offset = np.zeros((len(sizes), X.shape[1]))
     if prior.means == "feature":
         offset = cluster_sums(filled, label) / sizes[:, np.newaxis]
-    w = sparse_loadings(filled - offset[label])
+    w = sparse_loadings(filled - offset[label], label)
 
     # y given x with m = 0, v = 1 and s = NOISE
     half = np.linalg.cholesky(w.T @ w / NOISE + np.eye(w.shape[1]))
@@ -170,16 +173,32 @@ def clustered(X, n_clusters, rng):
     return label.astype(np.intp), filled
 
 
-def sparse_loadings(X):
-    """Loadings (n_features, K) of the components of variance > 1, rotated, small ones 0."""
+def sparse_loadings(X, label):
+    """Loadings (n_features, K) of principal components, rotated, small ones 0.
+
+    Those of variance > 1 first, then those of the clusters' centres along which these vary more
+    than the rows around them: clusters that no factor tells apart would be joined at once, and
+    neither a birth nor a split alone gains anything then.
+    """
     off = X - X.mean(axis=0)
-    _, size, axes = np.linalg.svd(off, full_matrices=False)
-    size = size[:MOST_FACTORS] / np.sqrt(len(X))
-    # A column on its own has variance 1 but for rounding, and needs no factor.
-    keep = size > 1.0 + 1e-9
-    loadings = varimax((axes[:MOST_FACTORS][keep] * size[keep, np.newaxis]).T)
-    loadings[np.abs(loadings) < LEAST_LOADING] = 0.0
+    axes = leading_axes(off / np.sqrt(len(X)), 1.0 + 1e-9)[:MOST_FACTORS]
+    left = off - off @ axes.T @ axes
+    sizes = np.bincount(label)
+    center = cluster_sums(left, label) / sizes[:, np.newaxis]
+    within = left - center[label]
+    more = leading_axes(center * np.sqrt(sizes / len(X))[:, np.newaxis], LEAST_BETWEEN)
+    more = more[np.mean((within @ more.T) ** 2, axis=0) < np.mean((left @ more.T) ** 2, axis=0) / 2]
+    axes = np.vstack([axes, more])[:MOST_FACTORS]
+    loadings = varimax(axes.T * np.sqrt(np.mean((off @ axes.T) ** 2, axis=0)))
+    largest = np.max(np.abs(loadings), axis=0, initial=0.0)
+    loadings[np.abs(loadings) < LEAST_LOADING * np.minimum(largest, 1.0)] = 0.0
     return np.ascontiguousarray(loadings[:, loadings.any(axis=0)])
+
+
+def leading_axes(X, least):
+    """Principal axes (n_axes, n_features) of rows, those longer than ``least``."""
+    _, size, axes = np.linalg.svd(X, full_matrices=False)
+    return axes[size > least]
 
 
 def varimax(loadings, n_rounds=50):

@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from skbnp.infinite_factor_clusterer import _model, _scale_model, _start
 from skbnp.infinite_factor_clusterer._model import Prior
+from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
 from skbnp.infinite_factor_clusterer._scale_sampler import ScaleSampler
 from skbnp.infinite_factor_clusterer._start import start_scale_state, start_state
@@ -131,6 +132,26 @@ def test_groups_and_factors_are_found():
     assert np.mean(residual**2) < 0.5
     # Offsets leave to the factors what varies within groups, which is less than noise here.
     assert start_state(X, Prior(means="feature"), rng, 3)["loadings1"].shape[1] == 0
+
+
+def test_clusters_apart_in_little_of_the_variance():
+    """Three blobs nearly on a line: one component has a variance above 1, but two factors count."""
+    rng = np.random.default_rng(1)
+    label = np.repeat(np.arange(3), 40)
+    X = rng.normal(size=(120, 5)) + 10 * rng.normal(size=(3, 5))[label]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert np.sum(np.linalg.eigvalsh(np.cov(X.T)) > 1) == 1
+    state = start_state(X, Prior(), rng, 4)
+    assert state["loadings1"].shape[1] == 2
+    assert np.linalg.matrix_rank(state["loadings1"]) == 2
+    chain = Sampler(X, Prior(), state, np.random.PCG64(0))
+    for _ in range(30):
+        chain.sweep()
+    found = chain.draw()["label"]
+    assert adjusted_rand_score(label, found) > 0.9
+    # Where there is nothing but noise, centres of k-means tell of nothing.
+    X = rng.normal(size=(500, 5))
+    assert start_state(X / X.std(axis=0), Prior(), rng, 8)["loadings1"].shape[1] <= 3
 
 
 def test_cells_below_the_limit_start_there():
