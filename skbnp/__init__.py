@@ -4,6 +4,7 @@ from skbnp._version import __version__
 from skbnp.cibp_belief_net import CIBPBeliefNet
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.icp_network import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
+from skbnp.infinite_factor_clusterer import InfiniteFactorClusterer
 from skbnp.tree_factor_model import TreeFactorModel
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "ICPNetwork",
     "ICPNetworkClassifier",
     "ICPNetworkRegressor",
+    "InfiniteFactorClusterer",
     "TreeFactorModel",
     "__version__",
 ]

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, log_ndtr, stdtr
 
-from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE
-
 # Draws from the prior that stand for a cluster that no training row has.
 N_NEW = 10
 # Draws of the upper scores, where there are layers above.
@@ -126,11 +124,7 @@ def _new_clusters(draw, prior, n, rng):
     if prior.noise == "shared":
         s = np.repeat(s, n, axis=0)
     else:
-        # The rates given the noise of the clusters that there are (spec 4.15).
-        a_h, b_h = prior.noise_rate_prior
-        h = rng.gamma(a_h + len(s) * prior.noise_shape, size=n_features)
-        h = np.maximum(h / (b_h + np.sum(1 / s, axis=0)), SMALLEST_RATE)
-        s = h / rng.gamma(prior.noise_shape, size=(n, n_features))
+        s = draw["noise_rate"] / rng.gamma(prior.noise_shape, size=(n, n_features))
     offset = np.zeros_like(s)
     if prior.means != "factor":
         offset = rng.normal(size=s.shape) * np.sqrt(s / draw["hyper"][2])

@@ -26,6 +26,7 @@ def one_cluster(df=np.inf):
         "score_mean": np.array([[0.5, -1.0]]),
         "score_variance": np.array([[0.4, 1.5]]),
         "noise_variance": np.array([[0.2, 0.1, 0.3]]),
+        "noise_rate": np.full(3, 0.3),
         "offset": np.zeros((1, 3)),
         "hyper": np.array([1.0, 1.0, 1.0, df]),
         "n_members": np.array([7]),
@@ -41,7 +42,15 @@ def random_draw(seed=0, prior=None, n_samples=30, n_features=4, least_factors=2)
         n_layers = 1 + ("loadings2" in state)
         if state["loadings1"].shape[1] >= least_factors and n_layers == min(2, prior.max_layers):
             break
-    names = ("label", "score_mean", "score_variance", "noise_variance", "offset", "hyper")
+    names = (
+        "label",
+        "score_mean",
+        "score_variance",
+        "noise_variance",
+        "noise_rate",
+        "offset",
+        "hyper",
+    )
     draw = {name: state[name] for name in names}
     draw |= {name: value for name, value in state.items() if name.startswith("loadings")}
     return {**draw, "n_members": np.bincount(state["label"])}, prior

@@ -1,0 +1,130 @@
+"""Numbers at the edge: an answer or the documented error, never NaN or a crash."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skbnp import InfiniteFactorClusterer
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
+)
+
+
+def fit(X, **options):
+    defaults = dict(n_chains=2, n_warmup=15, n_draws=8, predict_draws=3, random_state=0)
+    return InfiniteFactorClusterer(**{**defaults, **options}).fit(X)
+
+
+def assert_sound(model, X):
+    """Every answer is a number and says what it must."""
+    for name, trace in model.posterior_.traces.items():
+        assert np.isfinite(trace).all(), name
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([X[:20], np.full((1, X.shape[1]), np.nan)])
+    holes = np.where(rng.random(rows.shape) < 0.5, np.nan, rows)
+    for new in (rows, holes):
+        density = model.score_samples(new)
+        assert np.isfinite(density).all()
+        assert density[-1] == 0.0
+        filled, std = model.impute(new, return_std=True)
+        seen = ~np.isnan(new)
+        assert np.isfinite(filled[~seen]).all() and not np.isnan(std).any()
+        assert_array_equal(filled[seen], new[seen])
+        assert (std[seen] == 0).all()
+        assert np.isfinite(model.transform(new)).all()
+        proba = model.predict_proba(new)
+        assert np.abs(proba.sum(axis=1) - 1).max() < 1e-9
+    assert np.isfinite(model.sample(30, random_state=0)).all()
+    assert model.labels_.shape == (len(X),)
+    assert np.isfinite(model.energy_correlation_).all()
+
+
+RNG = np.random.default_rng(1)
+BASE = RNG.normal(size=(30, 3)) + 3.0 * (np.arange(30) % 2)[:, np.newaxis]
+DATA = {
+    "constant column": BASE * [1.0, 0.0, 1.0],
+    "duplicated columns": np.column_stack([BASE, BASE, BASE]),
+    "tiny": BASE * 1e-8,
+    "huge": BASE * 1e8,
+    "mixed scales": BASE * [1e-8, 1.0, 1e8],
+    "far from zero": BASE + 1e8,
+    "two rows": BASE[:2],
+    "more columns than rows": RNG.normal(size=(6, 25)),
+    "rows without cells": np.where(np.arange(30)[:, np.newaxis] % 3 == 0, np.nan, BASE),
+    "mostly holes": np.where(RNG.random(BASE.shape) < 0.8, np.nan, BASE),
+    "one feature": BASE[:, :1],
+    "integers": np.round(BASE),
+    "binary": (BASE > 1.5).astype(float),
+    "one value in almost all rows": np.where(np.arange(30)[:, np.newaxis] < 28, 1.0, BASE),
+    "an outlier": np.concatenate([BASE, [[1e6, -1e6, 1e6]]]),
+    "tight groups": 1e-3 * RNG.normal(size=(30, 3)) + (np.arange(30) % 2)[:, np.newaxis],
+}
+# Every column keeps two values.
+DATA["mostly holes"][:2] = BASE[:2]
+MODELS = {
+    "default": {},
+    "student, both": {"tails": "student", "means": "both"},
+    "layers": {"max_layers": 3, "mass_upper": 1.0, "noise": "shared"},
+    "gaussian": {"top": "gaussian", "drift": "sample", "max_layers": 2},
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", DATA)
+def test_data_at_the_edge(name, model):
+    assert_sound(fit(DATA[name], **MODELS[model]), DATA[name])
+
+
+@pytest.mark.parametrize("model", ["default", "gaussian"])
+def test_many_identical_rows(model):
+    X = np.repeat(BASE[:2], [10_000, 1], axis=0)
+    found = fit(X, n_chains=1, n_warmup=3, n_draws=3, n_split_merges=2, **MODELS[model])
+    assert_sound(found, X)
+
+
+CENSORED = {
+    "some": np.where(BASE < 0.5, -np.inf, BASE),
+    "nearly all": np.where(np.arange(30)[:, np.newaxis] > 1, -np.inf, BASE + 1.0),
+    "with holes": np.where(RNG.random(BASE.shape) < 0.4, np.nan, np.where(BASE < 0, -9.0, BASE)),
+    "a whole column": np.column_stack([BASE, np.full(30, -np.inf)]),
+}
+
+
+@pytest.mark.parametrize("tails", ["normal", "student"])
+@pytest.mark.parametrize("name", CENSORED)
+def test_cells_below_the_limit(name, tails):
+    X = CENSORED[name]
+    assert_sound(fit(X, detection_limit=0.5, tails=tails), X)
+
+
+EXTREMES = [
+    {"mass": 1e4, "n_warmup": 2, "n_draws": 2},
+    {"mass": 1e-6},
+    {"mass_prior": (1e6, 1e-6), "n_warmup": 2, "n_draws": 2},
+    {"concentration": 1e4, "n_warmup": 2, "n_draws": 2},
+    {"concentration": 1e-6},
+    {"slab_shape": 1e6, "slab_scale": 1e-6},
+    {"slab_shape": 1e-3, "slab_scale": 1e6},
+    {"score_shape": 1e6},
+    {"score_shape": 0.1, "score_scale": 1e-6},
+    {"score_precision": 1e6},
+    {"score_precision": 1e-6},
+    {"noise_shape": 1e6, "noise_rate_prior": (1e-3, 1e6)},
+    {"noise_shape": 0.1, "noise_rate_prior": (1e6, 1e-6)},
+    {"n_init_clusters": 1000},
+    {"n_births": 0, "n_split_merges": 0},
+    {"merge_overlap": 1e-12},
+    {"merge_overlap": 1.0},
+    {"standardize": False},
+    {"top": "gaussian", "noise": 1e-4},
+    {"top": "gaussian", "noise": 1e4},
+    {"top": "gaussian", "drift": 1e3},
+    {"top": "gaussian", "n_init_factors": 40, "birth_move": "pan-han"},
+    {"top": "gaussian", "max_layers": None, "mass_upper": 1.0, "schedule": "greedy"},
+]
+
+
+@pytest.mark.parametrize("options", EXTREMES, ids=str)
+def test_extreme_parameters(options):
+    assert_sound(fit(BASE, **options), BASE)
