@@ -125,7 +125,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     slab_shape, slab_scale : float, default=2.0, 1.0
         Inverse gamma prior of the variance of a factor's loadings.
     concentration : float or "sample", default="sample"
-        Of the Dirichlet process: more gives more clusters.
+        Of the Dirichlet process: more gives more clusters. At most 100, as every sweep looks at
+        that many empty clusters and more.
     concentration_prior : tuple of (shape, rate), default=(1.0, 1.0)
         Gamma prior of a sampled concentration.
     score_shape, score_scale : float, default=2.0, 1.0
@@ -310,7 +311,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "mass_upper": [Interval(Real, 0, 1, closed="right")],
         "slab_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
         "slab_scale": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "concentration": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        "concentration": [Interval(Real, 1e-6, 100, closed="both"), StrOptions({"sample"})],
         "concentration_prior": [tuple, list],
         "score_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
         "score_scale": [Interval(Real, 1e-6, 1e6, closed="both")],

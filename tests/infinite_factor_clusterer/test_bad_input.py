@@ -90,7 +90,7 @@ BAD_PARAMETERS = [
     ({"mass_upper": 3.0}, "mass_upper", "(0.0, 1.0]", "3.0"),
     ({"slab_shape": 0.0}, "slab_shape", "[1e-06, 1000000.0]", "0.0"),
     ({"slab_scale": "wide"}, "slab_scale", "float", "'wide'"),
-    ({"concentration": -1.0}, "concentration", "[1e-06, 10000.0]", "-1.0"),
+    ({"concentration": -1.0}, "concentration", "[1e-06, 100.0]", "-1.0"),
     ({"concentration_prior": (0, 1)}, "concentration_prior", PAIR, "(0, 1)"),
     ({"score_shape": -1.0}, "score_shape", "[1e-06, 1000000.0]", "-1.0"),
     ({"score_scale": np.nan}, "score_scale", "", "nan"),

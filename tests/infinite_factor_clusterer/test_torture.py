@@ -102,7 +102,7 @@ EXTREMES = [
     {"mass": 1e4, "n_warmup": 2, "n_draws": 2},
     {"mass": 1e-6},
     {"mass_prior": (1e6, 1e-6), "n_warmup": 2, "n_draws": 2},
-    {"concentration": 1e4, "n_warmup": 2, "n_draws": 2},
+    {"concentration": 100, "n_warmup": 2, "n_draws": 2},
     {"concentration": 1e-6},
     {"slab_shape": 1e6, "slab_scale": 1e-6},
     {"slab_shape": 1e-3, "slab_scale": 1e6},
