@@ -213,9 +213,7 @@ def test_normal_above(bound):
     assert kstest(norm.sf(x) / norm.sf(bound), "uniform").pvalue > 1e-4
 
 
-@pytest.mark.parametrize(
-    ("shape", "rate", "low"), [(3.0, 2.0, 0.1), (3.0, 2.0, 4.0), (1.0, 5.0, 2)]
-)
+@pytest.mark.parametrize("law", [(3.0, 2.0, 0.1), (3.0, 2.0, 4.0), (1.0, 5.0, 2.0)])
 def test_gamma_above(law):
     from scipy.stats import gamma, kstest
 
