@@ -121,7 +121,13 @@ def test_move_alone(move):
 # Where a wrong formula shows: the prior's options and those of the draw, the move, a statistic,
 # how many pairs.
 SEEN = {
-    "no_determinant": (dict(mass=4.0), {"n_samples": 15}, "labels", "energy of rows", 800),
+    "no_determinant": (
+        dict(mass=4.0, score_shape=1.5, score_scale=1.0, concentration=3.0),
+        {},
+        "labels",
+        "log noise",
+        1200,
+    ),
     "no_slice": ({}, {}, "labels", "clusters", 500),
     "blind_means": ({}, {}, "means", "spread", 500),
     "prior_scores": ({}, {}, "scores", "residual", 500),
