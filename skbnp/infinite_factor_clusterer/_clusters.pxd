@@ -23,6 +23,7 @@ cdef class Clusters(Factors):
     cdef void _take_row(self, Py_ssize_t t) noexcept nogil
     cdef void _add_row(self, int side, double sign) noexcept nogil
     cdef double _log_marginal_with(self, int side, bint with_row) noexcept nogil
+    cdef Py_ssize_t _partner(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t _list_members(
         self, Py_ssize_t g, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n
     ) noexcept nogil
@@ -30,6 +31,7 @@ cdef class Clusters(Factors):
     cdef double _scan(self, Py_ssize_t n, bint forced, Py_ssize_t first) noexcept nogil
     cdef void _split_or_merge(self) noexcept nogil
     cdef int _update_partition(self, Py_ssize_t n_attempts) except -1 nogil
+    cdef int _divide_or_unite(self) except -1 nogil
     cdef int _update_energies(self) except -1 nogil
-    cdef void _draw_energies(self, Py_ssize_t g) noexcept nogil
+    cdef void _draw_energies(self, Py_ssize_t g, int side) noexcept nogil
     cdef void _draw_noises(self) noexcept nogil

@@ -1,6 +1,6 @@
 """Clusters given scores and residuals: their means and energies, splits and merges."""
 
-from libc.math cimport fmax, isfinite, log, sqrt
+from libc.math cimport INFINITY, fmax, isfinite, log, sqrt
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from skbnp.numerics.truncated cimport gamma_above
 
 cdef enum:
     N_SCANS = 3             # of a division before the one that counts
+    N_CANDIDATES = 20       # for a row's partner
     BOTH = 2                # the two sides together
     FEW = 8                 # factors between two looks at the size of a product
 
@@ -138,17 +139,23 @@ cdef class Clusters(Factors):
         for j in range(self.n_features):
             self.log_rates += log(self.rate[j])
         for _ in range(n_attempts):
-            self._reserve_clusters(self.n_clusters + 1)
-            self._split_or_merge()
+            if self.shared_noise or draws.uniform(self._rng) < 0.5:
+                self._reserve_clusters(self.n_clusters + 1)
+                self._split_or_merge()
+            else:
+                self._divide_or_unite()
+        return 0
+
+    cdef int _divide_or_unite(self) except -1 nogil:
+        """A split or merge that proposes the scores of its rows as well."""
         return 0
 
     cdef void _split_or_merge(self) noexcept nogil:
         """Two rows at random: divide their cluster, or put their two clusters together."""
-        cdef Py_ssize_t i = draws.below(self._rng, self.n_samples), n, a, g, t, first, second, _
-        cdef Py_ssize_t j = draws.below(self._rng, self.n_samples - 1)
+        cdef Py_ssize_t i = draws.below(self._rng, self.n_samples), j = self._partner(i)
+        cdef Py_ssize_t n, a, g, t, first, second, _
         cdef double log_ratio, log_forward
         cdef bint is_split
-        j += j >= i
         first, second = self.label[i], self.label[j]
         is_split = first == second
         for g in range(3):
@@ -201,6 +208,24 @@ cdef class Clusters(Factors):
             self.n_merges += 1
             self._join(min(first, second), max(first, second))
         self._sort_rows()
+
+    cdef Py_ssize_t _partner(self, Py_ssize_t i) noexcept nogil:
+        """Another row: any, or the nearest of a few, which are often of clusters side by side.
+
+        No choice depends on the partition.
+        """
+        cdef Py_ssize_t j, _, t, best = -1
+        cdef double distance, nearest = INFINITY, off
+        for _ in range(1 if draws.uniform(self._rng) < 0.5 else N_CANDIDATES):
+            t = draws.below(self._rng, self.n_samples - 1)
+            t += t >= i
+            distance = 0.0
+            for j in range(self.n_features):
+                off = self.X[t, j] - self.X[i, j]
+                distance += off * off
+            if distance < nearest:
+                best, nearest = t, distance
+        return best
 
     cdef Py_ssize_t _list_members(
         self, Py_ssize_t g, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n
@@ -269,20 +294,20 @@ cdef class Clusters(Factors):
             for a in range(self.cluster_start[g], self.cluster_start[g + 1]):
                 self._take_row(self.by_cluster[a])
                 self._add_row(0, 1.0)
-            self._draw_energies(g)
+            self._draw_energies(g, 0)
         self._draw_noises()
         return 0
 
-    cdef void _draw_energies(self, Py_ssize_t g) noexcept nogil:
-        """Means and energies of the factors in a cluster, given the sums of side 0.
+    cdef void _draw_energies(self, Py_ssize_t g, int side) noexcept nogil:
+        """Means and energies of the factors in a cluster, given the sums of a side.
 
         Its noise too, unless that is shared: then side 1 gathers what all clusters say of it.
         """
         cdef Py_ssize_t i, j, K = self.n_factors
-        cdef double n = self.count[0], total, weight, squares
+        cdef double n = self.count[side], total, weight, squares
         for i in range(K):
-            total, squares = self.column_sum[0, i], self.column_square[0, i]
-            weight = self.score_precision + self.column_weight[0, i]
+            total, squares = self.column_sum[side, i], self.column_square[side, i]
+            weight = self.score_precision + self.column_weight[side, i]
             if self.means != OF_FEATURES:
                 squares = fmax(squares - total * total / weight, 0.0)
             self.V[g, i] = self._inverse_gamma(
@@ -297,8 +322,8 @@ cdef class Clusters(Factors):
                 self._break(ENERGIES)
         for j in range(self.n_features):
             i = K + j
-            total, squares = self.column_sum[0, i], self.column_square[0, i]
-            weight = self.offset_precision + self.column_weight[0, i]
+            total, squares = self.column_sum[side, i], self.column_square[side, i]
+            weight = self.offset_precision + self.column_weight[side, i]
             if self.means != OF_FACTORS:
                 squares = fmax(squares - total * total / weight, 0.0)
             if self.shared_noise:

@@ -8,7 +8,7 @@ from libc.math cimport NAN, isfinite, isnan, sqrt
 
 import numpy as np
 
-from skbnp.infinite_factor_clusterer._clusters cimport Clusters
+from skbnp.infinite_factor_clusterer._divisions cimport Divisions
 from skbnp.infinite_factor_clusterer._state cimport HYPER, NO_MOVE, OF_FACTORS
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.truncated cimport normal_above
@@ -37,15 +37,17 @@ FAULTS = {
     "stale_noise": 10,          # births without the Jacobian of the shares
     "free_division": 11,        # splits without the probability of the division
     "flat_upper": 12,           # births that do not look at the layer above
+    "free_scores": 13,          # divisions without the density of the scores that they propose
 }
 # Counters that a state carries along.
 COUNTS = (
     *("n_births", "n_births_tried", "n_deaths", "n_deaths_tried", "n_splits", "n_splits_tried"),
-    *("n_merges", "n_merges_tried", "n_rescales", "n_rescales_tried"),
+    *("n_merges", "n_merges_tried", "n_divisions", "n_divisions_tried", "n_unions"),
+    *("n_unions_tried", "n_rescales", "n_rescales_tried"),
 )
 
 
-cdef class Sampler(Clusters):
+cdef class Sampler(Divisions):
     """One chain; ``sweep`` is its transition.
 
     Cost of a sweep for T rows, N features, K factors, G clusters, complete rows:
@@ -201,7 +203,8 @@ cdef class Sampler(Clusters):
 
     def _set_counts(self, counts):
         (self.n_births, self.n_births_tried, self.n_deaths, self.n_deaths_tried, self.n_splits,
-         self.n_splits_tried, self.n_merges, self.n_merges_tried, self.n_rescales,
+         self.n_splits_tried, self.n_merges, self.n_merges_tried, self.n_divisions,
+         self.n_divisions_tried, self.n_unions, self.n_unions_tried, self.n_rescales,
          self.n_rescales_tried) = counts
 
     def acceptance(self):
@@ -211,6 +214,8 @@ cdef class Sampler(Clusters):
             "deaths": (self.n_deaths, self.n_deaths_tried),
             "splits": (self.n_splits, self.n_splits_tried),
             "merges": (self.n_merges, self.n_merges_tried),
+            "divisions": (self.n_divisions, self.n_divisions_tried),
+            "unions": (self.n_unions, self.n_unions_tried),
             "rescales": (self.n_rescales, self.n_rescales_tried),
         }
 

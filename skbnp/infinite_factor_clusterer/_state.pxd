@@ -17,6 +17,7 @@ cdef enum:
     STALE_NOISE = 10
     FREE_DIVISION = 11
     FLAT_UPPER = 12
+    FREE_SCORES = 13
 
 cdef enum:
     # Cells of the table.
@@ -81,8 +82,8 @@ cdef class State:
         # Patterns of missing cells; rows by pattern, and by cluster then pattern.
         Py_ssize_t n_patterns
         Py_ssize_t[::1] pattern             # (n_samples,)
-        Py_ssize_t[::1] feature_start       # (n_patterns + 1,) into feature
-        Py_ssize_t[::1] feature             # observed features of each pattern
+        Py_ssize_t[::1] feature_start       # (n_patterns + 2,) into feature
+        Py_ssize_t[::1] feature             # observed features of each pattern; at last, all
         Py_ssize_t[::1] pattern_start       # (n_patterns + 1,) into by_pattern
         Py_ssize_t[::1] by_pattern          # (n_samples,)
         Py_ssize_t[::1] cluster_start       # (cluster_room + 1,) into by_cluster

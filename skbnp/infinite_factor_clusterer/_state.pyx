@@ -104,6 +104,8 @@ cdef class State:
             np.flatnonzero(~missing[self.by_pattern[self.pattern_start[g]]])
             for g in range(self.n_patterns)
         ]
+        # For moves that take filled cells as they are.
+        observed.append(np.arange(p))
         self.feature_start = np.cumsum([0, *map(len, observed)], dtype=np.intp)
         self.feature = np.concatenate([*observed, []]).astype(np.intp)
         self.R = np.zeros((n, p))

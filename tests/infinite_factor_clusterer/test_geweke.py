@@ -135,9 +135,10 @@ SEEN = {
     "own_link": ({}, {}, "loadings", "links", 500),
     "birth_count": ({}, {"n_births": 4}, "births", "factors", 2500),
     "no_stretch": ({}, {}, "rescales", "slab", 500),
-    "no_partition": ({}, {}, "splits", "clusters", 2000),
+    "no_partition": ({}, {}, "splits", "clusters", 3000),
     "stale_noise": ({}, {}, "births", "factors", 1000),
-    "free_division": ({}, {}, "splits", "clusters", 1000),
+    "free_division": ({}, {}, "splits", "clusters", 2000),
+    "free_scores": ({}, {}, "splits", "clusters", 2500),
     "flat_upper": (dict(DEEP, mass_upper=3.0), {"n_births": 4}, "births", "spread", 2500),
 }
 
