@@ -136,6 +136,40 @@ cdef Hump climb(
     return out
 
 
+cdef void add_cells(
+    Py_ssize_t n_nodes, const double* node, double base, double w, double x, double drift,
+    double floor, double* quadratic, double* product,
+) noexcept nogil:
+    """What a cell adds to -2 log of its density at every node; variances are multiplied."""
+    cdef double a, e, variance
+    cdef Py_ssize_t g
+    for g in range(n_nodes):
+        a = base + w * node[g]
+        e = x - drift * a
+        variance = a * a + floor
+        quadratic[g] += e * e / variance
+        product[g] *= variance
+
+
+cdef double put_heights(
+    Py_ssize_t n_nodes, const double* quadratic, const double* product, double* height,
+) noexcept nogil:
+    """Densities at the nodes, up to a factor, and the area below them in steps of a node.
+
+    Products within [1e-100, 1e100] cannot raise what is e^-500 of the least quadratic form.
+    """
+    cdef double least = INFINITY, area = 0.0
+    cdef Py_ssize_t g
+    for g in range(n_nodes):
+        least = min(least, quadratic[g])
+    for g in range(n_nodes):
+        height[g] = 0.0
+        if quadratic[g] - least < 1000.0:
+            height[g] = exp(-0.5 * (quadratic[g] - least)) / sqrt(product[g])
+        area += height[g]
+    return area - 0.5 * (height[0] + height[n_nodes - 1])
+
+
 cdef class ScaleLayer:
     """Loadings and scores of one layer. Invariant between moves: A = W Y, ``n_links`` counts a
     column's links, none of which is 0 unless the law of links is finite; rows of the layer above
@@ -780,70 +814,64 @@ cdef class ScaleLayer:
         mixed with p(y); y is drawn from it, or given. Constants of the rows' densities are left
         out.
         """
-        cdef double total = 0.0, sd, x, b, w, a, e, variance, highest, area, density, prior, z
+        cdef double total = 0.0, sd, x, b, w, a, e, variance, area, density, prior, z, far
         cdef double low, high, offset, floor, target, f = 0.0, drift = self.drift
         cdef double step = 2.0 * GRID_END / (self.n_nodes - 1)
-        cdef Py_ssize_t t, i, n, g = 0, G = self.n_nodes, n_products
+        cdef double* node = &self.node[0]
+        cdef double* height = &self.height[0]
+        cdef double* quadratic = &self.quadratic[0]
+        cdef double* product = &self.product[0]
+        cdef Py_ssize_t t, i, n, g = 0, G = self.n_nodes
         for t in range(self.n_samples):
             sd = sqrt(self.score_variance(k, t))
             for g in range(G):
-                self.quadratic[g], self.product[g] = self.node[g] * self.node[g], 1.0
-            n_products = 0
+                quadratic[g], product[g] = node[g] * node[g], 1.0
+            low = high = 1.0
             for i in range(start, end):
                 n = self.row[i]
                 x = self.below[n, t] - self.location[n]
                 if isnan(x):
                     continue
                 b, w, floor = self.base[i, t], self.row_weight[i] * sd, self.floor[n]
-                for g in range(G):
-                    a = b + w * self.node[g]
-                    e = x - drift * a
-                    variance = a * a + floor
-                    self.quadratic[g] += e * e / variance
-                    self.product[g] *= variance
-                n_products += 1
-                if n_products % 8 == 0:
+                far = fabs(b) + GRID_END * fabs(w)
+                low *= floor
+                high *= far * far + floor
+                if low < 1e-100 or high > 1e100:
                     for g in range(G):
-                        self.quadratic[g] += log(self.product[g])
-                        self.product[g] = 1.0
-            highest = -INFINITY
-            for g in range(G):
-                self.height[g] = -0.5 * (self.quadratic[g] + log(self.product[g]))
-                highest = max(highest, self.height[g])
-            for g in range(G):
-                self.height[g] = exp(self.height[g] - highest)
-            area = -0.5 * (self.height[0] + self.height[G - 1])
-            for g in range(G):
-                area += self.height[g]
+                        quadratic[g] += log(product[g])
+                        product[g] = 1.0
+                    low, high = floor, far * far + floor
+                add_cells(G, node, b, w, x, drift, floor, quadratic, product)
+            area = put_heights(G, quadratic, product, height)
             if draw:
                 if draws.uniform(rng) < GRID_PRIOR:
                     y[t] = sd * draws.normal(rng)
                 else:
                     target = draws.uniform(rng) * area
                     for g in range(G - 1):
-                        f = 0.5 * (self.height[g] + self.height[g + 1])
+                        f = 0.5 * (height[g] + height[g + 1])
                         if target <= f or g == G - 2:
                             break
                         target -= f
                     # The inverse of the distribution function within a cell.
-                    low, high = self.height[g], self.height[g + 1]
+                    low, high = height[g], height[g + 1]
                     f = sqrt(low * low + min(target / f, 1.0) * (high * high - low * low))
                     offset = (f - low) / (high - low) if high != low else target / f
                     if not 0.0 <= offset <= 1.0:
                         offset = 0.5
-                    y[t] = sd * (self.node[g] + step * offset)
+                    y[t] = sd * (node[g] + step * offset)
             z = y[t] / sd
             prior = exp(-0.5 * (z * z + LOG_2_PI))
             density = 0.0
             if fabs(z) < GRID_END:
                 g = min(<Py_ssize_t> ((z + GRID_END) / step), G - 2)
-                offset = (z - self.node[g]) / step
-                density = self.height[g] + offset * (self.height[g + 1] - self.height[g])
+                offset = (z - node[g]) / step
+                density = height[g] + offset * (height[g + 1] - height[g])
                 density /= area * step
             if self.fault != BLIND_SCORES:
                 total -= 0.5 * (z * z + LOG_2_PI)
                 total -= log((1.0 - GRID_PRIOR) * density + GRID_PRIOR * prior)
-            f = 0.0
+            f, low = 0.0, 1.0
             for i in range(start, end):
                 n = self.row[i]
                 x = self.below[n, t] - self.location[n]
@@ -852,8 +880,12 @@ cdef class ScaleLayer:
                 a = self.base[i, t] + self.row_weight[i] * y[t]
                 e = x - drift * a
                 variance = a * a + self.floor[n]
-                f += e * e / variance + log(variance)
-            total -= 0.5 * f
+                f += e * e / variance
+                low *= variance
+                if low < 1e-150 or low > 1e150:
+                    f += log(low)
+                    low = 1.0
+            total -= 0.5 * (f + log(low))
         return total
 
     cdef double score_variance(self, Py_ssize_t k, Py_ssize_t t) noexcept nogil:
