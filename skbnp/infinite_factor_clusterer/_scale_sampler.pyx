@@ -382,13 +382,15 @@ cdef class ScaleSampler:
 
     def _anneal(self):
         """Noise at this point of the annealing: its logarithm goes linearly (spec 4.10)."""
-        if not self.n_anneal:
-            return
-        if self.samples_noise:
+        cdef double share = 1.0
+        if not self.samples_noise:
+            last = np.asarray(self.prior.noise)
+        elif self.n_anneal:
             last = np.full(self.n_features, self.noise_scale / self.noise_shape)
         else:
-            last = np.asarray(self.prior.noise)
-        share = <double> self.n_annealed / self.n_anneal
+            return
+        if self.n_anneal:
+            share = <double> self.n_annealed / self.n_anneal
         log_noise = (1.0 - share) * np.log(self.first_noise) + share * np.log(last)
         floor = last if share == 1.0 else np.exp(log_noise)
         np.asarray(self.layer.floor)[:self.n_features] = floor

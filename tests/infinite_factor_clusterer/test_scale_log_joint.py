@@ -155,6 +155,12 @@ def test_annealing_is_linear_in_logs_then_over():
     assert_array_equal(noise[8:], 0.3)
 
 
+def test_fixed_noise_is_the_priors():
+    law, state, X, _ = drawn("fixed noise")
+    sampler = make_sampler(law, {**state, "noise_variance": np.ones(5)}, X)
+    assert_array_equal(sampler.get_state()["noise_variance"], 0.3)
+
+
 def test_sampled_noise_is_released_after_annealing():
     law, state, X, options = drawn("annealed")
     sampler = make_sampler(law, state, X, **options)
