@@ -414,3 +414,64 @@ def test_supervised_chefs_networks(monkeypatch):
     for fit in (module.logistic, module.network_classifier):
         proba = fit(X[:40], label[:40], X[40:], True)
         assert np.mean(proba.argmax(axis=1) == label[40:]) > 0.7
+
+
+def test_sets_of_the_clusterer(monkeypatch, tmp_path):
+    sets = load("_clusterer_sets", monkeypatch)
+    for name in sets.SYNTHETIC:
+        X, label, new, label_new = sets.load(name, tmp_path / "none", 1)
+        assert X.shape == new.shape == (600, 12)
+        assert set(label) == set(label_new) == set(range(4))
+        np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(X.std(axis=0), 1)
+    # A loud feature has its own size, whichever cluster it is in.
+    rows, label = sets.bursts("disjoint bursts", 0, 20_000)
+    size = np.array([rows[label == g].std(axis=0) for g in range(4)])
+    np.testing.assert_allclose(size, np.where(np.kron(np.eye(4), np.ones(3)), 7.0, 1.0), rtol=0.05)
+    rows, label = sets.bursts("overlapping bursts", 0, 20_000)
+    size = np.array([rows[label == g].std(axis=0) for g in range(4)])
+    assert (np.sum(size > 2, axis=1) == 6).all()
+
+
+def test_clusters_and_densities_of_the_clusterer(monkeypatch, tmp_path):
+    module = load("_clusterer_clusters", monkeypatch)
+    monkeypatch.setattr(module, "SHORT", {"n_chains": 1, "n_warmup": 3, "n_draws": 4})
+    monkeypatch.setattr(sys.modules["_clusterer_sets"], "N_ROWS", 200)
+    told = module.gaussians("diag")
+    monkeypatch.setattr(module, "by_bic", lambda X, new, seed, quick: told(X, new, 4, seed, quick))
+    methods = ["k-means, true K", "GaussianMixture diag, true K", module.BIC, "HDBSCAN"]
+    tables = module.clusters(tmp_path / "none", True, [*methods, module.OURS])
+    assert len(tables["figures"]) == 2 * 5
+    figures = {run["method"]: run for run in tables["figures"]}
+    assert figures["GaussianMixture diag, true K"]["ARI"] > 0.9
+    assert np.isfinite(figures[module.OURS]["log density"])
+    assert np.isnan(figures["HDBSCAN"]["ARI held out"])
+    (verdict,) = tables["clusters: what was asked"]
+    assert verdict["ARI asked"] == 0.95
+
+
+def test_numbers_of_factors(monkeypatch):
+    module = load("_clusterer_figure2", monkeypatch)
+    X, loadings = module.draw_data(5, 0)
+    assert X.shape == (200, 16) and loadings.shape == (16, 5)
+    dead = ~loadings.any(axis=1)
+    np.testing.assert_allclose(X[:, dead].std(axis=0), module.FLOOR, rtol=0.2)
+    runs = []
+    for sampler in module.SAMPLERS:
+        found = module.found_factors(X, sampler, 10, 0, n_sweeps=4, n_anneal=2)
+        assert found[0] >= found[1] >= found[2] >= 0
+        keys = ("found columns", "found active", "found shared")
+        for start in module.STARTS:
+            run = dict(zip(keys, found, strict=True))
+            runs.append(run | {"K": 5, "sampler": sampler, "start": start, "CPU s": 1.0})
+    runs = [run | {"active": 4, "shared": 3} for run in runs]
+    assert len(module.errors(runs)) == 6
+    assert module.by_columns(2 * runs)[0]["active"] == 4
+
+
+def test_cost_of_the_clusterer(monkeypatch):
+    module = load("_clusterer_cost", monkeypatch)
+    for chain in (module.mixture_chain, module.scale_chain):
+        sampler = chain(60, 5, 2, 3)
+        sampler.sweep()
+        assert np.isfinite(sampler.log_joint())
