@@ -118,7 +118,7 @@ def variational(X, new, seed, quick):
 # -- GaussianMixture
 
 
-def search_by_bic(X, seed):
+def search_by_bic(X, seed, **options):
     """For each shape more components, up to 40, until the criterion has not gained for three."""
     best, best_bic = None, np.inf
     for shape in SHAPES:
@@ -127,7 +127,12 @@ def search_by_bic(X, seed):
             if n - shape_n > 3:
                 break
             mixture = GaussianMixture(
-                n_components=n, covariance_type=shape, n_init=3, max_iter=300, random_state=seed
+                n_components=n,
+                covariance_type=shape,
+                n_init=3,
+                max_iter=300,
+                random_state=seed,
+                **options,
             )
             bic = mixture.fit(X).bic(X)
             if bic < shape_bic:

@@ -437,8 +437,7 @@ def test_clusters_and_densities_of_the_clusterer(monkeypatch, tmp_path):
     module = load("_clusterer_clusters", monkeypatch)
     monkeypatch.setattr(module, "SHORT", {"n_chains": 1, "n_warmup": 3, "n_draws": 4})
     monkeypatch.setattr(sys.modules["_clusterer_sets"], "N_ROWS", 200)
-    told = module.gaussians("diag")
-    monkeypatch.setattr(module, "by_bic", lambda X, new, seed, quick: told(X, new, 4, seed, quick))
+    monkeypatch.setitem(module.METHODS, module.BIC, module.gaussians("diag"))
     methods = ["k-means, true K", "GaussianMixture diag, true K", module.BIC, "HDBSCAN"]
     tables = module.clusters(tmp_path / "none", True, [*methods, module.OURS])
     assert len(tables["figures"]) == 2 * 5
