@@ -122,15 +122,19 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Gamma prior of a sampled mass.
     mass_upper : float in (0, 1], default=0.5
         The mass of layers above the first.
-    slab_shape, slab_scale : float, default=2.0, 1.0
-        Inverse gamma prior of the variance of a factor's loadings.
+    slab_shape : float, default=2.0
+        Inverse gamma prior of the variance of a factor's loadings: its shape.
+    slab_scale : float, default=1.0
+        Its scale.
     concentration : float or "sample", default="sample"
         Of the Dirichlet process: more gives more clusters. At most 100, as every sweep looks at
         that many empty clusters and more.
     concentration_prior : tuple of (shape, rate), default=(1.0, 1.0)
         Gamma prior of a sampled concentration.
-    score_shape, score_scale : float, default=2.0, 1.0
-        Inverse gamma prior of a cluster's variances v of the scores.
+    score_shape : float, default=2.0
+        Inverse gamma prior of a cluster's variances v of the scores: its shape.
+    score_scale : float, default=1.0
+        Its scale.
     score_precision : float, default=0.2
         Means m of clusters have the prior variance v / `score_precision`.
     noise : {"auto", "cluster", "shared", "sample"}, float or array-like, default="auto"
@@ -229,9 +233,11 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     feature_labels_ : ndarray of shape (`n_features_in_`,)
         The factor with the largest part in a column's variance in the reference draw, -1 where
         noise has it and for constant columns.
-    n_factors_, n_shared_factors_ : float
-        Posterior mean of the number of factors, and of those linked to two columns or more. The
-        second is what can be known. They count shared directions, not clusters.
+    n_factors_ : float
+        Posterior mean of the number of factors: directions that clusters share, not clusters.
+    n_shared_factors_ : float
+        Posterior mean of the number of factors linked to two columns or more, which is what can be
+        known: others come and go.
     n_layers_ : int
         Layers, from the first, that have in at least half of the draws a factor with two links and
         more than one per cent of the energy.
