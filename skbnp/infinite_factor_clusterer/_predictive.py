@@ -13,12 +13,12 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, stdtr
+from scipy.special import gammaln, log_ndtr, logsumexp, stdtr
 
 # Draws from the prior that stand for a cluster that no training row has.
 N_NEW = 10
 # Draws of the upper scores, where there are layers above.
-N_UPPER = 64
+N_UPPER = 32
 # Chances of censored cells are at least this: their logarithms are kept finite.
 SMALLEST_CHANCE = 1e-300
 
@@ -61,7 +61,8 @@ class Components:
     """The components of a draw, those of its clusters first, that of a new cluster last.
 
     ``cluster`` (C,) says whose they are, ``log_share`` (C,) the logarithm of their shares in it;
-    ``spread`` (C, K) are standard deviations of the scores.
+    ``spread`` (C, K) are standard deviations of the scores, which the layers above multiply by
+    ``factor`` (J, K), draws of equal weight.
     """
 
     log_weight: np.ndarray
@@ -70,6 +71,7 @@ class Components:
     loadings: np.ndarray
     score_mean: np.ndarray
     spread: np.ndarray
+    factor: np.ndarray
     noise: np.ndarray
     offset: np.ndarray
     df: float
@@ -84,26 +86,21 @@ def components(draw, prior):
     """The components of a draw; random numbers that they take come from the draw itself."""
     rng = _generator(draw)
     w, m, v = draw["loadings1"], draw["score_mean"], draw["score_variance"]
-    n_clusters, n_factors = m.shape
+    n_clusters = len(m)
     s = np.broadcast_to(draw["noise_variance"], draw["offset"].shape)
     new_m, new_v, new_s, new_o = _new_clusters(draw, prior, N_NEW, rng)
-    u = _upper_variances(draw, N_UPPER, rng)
-    new_u = _upper_variances(draw, N_NEW, rng)
-    if len(u) > 1:
-        new_v = new_v * new_u
-    repeat = np.repeat(np.arange(n_clusters), len(u))
-    variance = np.concatenate([v[repeat] * np.tile(u, (n_clusters, 1)), new_v])
     n_members = draw["n_members"].astype(np.float64)
     concentration, *_, df = draw["hyper"]
     return Components(
         log_weight=np.log(np.append(n_members, concentration) / (n_members.sum() + concentration)),
-        cluster=np.append(repeat, np.full(N_NEW, n_clusters)),
-        log_share=-np.log(np.append(np.full(len(repeat), len(u)), np.full(N_NEW, N_NEW))),
+        cluster=np.append(np.arange(n_clusters), np.full(N_NEW, n_clusters)),
+        log_share=np.append(np.zeros(n_clusters), np.full(N_NEW, -np.log(N_NEW))),
         loadings=w,
-        score_mean=np.concatenate([m[repeat], new_m]),
-        spread=np.sqrt(variance),
-        noise=np.concatenate([s[repeat], new_s]),
-        offset=np.concatenate([draw["offset"][repeat], new_o]),
+        score_mean=np.concatenate([m, new_m]),
+        spread=np.sqrt(np.concatenate([v, new_v])),
+        factor=np.sqrt(_upper_variances(draw, N_UPPER, rng)),
+        noise=np.concatenate([s, new_s]),
+        offset=np.concatenate([draw["offset"], new_o]),
         df=float(df),
     )
 
@@ -158,63 +155,93 @@ class _Given:
     """What one component says of rows: ``log_density`` (n,) and the law of the scores.
 
     Scores given a row's readings have the mean ``scores`` (n, K) and the covariance ``covariance``
-    (n_patterns, K, K), in rows with censored cells ``own`` (rows, K, K); tails multiply it by
-    ``inflation`` (n,), as they do the noise.
+    (n_patterns, K, K), but ``own`` in the rows ``which``; tails multiply it by ``inflation`` (n,),
+    as they do the noise.
     """
 
     log_density: np.ndarray
     scores: np.ndarray
     covariance: np.ndarray
+    which: np.ndarray
     own: np.ndarray
     inflation: np.ndarray
 
 
 def _given(rows, parts, c):
     """Condition component c on what was read."""
-    w = parts.loadings * parts.spread[c]
-    s, center = parts.noise[c], parts.loadings @ parts.score_mean[c] + parts.offset[c]
-    n_factors = w.shape[1]
+    w, s = parts.loadings, parts.noise[c]
+    n_factors, n_patterns = w.shape[1], len(rows.patterns)
+    residual = rows.seen * (rows.x - w @ parts.score_mean[c] - parts.offset[c])
     products = (w[:, :, np.newaxis] * w[:, np.newaxis]).reshape(len(w), n_factors**2)
-    shape = len(rows.patterns), n_factors, n_factors
-    matrix = ((rows.patterns / s) @ products).reshape(shape)
-    # Not below the identity: it always has a Cholesky factor.
-    matrix += np.eye(n_factors)
-    root = np.linalg.cholesky(matrix)
-    inverse = np.linalg.inv(matrix)
-    residual = rows.seen * (rows.x - center)
-    scores = _times(inverse, rows.pattern, (residual / s) @ w)
-    # The squared distance as a sum of squares at its minimum: errors of the scores enter squared,
-    # and nothing cancels.
-    left = residual - rows.seen * (scores @ w.T)
-    square = np.sum(left**2 / s, axis=1) + np.sum(scores**2, axis=1)
-    diagonal = np.diagonal(root, axis1=1, axis2=2)
-    log_det = rows.patterns @ np.log(s) + 2 * np.sum(np.log(diagonal), axis=1)
-    n_seen = rows.patterns.sum(axis=1)[rows.pattern]
-    df, log_det = parts.df, log_det[rows.pattern]
-    if np.isinf(df):
-        log_density = -0.5 * (n_seen * np.log(2 * np.pi) + log_det + square)
-        inflation = np.ones(len(n_seen))
+    information = ((rows.patterns / s) @ products).reshape(n_patterns, n_factors, n_factors)
+    pull = (residual / s) @ w
+    # For every draw of the layers above, every pattern: (J, n_patterns, K, K). Not below the
+    # identity, so that there always is a Cholesky factor.
+    spread = parts.spread[c] * parts.factor
+    left, right = spread[:, np.newaxis, :, np.newaxis], spread[:, np.newaxis, np.newaxis]
+    matrix = np.eye(n_factors) + left * information * right
+    covariance = left * np.linalg.inv(matrix) * right
+    diagonal = np.diagonal(np.linalg.cholesky(matrix), axis1=2, axis2=3)
+    log_det = rows.patterns @ np.log(s) + 2 * np.sum(np.log(diagonal), axis=2)
+    scores = np.stack([_times(V, rows.pattern, pull) for V in covariance])
+    square = _squared_distances(rows, w, s, residual, information, spread, scores)
+    log_density, inflation = _log_law(
+        rows.patterns.sum(axis=1)[rows.pattern], log_det[:, rows.pattern], square, parts.df
+    )
+    center = parts.score_mean[c]
+    if len(spread) > 1:
+        given = _mixed(rows, center, log_density, scores, covariance, inflation)
     else:
-        log_density = (
-            gammaln((df + n_seen) / 2) - gammaln(df / 2) - n_seen / 2 * np.log(df * np.pi)
-            - log_det / 2 - (df + n_seen) / 2 * np.log1p(square / df)
-        )  # fmt: skip
-        # E 1 / lambda given the row: infinite where two degrees of freedom are not exceeded.
-        with np.errstate(divide="ignore"):
-            inflation = (df + square) / np.maximum(df + n_seen - 2, 0.0)
-    spread = parts.spread[c]
-    covariance = spread[:, np.newaxis] * inverse * spread
-    scores = parts.score_mean[c] + spread * scores
-    own = covariance[rows.pattern[rows.censored]]
-    if rows.censored.size:
-        n_seen = n_seen[rows.censored]
-        precision = np.ones(len(n_seen))
-        if np.isfinite(df):
-            precision = (df + n_seen) / (df + square[rows.censored])
-        log_density[rows.censored] += _take_in_censored(
-            rows, parts, c, scores, own, precision, df + n_seen
-        )
-    return _Given(log_density, scores, covariance, own, inflation)
+        which = rows.censored
+        own = covariance[0][rows.pattern[which]]
+        given = _Given(log_density[0], center + scores[0], covariance[0], which, own, inflation[0])
+    return _take_in_censored(rows, parts, c, given, np.mean(square, axis=0))
+
+
+def _squared_distances(rows, w, s, residual, information, spread, scores):
+    """Mahalanobis distances (J, n), as sums of squares at their minimum, the expected scores.
+
+    Errors of the scores enter squared then, and nothing cancels. That of the first draw comes from
+    the cells, others from the difference of their scores.
+    """
+    left = residual - rows.seen * (scores[0] @ w.T)
+    square = np.sum(left**2 / s, axis=1) + np.sum((scores / spread[:, np.newaxis]) ** 2, axis=2)
+    if len(scores) > 1:
+        slope = (left / s) @ w
+        for j, apart in enumerate(scores - scores[0]):
+            square[j] += np.sum(apart * (_times(information, rows.pattern, apart) - 2 * slope), 1)
+    return np.maximum(square, 0.0)
+
+
+def _log_law(n_seen, log_det, square, df):
+    """log of the normal or t density, and E 1 / lambda given the row."""
+    if np.isinf(df):
+        return -0.5 * (n_seen * np.log(2 * np.pi) + log_det + square), np.ones(square.shape)
+    log_density = (
+        gammaln((df + n_seen) / 2) - gammaln(df / 2) - n_seen / 2 * np.log(df * np.pi)
+        - log_det / 2 - (df + n_seen) / 2 * np.log1p(square / df)
+    )  # fmt: skip
+    # Infinite where two degrees of freedom are not exceeded.
+    with np.errstate(divide="ignore"):
+        return log_density, (df + square) / np.maximum(df + n_seen - 2, 0.0)
+
+
+def _mixed(rows, center, log_density, scores, covariance, inflation):
+    """Density, mean and covariance over the draws of the layers above, row by row."""
+    share = responsibilities(log_density.T).T
+    mean = np.einsum("jn,jnk->nk", share, scores)
+    total = np.sum(share * inflation, axis=0)
+    weight = share * inflation
+    weight = np.divide(weight, total, where=np.isfinite(total), out=share.copy())
+    own = np.zeros((len(mean), *covariance.shape[2:]))
+    apart = scores - mean
+    between = share / np.where(np.isfinite(total), total, 1.0)
+    for j, V in enumerate(covariance):
+        own += weight[j][:, np.newaxis, np.newaxis] * V[rows.pattern]
+        scaled = between[j][:, np.newaxis] * apart[j]
+        own += scaled[:, :, np.newaxis] * apart[j][:, np.newaxis]
+    log_mean = logsumexp(log_density, axis=0) - np.log(len(scores))
+    return _Given(log_mean, center + mean, covariance[0], np.arange(len(mean)), own, total)
 
 
 def _times(matrices, index, vectors):
@@ -224,13 +251,21 @@ def _times(matrices, index, vectors):
     return np.einsum("nij,nj->ni", matrices[index], vectors)
 
 
-def _take_in_censored(rows, parts, c, all_scores, covariance, precision, df):
-    """log P(censored cells | readings) of the rows that have some; conditions their scores on it.
+def _take_in_censored(rows, parts, c, given, square):
+    """What is left when censored cells are known to be below the limit, one after the other.
 
-    ``precision`` is that of the rows given their readings, ``df`` the degrees of freedom left.
+    Adds log P(censored cells | readings) to the density; the scores keep the mean and covariance
+    that a normal law has given that a cell is below. ``square`` are the squared distances.
     """
     chosen = rows.censored
-    scores, total = all_scores[chosen], np.zeros(len(chosen))
+    if not chosen.size:
+        return given
+    df = parts.df + rows.patterns.sum(axis=1)[rows.pattern[chosen]]
+    precision = np.ones(len(chosen))
+    if np.isfinite(parts.df):
+        precision = df / (parts.df + square[chosen])
+    place = np.searchsorted(given.which, chosen)
+    scores, covariance, total = given.scores[chosen], given.own[place], np.zeros(len(chosen))
     for j in np.flatnonzero(rows.below.any(axis=0)):
         i = np.flatnonzero(rows.below[chosen, j])
         w = parts.loadings[j]
@@ -248,8 +283,10 @@ def _take_in_censored(rows, parts, c, all_scores, covariance, precision, df):
         scores[i] -= gain * (hazard * sd / variance)[:, np.newaxis]
         shrunk = (less / variance)[:, np.newaxis, np.newaxis]
         covariance[i] -= gain[:, :, np.newaxis] * gain[:, np.newaxis] * shrunk
-    all_scores[chosen] = scores
-    return total
+    given.log_density[chosen] += total
+    given.scores[chosen] = scores
+    given.own[place] = covariance
+    return given
 
 
 # -- functions of a draw ------------------------------------------------------------------------
@@ -299,7 +336,7 @@ def cell_moments(rows, parts, center):
     for c, (share, one) in enumerate(zip(weight.T, given, strict=True)):
         mean = one.scores @ w.T + parts.offset[c]
         variance = _quadratic(w, one.covariance)[rows.pattern]
-        variance[rows.censored] = _quadratic(w, one.own)
+        variance[one.which] = _quadratic(w, one.own)
         variance = (variance + parts.noise[c]) * one.inflation[:, np.newaxis]
         share = share[:, np.newaxis]
         first += share * mean

@@ -169,6 +169,39 @@ def test_missing_cells_by_conditioning(tails):
         assert_allclose(second[i, m], square, rtol=1e-8)
 
 
+def test_layers_above_by_conditioning():
+    """Density, mean and variance of a missing cell, over the draws that stand for the layers."""
+    prior = Prior(mass=2.0, mass_upper=1.0, concentration=1.5, max_layers=3)
+    draw, _ = random_draw(11, prior)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(6, 4)) * 2
+    X[:, 0] = np.nan
+    X[3, 1] = np.nan
+    rows, parts = as_rows(X), components(draw, prior)
+    assert parts.factor.shape == (32, draw["loadings1"].shape[1]) and (parts.factor >= 1).all()
+    log_p = log_densities(rows, parts)
+    first, second = cell_moments(rows, parts, np.zeros_like(X)).transpose(1, 0, 2)
+    r = cluster_probabilities(rows, parts)
+    for i, row in enumerate(X):
+        o = np.flatnonzero(~np.isnan(row))
+        mean = square = 0.0
+        for g in range(r.shape[1]):
+            found = []
+            for factor in parts.factor:
+                layered = {**draw, "score_variance": draw["score_variance"] * factor**2}
+                center, scale = dense(layered, g)
+                solved = np.linalg.solve(scale[np.ix_(o, o)], scale[o, 0])
+                law = stats.multivariate_normal(center[o], scale[np.ix_(o, o)])
+                given = center[0] + solved @ (row[o] - center[o])
+                found.append((law.logpdf(row[o]), given, scale[0, 0] - solved @ scale[o, 0]))
+            log_q, given, left = np.array(found).T
+            assert_allclose(log_p[i, g], logsumexp(log_q) - np.log(32), rtol=1e-9)
+            share = np.exp(log_q - logsumexp(log_q))
+            mean += r[i, g] * share @ given
+            square += r[i, g] * share @ (left + given**2)
+        assert_allclose([first[i, 0], second[i, 0]], [mean, square], rtol=1e-8)
+
+
 def test_variances_that_are_infinite():
     draw, prior = random_draw(7, STUDENT)
     draw["hyper"][3] = 2.0
