@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, logsumexp, stdtr
+from scipy.special import gammaln, log_ndtr, stdtr
 
 # Draws from the prior that stand for a cluster that no training row has.
 N_NEW = 10
@@ -167,8 +167,37 @@ class _Given:
     inflation: np.ndarray
 
 
+def _log_density(rows, parts, c):
+    """log density of what is known of each row, given component c."""
+    if rows.censored.size or len(parts.factor) == 1:
+        return _given(rows, parts, c).log_density
+    return _mean_density(_conditions(rows, parts, c)[0])
+
+
+def _mean_density(log_density):
+    """log of the mean over the draws of the layers above."""
+    highest = log_density.max(axis=0)
+    return highest + np.log(np.mean(np.exp(log_density - highest), axis=0))
+
+
 def _given(rows, parts, c):
     """Condition component c on what was read."""
+    center = parts.score_mean[c]
+    log_density, scores, covariance, inflation, square = _conditions(rows, parts, c)
+    if len(scores) > 1:
+        given = _mixed(rows, center, log_density, scores, covariance, inflation)
+    else:
+        which = rows.censored
+        own = covariance[0][rows.pattern[which]]
+        given = _Given(log_density[0], center + scores[0], covariance[0], which, own, inflation[0])
+    return _take_in_censored(rows, parts, c, given, np.mean(square, axis=0))
+
+
+def _conditions(rows, parts, c):
+    """Log densities, scores about their mean, covariances, inflations, squared distances.
+
+    Of each draw of the layers above, over which the first axis goes.
+    """
     w, s = parts.loadings, parts.noise[c]
     n_factors, n_patterns = w.shape[1], len(rows.patterns)
     residual = rows.seen * (rows.x - w @ parts.score_mean[c] - parts.offset[c])
@@ -188,14 +217,7 @@ def _given(rows, parts, c):
     log_density, inflation = _log_law(
         rows.patterns.sum(axis=1)[rows.pattern], log_det[:, rows.pattern], square, parts.df
     )
-    center = parts.score_mean[c]
-    if len(spread) > 1:
-        given = _mixed(rows, center, log_density, scores, covariance, inflation)
-    else:
-        which = rows.censored
-        own = covariance[0][rows.pattern[which]]
-        given = _Given(log_density[0], center + scores[0], covariance[0], which, own, inflation[0])
-    return _take_in_censored(rows, parts, c, given, np.mean(square, axis=0))
+    return log_density, scores, covariance, inflation, square
 
 
 def _squared_distances(rows, w, s, residual, information, spread, scores):
@@ -234,13 +256,12 @@ def _mixed(rows, center, log_density, scores, covariance, inflation):
     weight = share * inflation
     weight = np.divide(weight, total, where=np.isfinite(total), out=share.copy())
     own = np.zeros((len(mean), *covariance.shape[2:]))
-    apart = scores - mean
-    between = share / np.where(np.isfinite(total), total, 1.0)
     for j, V in enumerate(covariance):
         own += weight[j][:, np.newaxis, np.newaxis] * V[rows.pattern]
-        scaled = between[j][:, np.newaxis] * apart[j]
-        own += scaled[:, :, np.newaxis] * apart[j][:, np.newaxis]
-    log_mean = logsumexp(log_density, axis=0) - np.log(len(scores))
+    apart = scores - mean
+    between = share / np.where(np.isfinite(total), total, 1.0)
+    own += (between[:, :, np.newaxis] * apart).transpose(1, 2, 0) @ apart.transpose(1, 0, 2)
+    log_mean = _mean_density(log_density)
     return _Given(log_mean, center + mean, covariance[0], np.arange(len(mean)), own, total)
 
 
@@ -301,7 +322,7 @@ def log_densities(rows, parts, new=True):
     out = np.full((len(rows.x), n_clusters + 1), -np.inf)
     for c, (g, log_share) in enumerate(zip(parts.cluster, parts.log_share, strict=True)):
         if g < n_clusters or new:
-            np.logaddexp(out[:, g], _given(rows, parts, c).log_density + log_share, out=out[:, g])
+            np.logaddexp(out[:, g], _log_density(rows, parts, c) + log_share, out=out[:, g])
     return out
 
 
