@@ -23,6 +23,7 @@ cdef enum:
     NO_LOG_SCALE = 11
     PLAIN_MASS = 12
     NO_STRETCH = 13
+    KEPT_RIVALS = 14
 
 
 cdef double log_gamma_density(double x, const double* law) noexcept nogil

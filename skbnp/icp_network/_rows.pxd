@@ -27,4 +27,7 @@ cdef class Rows(Births):
         const double* linear, double rho, double quadratic,
     ) noexcept nogil
     cdef int _update_latents(self) except -1 nogil
+    cdef void _fill_latent_residuals(self) noexcept nogil
+    cdef void _squash_latents(self) noexcept nogil
+    cdef void _draw_rivals(self, Py_ssize_t i) noexcept nogil
     cdef double _normal_above(self, double bound) noexcept nogil

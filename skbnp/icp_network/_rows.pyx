@@ -201,40 +201,55 @@ cdef class Rows(Births):
 
         One latent alone is above 0 for label 1 and below for label 0. Albert & Chib (1993).
         """
-        cdef Py_ssize_t i, c, slot, label
+        cdef Py_ssize_t i, c, slot
         cdef double bound, mean
         if self.n_latents == 0:
             return 0
-        for c in range(self.n_latents):
-            slot = self.first_latent + c
-            self._fill_residual(slot, &self.residual[slot, 0])
+        self._fill_latent_residuals()
         for i in range(self.n_samples):
-            label = self.label[i]
-            if self.n_latents == 1:
-                slot = self.first_latent
+            if self.n_latents > 1:
+                # The label's own first, given all others, then each of those given it.
+                bound = -INFINITY
+                for c in range(self.n_latents):
+                    if c != self.label[i]:
+                        bound = max(bound, self.pre[self.first_latent + c, i])
+                slot = self.first_latent + self.label[i]
                 mean = self.pre[slot, i] - self.residual[slot, i]
-                if label == 1:
-                    self.pre[slot, i] = mean + self._normal_above(-mean)
-                else:
-                    self.pre[slot, i] = mean - self._normal_above(mean)
-                continue
-            # The label's own first, given all others, then each of those given it.
-            bound = -INFINITY
-            for c in range(self.n_latents):
-                if c != label:
-                    bound = max(bound, self.pre[self.first_latent + c, i])
-            slot = self.first_latent + label
-            mean = self.pre[slot, i] - self.residual[slot, i]
-            self.pre[slot, i] = mean + self._normal_above(bound - mean)
-            bound = self.pre[slot, i]
-            for c in range(self.n_latents):
-                if c != label:
-                    slot = self.first_latent + c
-                    mean = self.pre[slot, i] - self.residual[slot, i]
-                    self.pre[slot, i] = mean - self._normal_above(mean - bound)
-        for c in range(self.n_latents):
-            self._squash(self.first_latent + c)
+                self.pre[slot, i] = mean + self._normal_above(bound - mean)
+            self._draw_rivals(i)
+        self._squash_latents()
         return 0
+
+    cdef void _fill_latent_residuals(self) noexcept nogil:
+        cdef Py_ssize_t slot
+        for slot in range(self.first_latent, self.first_latent + self.n_latents):
+            self._fill_residual(slot, &self.residual[slot, 0])
+
+    cdef void _squash_latents(self) noexcept nogil:
+        cdef Py_ssize_t slot
+        for slot in range(self.first_latent, self.first_latent + self.n_latents):
+            self._squash(slot)
+
+    cdef void _draw_rivals(self, Py_ssize_t i) noexcept nogil:
+        """A row's latents of other classes given that of its own; one alone given the label.
+
+        Needs their means, as what ``pre`` exceeds ``residual`` by.
+        """
+        cdef Py_ssize_t c, slot = self.first_latent, label = self.label[i]
+        cdef double bound, mean
+        if self.n_latents == 1:
+            mean = self.pre[slot, i] - self.residual[slot, i]
+            if label == 1:
+                self.pre[slot, i] = mean + self._normal_above(-mean)
+            else:
+                self.pre[slot, i] = mean - self._normal_above(mean)
+            return
+        bound = self.pre[slot + label, i]
+        for c in range(self.n_latents):
+            if c != label:
+                slot = self.first_latent + c
+                mean = self.pre[slot, i] - self.residual[slot, i]
+                self.pre[slot, i] = mean - self._normal_above(mean - bound)
 
     cdef double _normal_above(self, double bound) noexcept nogil:
         """A standard normal given that it exceeds the bound (Robert 1995)."""

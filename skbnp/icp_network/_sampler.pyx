@@ -37,6 +37,7 @@ FAULTS = {
     "no_log_scale": 11,         # trajectories without the Jacobian of log precisions
     "plain_mass": 12,           # the mass' rate without the concentration
     "no_stretch": 13,           # affine moves as if their inverse drew the same shift
+    "kept_rivals": 14,          # trajectories that leave the latents they integrate out
 }
 # Counters that a state carries along.
 COUNTS = (

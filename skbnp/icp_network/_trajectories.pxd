@@ -11,6 +11,9 @@ cdef class Trajectories(Rows):
         public double[:, ::1] path_pre, path_post   # (n_slots, stride) a and u
         public double[:, ::1] noise, impulse        # (n_slots, stride) e and its momentum
         public double[:, ::1] slope                 # (n_slots, stride) of the log density by a
+        # What the latent of a row's own class exceeds its mean by, its momentum and the
+        # gradient by it but for its own density.
+        public double[::1] lead, lead_impulse, lead_slope   # (stride,)
         # Weights, then biases, then log precisions; a zero where there is none.
         public double[::1] value, momentum, gradient    # (n_edges + 2 n_slots,)
         public double[::1] inertia                       # the same
@@ -23,6 +26,8 @@ cdef class Trajectories(Rows):
     cdef int _need_values(self) except -1 nogil
     cdef void _start_path(self) noexcept nogil
     cdef double _follow_means(self) noexcept nogil
+    cdef double _judge(self) noexcept nogil
+    cdef bint _is_latent(self, Py_ssize_t p) noexcept nogil
     cdef void _differentiate(self) noexcept nogil
     cdef void _kick(self, double length) noexcept nogil
     cdef void _drift(self, double length) noexcept nogil

@@ -114,7 +114,7 @@ ORDERS = ("order of hidden", "lowest hidden", "highest hidden")
 OBSERVED = ("observed edges", "observed squared children")
 TOUCHED = {
     "noises": ROWS,
-    "trajectories": (*ROWS, "sum tanh W", "W^2", "sum tanh b", "rho", "hidden rho"),
+    "trajectories": (*ROWS, "latents", "sum tanh W", "W^2", "sum tanh b", "rho", "hidden rho"),
     "edges": (*GRAPH, *OBSERVED, "sum tanh b", "rho", "hidden rho", "misfit", "hidden misfit"),
     "activations": ROWS,
     "latents": ("latents", "misfit", "data by mean"),
@@ -137,6 +137,8 @@ ALONE = [
     ("noises", SUPERVISED, {}),
     ("trajectories", MIXED, {}),
     ("trajectories", SUPERVISED, {}),
+    ("trajectories", prior(("latent",) * 3 + ("input",)), {}),
+    ("trajectories", prior(("latent", "input")), {}),
     ("edges", MIXED, {}),
     ("edges", SUPERVISED, {}),
     ("activations", prior(TWO, FREE), {"holes": holes(4, 2)}),
@@ -213,6 +215,10 @@ SHOWN = {
     "no_stretch": (
         prior(noise_prior=(1.0, 1.0), **given(2.0, 1.0)), 1, {"only": ("affine",) * 20}, 3000,
         ("hidden rho", "hidden u^2"),
+    ),
+    "kept_rivals": (
+        prior(("latent",) * 3 + ("input",), **given(1.5, 1.0)), 3,
+        {"only": ("trajectories",) * 3}, 300, ("misfit", "data by mean", "latents"),
     ),
     "plain_mass": (prior(concentration=4.0), 0, {"only": ("hyper",)}, 300, ("mass",)),
 }  # fmt: skip
