@@ -52,6 +52,9 @@ _HYPERPRIORS = {
         "noise_prior": (0.5, 0.5),
     },
 }
+# Variance of latents, whose noise is 1, over that of real targets, which are 1 with their noise:
+# labels that are all but certain take latents far apart.
+_LATENT_SPREAD = 4.0
 # Units of the layer that chains start with, at least.
 _INIT_UNITS = 10
 # Share of the warm-up that chains which start from a network are left without births.
@@ -268,6 +271,8 @@ class _BaseICPNetwork(BaseMCMCEstimator):
             else:
                 values[name] = pair if value is None else float(value)
         if self.weight_variance is None and self.hyperprior == "default":
+            if "latent" in roles:
+                values["weight_variance"] *= _LATENT_SPREAD
             # What a node gets from all inputs together has the same variance for any number.
             values["weight_variance"] /= max(1, roles.count("input"))
         return Prior(
@@ -1367,7 +1372,7 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
     noise_prior : tuple of (shape, rate), default=None
         Gamma prior of each unit's precision.
     hyperprior : {"default", "paper"}, default="default"
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4 over the number of
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 16 over the number of
         features that vary, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1,
         1 and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
     max_hidden : int, default=200
@@ -1467,12 +1472,12 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
 
     Notes
     -----
-    A sweep draws hidden activations, by unit, by row and along trajectories; every edge with
-    the child's weights and bias integrated out; births and deaths of hidden nodes, splits of edges,
-    exchanges of neighbours; orders; hyperparameters. For N rows, K nodes and E edges it costs
-    O(N K^2) in matrix products and O(N E) in everything else, times 60 for the trajectories. The
-    paper's density is not normalised and its ratios match that constant alone; several other
-    formulas are corrected here too.
+    A sweep draws hidden activations, by unit, by row and along trajectories, where the nodes of
+    classes are integrated out; every edge with the child's weights and bias integrated out;
+    births and deaths of hidden nodes, splits of edges, exchanges of neighbours; orders;
+    hyperparameters. For N rows, K nodes and E edges it costs O(N K^2) in matrix products and O(N E)
+    in everything else, times 60 for the trajectories. The paper's density is not normalised and its
+    ratios match that constant alone; several other formulas are corrected here too.
 
     Hidden nodes are known up to their signs only, and not comparable across draws.
     Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
