@@ -30,4 +30,3 @@ cdef class Rows(Births):
     cdef void _fill_latent_residuals(self) noexcept nogil
     cdef void _squash_latents(self) noexcept nogil
     cdef void _draw_rivals(self, Py_ssize_t i) noexcept nogil
-    cdef double _normal_above(self, double bound) noexcept nogil

@@ -1,6 +1,6 @@
 """Activations: one node of all rows at a time, all hidden noises of a row at once, latents."""
 
-from libc.math cimport INFINITY, isfinite, log, sqrt
+from libc.math cimport INFINITY, isfinite, sqrt
 from libc.stdlib cimport free, malloc
 from numpy.random cimport bitgen_t
 
@@ -15,6 +15,7 @@ from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_squash
 from skbnp.likelihoods.nonlinear_gaussian._grid cimport update_on_grid
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.truncated cimport normal_above
 
 
 cdef class Rows(Births):
@@ -215,7 +216,7 @@ cdef class Rows(Births):
                         bound = max(bound, self.pre[self.first_latent + c, i])
                 slot = self.first_latent + self.label[i]
                 mean = self.pre[slot, i] - self.residual[slot, i]
-                self.pre[slot, i] = mean + self._normal_above(bound - mean)
+                self.pre[slot, i] = mean + normal_above(self._rng, bound - mean)
             self._draw_rivals(i)
         self._squash_latents()
         return 0
@@ -240,27 +241,13 @@ cdef class Rows(Births):
         if self.n_latents == 1:
             mean = self.pre[slot, i] - self.residual[slot, i]
             if label == 1:
-                self.pre[slot, i] = mean + self._normal_above(-mean)
+                self.pre[slot, i] = mean + normal_above(self._rng, -mean)
             else:
-                self.pre[slot, i] = mean - self._normal_above(mean)
+                self.pre[slot, i] = mean - normal_above(self._rng, mean)
             return
         bound = self.pre[slot + label, i]
         for c in range(self.n_latents):
             if c != label:
                 slot = self.first_latent + c
                 mean = self.pre[slot, i] - self.residual[slot, i]
-                self.pre[slot, i] = mean - self._normal_above(mean - bound)
-
-    cdef double _normal_above(self, double bound) noexcept nogil:
-        """A standard normal given that it exceeds the bound (Robert 1995)."""
-        cdef double x, rate
-        if bound < 0.4:
-            x = draws.normal(self._rng)
-            while x <= bound:
-                x = draws.normal(self._rng)
-            return x
-        rate = 0.5 * (bound + sqrt(bound * bound + 4.0))
-        while True:
-            x = bound - log(draws.uniform(self._rng)) / rate
-            if log(draws.uniform(self._rng)) <= -0.5 * (x - rate) * (x - rate):
-                return x
+                self.pre[slot, i] = mean - normal_above(self._rng, mean - bound)

@@ -10,7 +10,7 @@ from skbnp.numerics.rng cimport borrow, draw_gamma, normal, uniform
 cdef double normal_above(bitgen_t* rng, double bound) noexcept nogil:
     """A standard normal number above a bound: far out by Robert (1995)'s exponential proposal."""
     cdef double x, rate
-    if bound < 0.5:
+    if bound < 0.4:
         while True:
             x = normal(rng)
             if x > bound:

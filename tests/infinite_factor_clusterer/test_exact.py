@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
 from scipy.special import gammaln
+from scipy.stats import t
 
 from checks.enumeration import canonical, set_partitions
 from checks.monte_carlo import z_score
@@ -18,7 +19,6 @@ from skbnp.infinite_factor_clusterer._model import (
     log_slab,
 )
 from skbnp.infinite_factor_clusterer._sampler import Sampler
-from skbnp.numerics.truncated import sample_gamma_above, sample_normal_above
 
 
 def log_marginal(x, shape, scale, precision=None, weight=None):
@@ -192,8 +192,6 @@ def test_links_sum_over_columns():
 
 def test_slab_is_a_t_law():
     # Spec 3, item 4: the law of a loading given the others of its factor.
-    from scipy.stats import t
-
     others, w = np.array([0.3, -1.2, 0.7]), 2.5
     a, b = 2.0, 1.0
     full = log_slab(np.append(others, w)[:, np.newaxis], a, b)
@@ -202,23 +200,3 @@ def test_slab_is_a_t_law():
     scale = np.sqrt((2 * b + np.sum(others**2)) / df)
     assert conditional == pytest.approx(t.logpdf(w, df, scale=scale), abs=1e-10)
     assert np.exp(conditional) == pytest.approx(0.01193, abs=5e-6)
-
-
-@pytest.mark.parametrize("bound", [-2.0, 0.0, 0.6, 8.0])
-def test_normal_above(bound):
-    from scipy.stats import kstest, norm
-
-    x = sample_normal_above(np.random.Philox(1), bound, 4000)
-    assert x.min() > bound
-    assert kstest(norm.sf(x) / norm.sf(bound), "uniform").pvalue > 1e-4
-
-
-@pytest.mark.parametrize("law", [(3.0, 2.0, 0.1), (3.0, 2.0, 4.0), (1.0, 5.0, 2.0)])
-def test_gamma_above(law):
-    from scipy.stats import gamma, kstest
-
-    shape, rate, low = law
-    x = sample_gamma_above(np.random.Philox(2), shape, rate, low, 4000)
-    assert x.min() > low
-    tail = gamma(shape, scale=1 / rate).sf
-    assert kstest(tail(x) / tail(low), "uniform").pvalue > 1e-4
