@@ -195,6 +195,8 @@ cdef class ScaleLayer:
         self.n_births, self.n_split_merges = n_births, n_split_merges
         self.n_nodes, self.birth_move, self.fault = n_nodes, birth_move, fault
         self.owns_below = True
+        # Rows of memory are never empty: a pointer to their start is one even without samples.
+        n_samples = max(1, n_samples)
         self.below, self.A, self.base = (np.zeros((0, n_samples)) for _ in range(3))
         self.Y, self.W = np.zeros((0, n_samples)), np.zeros((0, 0))
         self.floor, self.location = np.zeros(0), np.zeros(0)
@@ -223,7 +225,7 @@ cdef class ScaleLayer:
         self.location[:] = 0.0
         if layers:
             np.asarray(self.W)[:n_below, :n_factors] = loadings
-            np.asarray(self.Y)[:n_factors] = scores.T
+            np.asarray(self.Y)[:n_factors, :self.n_samples] = scores.T
             np.asarray(self.n_links)[:n_factors] = np.count_nonzero(loadings, axis=0)
         self.refresh()
         if self.above is not None:
@@ -238,7 +240,7 @@ cdef class ScaleLayer:
         if self.n_factors == 0:
             return []
         loadings = np.array(self.W[:self.n_below, :self.n_factors])
-        scores = np.array(self.Y[:self.n_factors].T, order="C")
+        scores = np.array(self.Y[:self.n_factors, :self.n_samples].T, order="C")
         upper = self.above.layers() if self.is_live else []
         return [(loadings, scores), *upper]
 
@@ -1234,7 +1236,7 @@ cdef class ScaleLayer:
         return 0
 
     cdef int _reserve_with_gil(self, Py_ssize_t n_below, Py_ssize_t n_factors) except -1:
-        cdef Py_ssize_t rows = self.room_below, columns = self.room, T = self.n_samples
+        cdef Py_ssize_t rows = self.room_below, columns = self.room, T = max(1, self.n_samples)
         if n_below > rows:
             rows = max(n_below, 2 * rows)
         if n_factors > columns:

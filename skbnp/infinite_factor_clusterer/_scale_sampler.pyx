@@ -110,7 +110,7 @@ cdef class ScaleSampler:
             raise ValueError("state must have one layer where the schedule is greedy")
         self.first_noise = np.array(checked["noise_variance"])
         self._put(checked)
-        np.asarray(self.layer.below)[:self.n_features] = X.T
+        np.asarray(self.layer.below)[:self.n_features, :self.n_samples] = X.T
         count = np.maximum(np.sum(~np.isnan(X), axis=0), 1)
         squares = np.nansum((X - np.nansum(X, axis=0) / count) ** 2, axis=0) / count
         self.spread = np.where(squares > 0.0, squares, 1.0)
@@ -256,7 +256,7 @@ cdef class ScaleSampler:
 
     def data(self):
         """The data with NaN where missing, a copy."""
-        return np.asarray(self.layer.below)[:self.n_features].T.copy()
+        return np.asarray(self.layer.below)[:self.n_features, :self.n_samples].T.copy()
 
     def simulate_data(self):
         """Draw the observed cells anew given the state (Geweke 2004)."""
@@ -416,7 +416,9 @@ cdef class ScaleSampler:
     def _state(self):
         state = {
             "loadings1": self._loadings().copy(),
-            "scores1": np.array(np.asarray(self.layer.Y)[:self.layer.n_factors].T, order="C"),
+            "scores1": np.array(
+                np.asarray(self.layer.Y)[:self.layer.n_factors, :self.n_samples].T, order="C"
+            ),
             "noise_variance": np.array(self.layer.floor[:self.n_features]),
             "location": np.array(self.layer.location[:self.n_features]),
             "hyper": np.array([self.layer.mass, self.layer.drift]),

@@ -97,6 +97,19 @@ def test_moves_that_are_refused_change_nothing():
     assert n_refused > 50
 
 
+@pytest.mark.parametrize("birth_move", ["singleton", "finite", "pan-han"])
+def test_no_factor_at_all(birth_move):
+    """Nothing comes back under the printed moves, in a few sweeps under the others (erratum 9)."""
+    law = prior(birth_move=birth_move, mass=2.0)
+    state, X = model.draw_joint(law, 6, 4, np.random.default_rng(0))
+    state |= {"loadings1": np.zeros((4, 0)), "scores1": np.zeros((6, 0))}
+    sampler = make_sampler(law, state, X)
+    for _ in range(30):
+        sampler.sweep()
+    n_columns = sampler.get_state()["loadings1"].shape[1]
+    assert n_columns == 0 if birth_move == "pan-han" else n_columns > 0
+
+
 def moves(sampler):
     counts = sampler.acceptance()
     return [counts[name] for name in ("births", "deaths", "splits", "merges")]
