@@ -60,7 +60,7 @@ def test_sweep_paired(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_sweep_paired_long(name):
-    n = 20_000 if name == "more samples" else 100_000
+    n = 10_000 if name == "more samples" else 40_000
     assert_z_scores_small(paired_one_step(*configured(name), n, seed=2))
 
 
@@ -121,7 +121,7 @@ def test_each_move_alone_paired(case):
 @pytest.mark.slow
 @every_move
 def test_each_move_alone_paired_long(case):
-    assert_z_scores_small(paired_one_step(*alone(case), 100_000, seed=7))
+    assert_z_scores_small(paired_one_step(*alone(case), 40_000, seed=7))
 
 
 # Case that shows a wrong formula: prior, samples, features, options, pairs, what shows it.
