@@ -27,7 +27,7 @@ numpydoc_validation_exclude = {r"\.set_\w+_request$", r"\.get_metadata_routing$"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": "/plot_(?!face_|populations)",  # their data are not in the package
+    "filename_pattern": "/plot_(?!face_|populations|wifi_)",  # their data are not in the package
     # Commands, not pages.
     "ignore_pattern": r"(demo|cluster_table|complete_images|inpaint_image)\.py$",
     "download_all_examples": False,

@@ -921,7 +921,12 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         work = self._search_work(X)
 
         def consensus(labels):
-            return consensus_partition(labels, "vi", max_work=work, random_state=self.seed_ % 2**32)
+            # No more clusters than the median draw has: rows that waver between two would become
+            # clusters of one, each closer to all draws than any of the two is, a little.
+            most = int(np.median([len(np.unique(label)) for label in labels]))
+            return consensus_partition(
+                labels, "vi", max_clusters=most, max_work=work, random_state=self.seed_ % 2**32
+            )
 
         self.component_labels_ = consensus(labels)[0]
         merged = labels
