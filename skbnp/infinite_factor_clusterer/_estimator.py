@@ -766,7 +766,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         return partial(
             _make_scale_sampler,
             n_init_factors=int(self.n_init_factors),
-            n_anneal=int(_ANNEALED * n_warmup),
+            # The paper does not anneal.
+            n_anneal=0 if self.birth_move == "pan-han" else int(_ANNEALED * n_warmup),
             schedule=self.schedule,
             n_greedy=n_warmup // (self._prior.max_layers + 1),
             **options,
@@ -1243,7 +1244,8 @@ def _make_sampler(bit_generator, chain, *, X, prior, limit, n_init_clusters, **o
     return Sampler(X, prior, state, bit_generator, limit=limit, **options)
 
 
-def _make_scale_sampler(bit_generator, chain, *, X, prior, n_init_factors, **options):
+def _make_scale_sampler(bit_generator, chain, *, X, prior, n_init_factors, n_anneal, **options):
     """The sampler of one chain of the scale model; runs where the chain runs."""
-    state = start_scale_state(X, prior, np.random.Generator(bit_generator), n_init_factors)
-    return ScaleSampler(X, prior, state, bit_generator, **options)
+    rng = np.random.Generator(bit_generator)
+    state = start_scale_state(X, prior, rng, n_init_factors, annealed=n_anneal > 0)
+    return ScaleSampler(X, prior, state, bit_generator, n_anneal=n_anneal, **options)

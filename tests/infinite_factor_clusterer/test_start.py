@@ -7,6 +7,7 @@ from scipy.stats import kstest
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp.infinite_factor_clusterer import _model, _scale_model, _start
+from skbnp.infinite_factor_clusterer._estimator import _make_scale_sampler
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
@@ -95,6 +96,21 @@ def test_annealed_noise_goes_down_linearly_in_its_logarithm(noise):
         chain.adapt(step)
     last = np.log(0.05)  # 0.1 / 2 where it is sampled from then on
     assert_allclose(found, np.linspace(np.log(np.mean(X**2, axis=0)), last, 6, axis=0))
+
+
+@pytest.mark.parametrize("n_anneal", [0, 5])
+def test_chains_of_the_estimator_start_from_the_noise_that_they_anneal(n_anneal):
+    X, given = table("usual", 0.0), np.full(6, 0.01)
+    chain = _make_scale_sampler(
+        np.random.PCG64(0),
+        0,
+        X=X,
+        prior=ScalePrior(noise=given),
+        n_init_factors=2,
+        n_anneal=n_anneal,
+    )
+    noise = chain.draw()["noise_variance"]
+    assert_allclose(noise, np.mean(X**2, axis=0) if n_anneal else given)
 
 
 @pytest.mark.parametrize(
