@@ -512,7 +512,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Returns
         -------
         score : ndarray of shape (n_samples,)
-            Mean over draws.
+            Mean over draws. Ten clusters from the prior stand for the new one, few of which are
+            very far out: rank rows there by `score_samples`.
 
         Raises
         ------
