@@ -124,6 +124,18 @@ def inflation(state):
     return 1 + (scores @ loadings.T) ** 2
 
 
+def level_labels(loadings, scores):
+    """The factor with the largest share of each row's energy in the layer below, -1 for none.
+
+    Energies are relative to the mean variances 1 + A^2 of the factors below, of which 1 each is
+    the background's (spec 5.2).
+    """
+    below = np.mean(1 + (scores @ loadings.T) ** 2, axis=0)
+    energy = scores**2 * np.sum(loadings**2 / below[:, np.newaxis], axis=0)
+    background = np.full((len(scores), 1), np.sum(1 / below))
+    return (np.hstack([background, energy]).argmax(axis=1) - 1).astype(np.int16)
+
+
 def log_upper(state, prior):
     """log p of all layers above the first, given how many factors that has (spec 2.2)."""
     layers = upper_layers(state)

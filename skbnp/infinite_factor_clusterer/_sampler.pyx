@@ -14,7 +14,7 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.truncated cimport normal_above
 from skbnp.processes cimport crp
 
-from skbnp.infinite_factor_clusterer._model import checked_state
+from skbnp.infinite_factor_clusterer._model import checked_state, level_labels
 from skbnp.numerics.states import checked_count, entry
 
 # Parts of a sweep; NO_MOVE while all is well.
@@ -171,6 +171,9 @@ cdef class Sampler(Divisions):
         state["label"] = np.asarray(self.label).astype(dtype)
         state["n_members"] = np.bincount(self.label, minlength=n)
         state["score_energy"] = np.mean(np.asarray(self.Y)[:, :k] ** 2, axis=0)
+        layers = self._upper_layers()
+        if layers:
+            state["level_labels"] = np.array([level_labels(*layer) for layer in layers])
         return state
 
     def get_state(self):

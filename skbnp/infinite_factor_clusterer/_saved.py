@@ -17,10 +17,10 @@ def check_draw(draw, prior, n_samples, n_features):
     n_samples, n_features : int
         Shape of the standardised rows.
     """
+    n_upper = sum(name.startswith("loadings") for name in draw) - 1
     if not isinstance(prior, Prior):
         _scale_model.checked_state(draw, prior, n_samples, n_features)
-        levels = 1 + sum(name.startswith("loadings") and name != "loadings1" for name in draw)
-        checked_indices(draw, "level_labels", (levels, n_samples), -1, 2**15)
+        checked_indices(draw, "level_labels", (1 + n_upper, n_samples), -1, 2**15)
         return
     found = checked_parameters(draw, prior, n_features)
     n_clusters, n_factors = found["score_mean"].shape
@@ -31,6 +31,8 @@ def check_draw(draw, prior, n_samples, n_features):
     checked_floats(draw, "score_energy", (n_factors,))
     checked_floats(draw, "noise_rate", (n_features,), positive=True)
     checked_layers(draw, prior, n_samples, n_factors, draw=True)
+    if n_upper:
+        checked_indices(draw, "level_labels", (n_upper, n_samples), -1, 2**15)
 
 
 def check_fitted(estimator):

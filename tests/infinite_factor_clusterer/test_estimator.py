@@ -397,6 +397,21 @@ def test_factors_of_the_papers_model():
     assert adjusted_rand_score(stronger[seen], model.labels_[seen]) > 0.3
 
 
+def test_a_second_layer_above_the_clusters():
+    """Twelve columns of four factors that are loud together, in half of the rows."""
+    rng = np.random.default_rng(1)
+    loud = rng.random((200, 1)) < 0.5
+    scores = rng.normal(size=(200, 4)) * np.where(loud, 4.0, 0.5)
+    X = np.repeat(scores, 3, axis=1) + 0.3 * rng.normal(size=(200, 12))
+    model = short(n_chains=1, n_warmup=60, n_draws=20, max_layers=2, concentration=1e-6,
+                  n_init_clusters=1, n_split_merges=0).fit(X)  # fmt: skip
+    assert model.n_clusters_ == 1
+    assert model.n_layers_ == 2 and model.n_shared_factors_ >= 4
+    labels = model.labels_per_level_[1]
+    assert labels.shape == (200,) and labels.min() >= -1
+    assert np.mean(labels[loud[:, 0]] >= 0) > np.mean(labels[~loud[:, 0]] >= 0) + 0.3
+
+
 # -- factors of several draws
 
 
