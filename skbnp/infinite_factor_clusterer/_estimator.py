@@ -163,7 +163,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Attempts for each column and sweep to add or remove a factor of it alone; "auto" is 1, or 2
         for ``top="gaussian"``.
     n_split_merges : int, default=10
-        Attempts for each sweep to split or merge clusters, for ``top="gaussian"`` factors.
+        Attempts for each sweep to split or merge clusters, half of them with new scores for their
+        rows; for ``top="gaussian"`` to split or merge factors.
     drift : float or "sample", default=0.0
         c of ``top="gaussian"``. "sample" has the prior N(0, 1).
     center : {"mean", "median", "sample", False}, default="mean"
