@@ -5,6 +5,7 @@ per configuration, |z| < 4 on each: false alarm 6e-5 each. Every named wrong for
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from checks.joint_distribution import (
 )
 from checks.mixtures import gaussian_prior, make_sampler, sampler_at
 from checks.monte_carlo import z_score
+from checks.slow import slow_where
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.processes import crp
 
@@ -127,6 +129,20 @@ CONFIGURATIONS = {
 }
 
 
+# What these have, others have one by one: each kind of covariance, holes, each algorithm, a finite
+# and an infinite number of components. Enumeration sees their samplers too (test_exact).
+COMBINED = {
+    "diag",
+    "spherical",
+    "finite, one",
+    "no split-merge",
+    "parallel",
+    "parallel, diag, holes",
+    "parallel, finite",
+    "plain gibbs",
+}
+
+
 def many_clusters(**options):
     """K well above 8, so that "auto" asks for more than its least number of proposals."""
     prior = prior_of(concentration_prior=(40.0, 2.0), discount=0.0)
@@ -149,7 +165,7 @@ def changing(z_of, name):
     }
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, COMBINED.__contains__))
 def test_default_sweep_paired(name):
     prior, options = CONFIGURATIONS[name]
     z = paired_one_step(
@@ -174,8 +190,15 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
-@pytest.mark.parametrize("move", MOVES)
+def repeats(case):
+    """Two know of no covariance, and enumeration sees "split_merge" alone on each (test_exact)."""
+    move, kind = case
+    return kind != "full" and move in ("concentration", "discount", "split_merge")
+
+
+@pytest.mark.parametrize(
+    "move, kind", slow_where(product(MOVES, ["full", "diag", "spherical"]), repeats)
+)
 def test_each_move_alone_paired(move, kind):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(MOVES[move])}
@@ -185,7 +208,10 @@ def test_each_move_alone_paired(move, kind):
     assert_z_scores_small(paired_one_step(make, touched, 4000, seed=3))
 
 
-@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+# The successive form and enumeration see what the parallel sampler imputes.
+@pytest.mark.parametrize(
+    "algorithm", ["collapsed", pytest.param("parallel", marks=pytest.mark.slow)]
+)
 def test_imputation_paired(algorithm):
     """Imputed cells keep their law: the state holds them, so X changes within a sweep."""
     options = {"holes": 0.5, "algorithm": algorithm, "n_subset": 3}
@@ -215,15 +241,19 @@ def test_imputation_paired(algorithm):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "full",
-        "diag, holes",
-        "spherical",
-        "finite",
-        "full, holes",
-        "parallel, holes",
-        "plain gibbs, holes",
-    ],
+    slow_where(
+        [
+            "full",
+            "diag, holes",
+            "spherical",
+            "finite",
+            "full, holes",
+            "parallel, holes",
+            "plain gibbs, holes",
+        ],
+        # Enumeration and the paired form see these.
+        {"diag, holes", "spherical", "finite"}.__contains__,
+    ),
 )
 def test_default_sweep_successive(name):
     prior, options = CONFIGURATIONS[name]

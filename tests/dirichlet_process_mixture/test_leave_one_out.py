@@ -72,7 +72,14 @@ def table():
     return X
 
 
-@pytest.mark.parametrize("options", [{}, {"covariance_type": "diag"}, {"algorithm": "parallel"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"covariance_type": "diag"}, marks=pytest.mark.slow),
+        {"algorithm": "parallel"},
+    ],
+)
 def test_against_refits_without_the_row(table, options):
     """elpd_i beside score_samples of a fit to the other rows, in the units of X.
 

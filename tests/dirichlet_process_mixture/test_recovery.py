@@ -4,6 +4,7 @@ z-scores here have null N(0, 1) and limit 4: false alarm 6e-5 each, about 200 of
 """
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from checks.enumeration import canonical
 from checks.mixtures import case_data, case_prior, exact_posterior, gaussian_cases, make_sampler
 from checks.monte_carlo import z_score, z_score_two_sample
+from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._model import STARTS, log_marginal
 from skbnp.summaries.partitions import expected_loss
@@ -193,8 +195,17 @@ def wide_grid(n, center, scale):
     return center + scale * np.sinh(u), scale * np.cosh(u) * (u[1] - u[0])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("process", PROCESSES)
+# Densities read kind and process apart: all of each, the combinations are slow tests.
+densities = pytest.mark.parametrize(
+    "process, kind",
+    slow_where(
+        product(PROCESSES, KINDS),
+        lambda case: case[0] != "dirichlet process" and case[1] != "full",
+    ),
+)
+
+
+@densities
 def test_density_integrates_to_one(small, kind, process):
     """In two dimensions, in one given the other missing, and with half the cells removed.
 
@@ -218,8 +229,7 @@ def test_density_integrates_to_one(small, kind, process):
         assert_allclose((density @ dy)[inner], marginal[inner], rtol=1e-3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("process", PROCESSES)
+@densities
 def test_samples_follow_the_density(small, kind, process):
     """E_p[q / (p + q)] = E_q[p / (p + q)] for any density q: Gaussians at several places.
 

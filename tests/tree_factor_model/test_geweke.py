@@ -13,6 +13,7 @@ from checks.joint_distribution import (
     successive_conditional,
 )
 from checks.monte_carlo import z_score
+from checks.slow import slow_where
 from checks.trees import (
     STRUCTURES,
     changing,
@@ -88,13 +89,31 @@ CONFIGURATIONS = {
     "more features than levels": ("tree", {"n_features": 5, "max_depth": 3}, {"n": 8}),
 }
 
+# What these have, others have one by one. Collapsed paths with tails and with births from the
+# prior are in the moves alone.
+COMBINED = {
+    "tree, births from the prior",
+    "tree, whole",
+    "early branching",
+    "single, tails",
+    "mixture, collapsed",
+    "single, holes",
+    "tree, isotropic, holes, rate",
+    "mixture, loadings, collapsed",
+    "tree, loadings, holes",
+    "tree, whole, holes, collapsed",
+    "tree, loadings, tails, collapsed",
+    "mixture, noise, tails, collapsed, holes",
+    "mixture, one tail, births from the prior",
+}
+
 
 def configured(name, **more):
     structure, prior, options = CONFIGURATIONS[name]
     return joint_draw(prior_of(structure, **prior), **(options | more)), structure
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, COMBINED.__contains__))
 def test_sweep_paired(name):
     make, structure = configured(name)
     assert_z_scores_small(paired_one_step(make, changing(statistics, structure), 1500, seed=1))
@@ -109,14 +128,18 @@ def test_sweep_paired_long(name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "single",
-        "mixture",
-        "tree",
-        "tree, collapsed",
-        "tree, loadings, holes",
-        "tree, loadings, tails",
-    ],
+    slow_where(
+        [
+            "single",
+            "mixture",
+            "tree",
+            "tree, collapsed",
+            "tree, loadings, holes",
+            "tree, loadings, tails",
+        ],
+        # Special cases of the tree.
+        {"single", "mixture"}.__contains__,
+    ),
 )
 def test_sweep_successive(name):
     make, structure = configured(name)
