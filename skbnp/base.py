@@ -359,11 +359,15 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         self._validate_params()
         return self._as_floats(X, reset=False)
 
-    def _as_floats(self, X, reset=True):
-        """X as a C-ordered float64 array; not a copy if it is one already."""
+    def _as_floats(self, X, reset=True, finite=None):
+        """X as a C-ordered float64 array; not a copy if it is one already.
+
+        ``finite`` is what scikit-learn calls ensure_all_finite, by default that of the class.
+        """
+        finite = self._finite if finite is None else finite
         try:
             return validate_data(
-                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=self._finite
+                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=finite
             )
         except (TypeError, ValueError) as error:
             if "X" in str(error):

@@ -11,7 +11,7 @@ from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import BaseMCMCEstimator
 from skbnp.infinite_factor_clusterer._alignment import aligned, matched_columns
@@ -717,6 +717,9 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     @property
     def _is_mixture(self):
+        # Once fitted, what it was fitted as.
+        if hasattr(self, "_prior"):
+            return isinstance(self._prior, Prior)
         return self.top == "dp"
 
     @property
@@ -730,6 +733,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
+        self.__dict__.pop("_prior", None)
         if len(X) < 2:
             raise ValueError(f"X must have at least 2 samples, got n_samples = {len(X)}")
         self._check_parameters(X.shape[1])
@@ -826,7 +830,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         units, spread = fitted_units(X, self.standardize)
         columns = units.columns
         if not columns.size:
-            raise ValueError("X must have a column that is not constant")
+            above = "" if self._limit is None else " above detection_limit"
+            raise ValueError(f"X must have a column that is not constant{above}")
         constant = np.setdiff1d(np.arange(X.shape[1]), columns)
         if constant.size:
             warnings.warn(
@@ -1065,9 +1070,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             self._limit = None
         if self.detection_limit is None and getattr(self, "_limit", None) is None:
             return super()._as_floats(X, reset)
-        X = validate_data(
-            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
-        )
+        X = super()._as_floats(X, reset, finite=False)
         if np.isposinf(X).any():
             raise ValueError("X must be finite, NaN where missing or -inf where below the limit")
         if reset:
@@ -1146,7 +1149,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if self._is_mixture:
             return "mean"
         if self.transform_output == "auto":
-            return "magnitude" if _is_same(self.drift, 0.0) else "mean"
+            return "magnitude" if self._prior.drift == 0.0 else "mean"
         return "energy" if self.transform_output == "log_energy" else self.transform_output
 
 

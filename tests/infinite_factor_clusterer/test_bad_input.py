@@ -254,3 +254,22 @@ def test_frames_with_names():
     frame = pd.DataFrame({"a": X[:, 0], "b": np.full(30, 2.0), "c": X[:, 1]})
     with pytest.warns(UserWarning, match=r"X is constant in column\(s\) 'b', set aside"):
         short().fit(frame)
+
+
+def test_readings_that_are_all_below_the_limit():
+    with pytest.raises(ValueError, match="not constant above detection_limit"):
+        InfiniteFactorClusterer(detection_limit=0.0).fit(-1.0 - np.eye(5))
+
+
+def test_errors_of_x_keep_its_name_beside_a_limit():
+    with pytest.raises(ValueError, match="X must hold numbers"):
+        InfiniteFactorClusterer(detection_limit=0.0).fit([["a", "b"], ["c", "d"]])
+
+
+def test_a_fitted_clusterer_stays_what_it_is():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ifc = InfiniteFactorClusterer(n_chains=1, n_warmup=2, n_draws=4, random_state=0).fit(X)
+    before = ifc.predict_proba(X)
+    assert np.array_equal(ifc.set_params(top="gaussian").predict_proba(X), before)
