@@ -633,6 +633,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def impute(self, X, return_std=False):
         """Fill missing cells with their mean given the row's observed ones, over all draws alike.
 
+        Rows are taken to be of the clusters there are: those that a new cluster explains better
+        (`novelty_score` near 1) are filled by the nearest old ones, unlike in `score_samples`.
         With ``top="gaussian"`` and no drift that is the location, whatever the other features say:
         there they predict the variance alone, which `return_std` returns.
 
@@ -1068,13 +1070,15 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _as_floats(self, X, reset=True):
         if reset:
             self._limit = None
-        if self.detection_limit is None and getattr(self, "_limit", None) is None:
+        if (self.detection_limit if reset else self._limit) is None:
             return super()._as_floats(X, reset)
         X = super()._as_floats(X, reset, finite=False)
         if np.isposinf(X).any():
             raise ValueError("X must be finite, NaN where missing or -inf where below the limit")
         if reset:
-            self._limit = _checked_array("detection_limit", self.detection_limit, X.shape[1])
+            limit = _checked_array("detection_limit", self.detection_limit, X.shape[1])
+            # A reading of the limit itself may have come as float32, a little above it.
+            self._limit = np.maximum(limit, limit.astype(np.float32))
         return X
 
     def _is_below(self, X):
@@ -1162,7 +1166,8 @@ def _is_same(value, default):
     """Whether a parameter is what it is by default; sequences may be of any type."""
     if isinstance(value, (tuple, list)) and isinstance(default, tuple):
         return tuple(value) == default
-    if isinstance(value, np.ndarray) or type(value) is bool or type(default) is bool:
+    if type(value) is bool or type(default) is bool or not isinstance(value, (str, Real, tuple)):
+        # Arrays and Series among others, which compare cell by cell.
         return value is default
     return value == default
 

@@ -273,3 +273,24 @@ def test_a_fitted_clusterer_stays_what_it_is():
         ifc = InfiniteFactorClusterer(n_chains=1, n_warmup=2, n_draws=4, random_state=0).fit(X)
     before = ifc.predict_proba(X)
     assert np.array_equal(ifc.set_params(top="gaussian").predict_proba(X), before)
+
+
+def test_a_limit_that_float32_cannot_hold():
+    readings = np.where(X < 0.0, -99.7, X)
+    for table in (readings, readings.astype(np.float32)):
+        ifc = InfiniteFactorClusterer(
+            detection_limit=-99.7, n_chains=1, n_warmup=2, n_draws=4, random_state=0
+        ).fit(table)
+        assert np.isneginf(ifc._training_rows.X).sum() == np.sum(X < 0.0)
+
+
+def test_a_limit_set_after_the_fit_waits_for_the_next():
+    ifc = InfiniteFactorClusterer(n_chains=1, n_warmup=2, n_draws=4, random_state=0).fit(X)
+    ifc.set_params(detection_limit=0.0)
+    with pytest.raises(ValueError, match="infinity"):
+        ifc.predict(np.full((1, X.shape[1]), -np.inf))
+
+
+def test_a_series_as_limit_of_the_other_setting():
+    with pytest.raises(ValueError, match="detection_limit must be left at its default"):
+        InfiniteFactorClusterer(top="gaussian", detection_limit=pd.Series([0.0, 0.0])).fit(X)
