@@ -1,6 +1,13 @@
 from skbnp.infinite_factor_clusterer._state cimport State
 
 
+cdef enum:
+    # What _visit does with the rows of a cluster that share a pattern.
+    DISTANCES = 0
+    INFORMATION = 1
+    DRAWS = 2
+
+
 cdef class Rows(State):
     cdef:
         # The law of one cluster and pattern: n observed features, K factors.
@@ -15,7 +22,7 @@ cdef class Rows(State):
         double law_norm                     # log density at the mean
         double law_noise                    # the part of it that u leaves alone
         # Chunks of rows.
-        double[:, ::1] chunk, chunk_too     # (CHUNK, n_features)
+        double[:, ::1] chunk                # (CHUNK, n_features)
         double[:, ::1] half                 # (CHUNK, K)
         double[::1] distance                # (CHUNK,)
         Py_ssize_t[::1] picked              # (CHUNK,) rows

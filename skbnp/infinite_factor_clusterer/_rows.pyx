@@ -23,12 +23,6 @@ cdef enum:
     CHUNK = 256             # rows that are worked on together
     MOST_NEW = 2000         # new clusters of one sweep
 
-# What _visit does with the rows of a cluster that share a pattern.
-cdef enum:
-    DISTANCES = 0
-    INFORMATION = 1
-    DRAWS = 2
-
 
 cdef class Rows(State):
     """The moves in which rows are independent given the parameters."""
@@ -36,7 +30,7 @@ cdef class Rows(State):
     def __init__(self, X, prior, state, bit_generator, limit, int fault):
         super().__init__(X, prior, state, bit_generator, limit, fault)
         n, p = self.n_samples, self.n_features
-        self.chunk, self.chunk_too = np.zeros((CHUNK, p)), np.zeros((CHUNK, p))
+        self.chunk = np.zeros((CHUNK, p))
         self.distance, self.picked = np.zeros(CHUNK), np.zeros(CHUNK, dtype=np.intp)
         self.law_mean, self.law_precision = np.zeros(p), np.zeros(p)
         self.log_slice, self.best, self.square = np.zeros(n), np.zeros(n), np.zeros(n)

@@ -9,7 +9,10 @@ from libc.math cimport NAN, isfinite, isnan, sqrt
 import numpy as np
 
 from skbnp.infinite_factor_clusterer._divisions cimport Divisions
-from skbnp.infinite_factor_clusterer._state cimport HYPER, NO_MOVE, OF_FACTORS
+from skbnp.infinite_factor_clusterer._rows cimport DRAWS, INFORMATION
+from skbnp.infinite_factor_clusterer._state cimport (
+    CENSORED, HYPER, KNOWN, MISSING, NO_MOVE, OF_FACTORS,
+)
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.truncated cimport normal_above
 from skbnp.processes cimport crp
@@ -102,18 +105,18 @@ cdef class Sampler(Divisions):
             if move == "labels":
                 self._update_labels()
                 self._update_tails()
-                self._visit(2)
+                self._visit(DRAWS)
                 self._fill_cells()
             elif move == "tails":
                 self._update_tails()
-                self._visit(2)
+                self._visit(DRAWS)
                 self._fill_cells()
             elif move == "means":
-                self._visit(1)
-                self._visit(2)
+                self._visit(INFORMATION)
+                self._visit(DRAWS)
                 self._fill_cells()
             elif move == "scores":
-                self._visit(2)
+                self._visit(DRAWS)
                 self._fill_cells()
             elif move == "energies":
                 self._update_energies()
@@ -191,7 +194,7 @@ cdef class Sampler(Divisions):
         """
         counts = [checked_count(state, name) for name in COUNTS]
         checked = checked_state(state, self.prior, self.n_samples, self.n_features)
-        known = np.asarray(self.cell) == 0 if self.has_open_cells else slice(None)
+        known = np.asarray(self.cell) == KNOWN if self.has_open_cells else slice(None)
         if not np.array_equal(checked["filled"][known], np.asarray(self.X)[known]):
             raise ValueError("filled of the state must be the data where they are known")
         before = self._bit_generator.state
@@ -237,7 +240,7 @@ cdef class Sampler(Divisions):
                     for k in range(self.n_factors):
                         mean += self.W[j, k] * self.Y[t, k]
                     sd = (self._noise(g)[j] / self.row_precision[t]) ** 0.5
-                    if self.has_open_cells and self.cell[t, j] == 2:
+                    if self.has_open_cells and self.cell[t, j] == CENSORED:
                         self.X[t, j] = mean - sd * normal_above(
                             self._rng, (mean - self.limit[j]) / sd
                         )
@@ -249,7 +252,7 @@ cdef class Sampler(Divisions):
         X = np.array(self.X)
         if self.has_open_cells:
             cell = np.asarray(self.cell)
-            X[cell == 1], X[cell == 2] = np.nan, -np.inf
+            X[cell == MISSING], X[cell == CENSORED] = np.nan, -np.inf
         return X
 
     # -- the layers above -----------------------------------------------------------------------
