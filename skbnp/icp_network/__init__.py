@@ -1,5 +1,6 @@
 """Gaussian networks of unknown structure under the Indian chefs process."""
 
-from skbnp.icp_network._estimator import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
+from skbnp.icp_network._estimator import ICPNetwork
+from skbnp.icp_network._supervised_estimator import ICPNetworkClassifier, ICPNetworkRegressor
 
 __all__ = ["ICPNetwork", "ICPNetworkClassifier", "ICPNetworkRegressor"]

@@ -28,6 +28,7 @@ cdef class Births(Edges):
     cdef int _birth_or_death(self, int kind) except -1 nogil
     cdef int _birth(self, int kind) except -1 nogil
     cdef int _death(self, int kind) except -1 nogil
+    cdef double _draw_weight_from(self, Py_ssize_t parent) noexcept nogil
     cdef void _welcome(self, Py_ssize_t slot) noexcept nogil
     cdef void _forget(self, Py_ssize_t slot) noexcept nogil
     cdef void _list_kin(self, Py_ssize_t slot) noexcept nogil

@@ -53,7 +53,7 @@ cdef class Births(Edges):
 
     cdef int _birth(self, int kind) except -1 nogil:
         """A new hidden node; the ratio's parts are the graph's, the choice's and the rows'."""
-        cdef double order, ratio = -self._log_graph(), deviation = 1.0 / sqrt(self.weight_precision)
+        cdef double order, ratio = -self._log_graph()
         cdef Py_ssize_t i, slot
         self.n_births_tried += 1
         if self.n_hidden >= self.max_hidden:
@@ -73,10 +73,10 @@ cdef class Births(Edges):
         slot = self._insert(order)
         for i in range(self.n_kin):
             self._link(self.kin[i], slot)
-            self.kin_weight[i] = deviation * draws.normal(self._rng)
+            self.kin_weight[i] = self._draw_weight_from(slot)
         for i in range(self.n_elders):
             self._link(slot, self.elder[i])
-            self.weight[slot, self.elder[i]] = deviation * draws.normal(self._rng)
+            self.weight[slot, self.elder[i]] = self._draw_weight_from(self.elder[i])
         self.bias[slot] = draws.normal(self._rng) / sqrt(self.bias_precision)
         self.precision[slot] = draws.draw_gamma(
             self._rng, self.noise_law[0], self.noise_law[1]
@@ -91,6 +91,10 @@ cdef class Births(Edges):
                 return 0
         self._forget(slot)
         return 0
+
+    cdef double _draw_weight_from(self, Py_ssize_t parent) noexcept nogil:
+        """A weight out of a node from its prior."""
+        return draws.normal(self._rng) / sqrt(self._weight_precision_from(parent))
 
     cdef void _welcome(self, Py_ssize_t slot) noexcept nogil:
         """Write down what a newborn changes."""
@@ -466,8 +470,8 @@ cdef class Births(Edges):
         slot = self._insert(order)
         self.bias[slot] = draws.normal(self._rng) / sqrt(self.bias_precision)
         self.precision[slot] = draws.draw_gamma(self._rng, self.noise_law[0], self.noise_law[1])
-        self.weight[slot, parent] = draws.normal(self._rng) / sqrt(self.weight_precision)
-        self.kin_weight[0] = draws.normal(self._rng) / sqrt(self.weight_precision)
+        self.weight[slot, parent] = self._draw_weight_from(parent)
+        self.kin_weight[0] = self._draw_weight_from(slot)
         old = self.weight[child, parent]
         ratio += self._log_insertion(slot, parent, child, &old, True)
         self._unlink(child, parent)
@@ -550,6 +554,7 @@ cdef class Births(Edges):
         cdef Py_ssize_t i
         cdef double total = 0.0, rho = self.precision[child], w = self.kin_weight[0]
         cdef double spread = 1.0 / sqrt(self.precision[slot]), precision, mean, rest
+        cdef double prior = self._weight_precision_from(parent)
         cdef const double* u = &self.post[parent, 0]
         cdef double* r = &self.residual[child, 0]
         self._fill_residual(child, r)
@@ -557,13 +562,13 @@ cdef class Births(Edges):
             linalg.axpy(self.n_samples, weight[0], u, r)
         else:
             linalg.axpy(self.n_samples, w, &self.post[slot, 0], r)
-        precision = self.weight_precision + rho * linalg.dot(self.n_samples, u, u)
+        precision = prior + rho * linalg.dot(self.n_samples, u, u)
         mean = rho * linalg.dot(self.n_samples, u, r) / precision
         if not split:
             weight[0] = mean + draws.normal(self._rng) / sqrt(precision)
-        total += 0.5 * log(precision / self.weight_precision)
+        total += 0.5 * log(precision / prior)
         total -= 0.5 * precision * (weight[0] - mean) * (weight[0] - mean)
-        total += 0.5 * self.weight_precision * weight[0] * weight[0]
+        total += 0.5 * prior * weight[0] * weight[0]
         for i in range(self.n_samples):
             rest = r[i] - weight[0] * u[i]
             total += 0.5 * rho * (rest * rest - r[i] * r[i])

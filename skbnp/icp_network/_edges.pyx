@@ -97,7 +97,8 @@ cdef class Edges(Network):
     cdef void _offer(self, Py_ssize_t child, Py_ssize_t j, double side) noexcept nogil:
         """A candidate parent of the child at work."""
         self.row.active[j] = self.edge[child, self.candidate[j]]
-        self.row.prior_mean[j], self.row.prior_precision[j] = 0.0, self.weight_precision
+        self.row.prior_mean[j] = 0.0
+        self.row.prior_precision[j] = self._weight_precision_from(self.candidate[j])
         self.row.side[j] = side
 
     cdef void _offer_bias(self, Py_ssize_t j, double side) noexcept nogil:

@@ -24,6 +24,7 @@ cdef enum:
     PLAIN_MASS = 12
     NO_STRETCH = 13
     KEPT_RIVALS = 14
+    ONE_VARIANCE = 15
 
 
 cdef double log_gamma_density(double x, const double* law) noexcept nogil

@@ -42,7 +42,8 @@ class Prior:
     label), and the node's order, None where it is free. ``mass``, ``concentration`` and
     ``observed_popularity`` are None where they are sampled under their priors, Gamma(shape, rate)
     each, the second of 1 / concentration. So is the precision of every unit under ``noise_prior``;
-    weights and biases are normal around 0.
+    weights and biases are normal around 0, with ``weight_variance`` out of inputs too where
+    ``input_weight_variance`` is None.
     """
 
     roles: tuple[str, ...]
@@ -55,6 +56,7 @@ class Prior:
     inverse_concentration_prior: tuple[float, float] = (2.0, 2.0)
     popularity_prior: tuple[float, float] = (1.0, 1.0)
     weight_variance: float = 4.0
+    input_weight_variance: float | None = None
     bias_variance: float = 4.0
     noise_prior: tuple[float, float] = (1.0, 0.1)
 
@@ -67,6 +69,18 @@ class Prior:
     def given(self):
         """The hyperparameters in the order of ``HYPER``, None where sampled."""
         return self.mass, self.concentration, self.observed_popularity
+
+    @property
+    def variance_from_inputs(self):
+        """Of weights out of inputs."""
+        if self.input_weight_variance is None:
+            return self.weight_variance
+        return self.input_weight_variance
+
+    def weight_variances(self, parents):
+        """Prior variances of weights out of these nodes."""
+        is_hidden = self.has_law(max(self.n_observed, 1 + np.max(parents, initial=0)))[parents]
+        return np.where(is_hidden, self.weight_variance, self.variance_from_inputs)
 
     def has_law(self, n_nodes):
         """Which of so many nodes have a bias and inputs: all but inputs."""
@@ -165,7 +179,9 @@ def log_joint(state, prior, terms=False, ordering="unordered"):
     parts = {
         "hyper": log_hyper(state, prior),
         "structure": log_structure(state, prior, ordering),
-        "weights": log_normal(state["weights"], 0.0, 1 / prior.weight_variance).sum(),
+        "weights": log_normal(
+            state["weights"], 0.0, 1 / prior.weight_variances(state["edges"][:, 0])
+        ).sum(),
         "biases": log_normal(state["biases"][law], 0.0, 1 / prior.bias_variance).sum(),
         "precisions": log_gamma_density(state["unit_precision"][free], *prior.noise_prior).sum(),
         "activations": log_normal(a, means_of(state, prior), state["unit_precision"])[:, law].sum(),
@@ -202,7 +218,7 @@ def draw_joint(prior, n_samples, rng):
     state = {
         "order": order,
         "edges": np.stack([parents, children], axis=1).astype(np.int32),
-        "weights": rng.normal(0.0, prior.weight_variance**0.5, len(parents)),
+        "weights": rng.normal(0.0, prior.weight_variances(parents) ** 0.5),
         "biases": np.where(law, rng.normal(0.0, prior.bias_variance**0.5, n_nodes), 0.0),
         "unit_precision": np.where(
             free, np.maximum(rng.gamma(shape, 1 / rate, n_nodes), 1e-300), 1.0

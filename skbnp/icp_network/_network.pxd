@@ -20,13 +20,14 @@ cdef class Network(Graph):
         public double[:, ::1] pre, post     # (n_slots, stride) a and what children see of it
         public double[::1] bias, precision  # (n_slots,)
         public double[:, ::1] weight        # (n_slots, n_slots) child x parent
-        double weight_precision, bias_precision
+        double weight_precision, input_weight_precision, bias_precision
         double[2] noise_law
         public double[:, ::1] residual      # (n_slots, stride) scratch: a less its mean
 
     cdef void _squash(self, Py_ssize_t slot) noexcept nogil
     cdef bint has_free_precision(self, Py_ssize_t slot) noexcept nogil
     cdef void _fill_residual(self, Py_ssize_t slot, double* out) noexcept nogil
+    cdef double _weight_precision_from(self, Py_ssize_t parent) noexcept nogil
     cdef double _log_precision(self, double precision) noexcept nogil
     cdef double _log_prior(self) noexcept nogil
     cdef double _log_data(self) noexcept nogil

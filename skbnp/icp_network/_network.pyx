@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from skbnp.icp_network._graph cimport LATENT, Graph, log_gamma_density
+from skbnp.icp_network._graph cimport LATENT, ONE_VARIANCE, Graph, log_gamma_density
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.numerics cimport linalg
 
@@ -27,6 +27,7 @@ cdef class Network(Graph):
         self.n_samples = visible.shape[0]
         self.stride = max(1, self.n_samples)
         self.weight_precision = 1.0 / prior.weight_variance
+        self.input_weight_precision = 1.0 / prior.variance_from_inputs
         self.bias_precision = 1.0 / prior.bias_variance
         for i in range(2):
             self.noise_law[i] = prior.noise_prior[i]
@@ -134,7 +135,7 @@ cdef class Network(Graph):
     cdef double _log_prior(self) noexcept nogil:
         """Log density of all but the rows."""
         cdef Py_ssize_t pos, at, slot, other
-        cdef double total = self._log_graph(), w
+        cdef double total = self._log_graph(), w, precision
         if isnan(self.given[0]):
             total += log_gamma_density(self.mass, self.mass_law)
         if isnan(self.given[1]):
@@ -154,9 +155,16 @@ cdef class Network(Graph):
                 other = self.ascending[at]
                 if self.edge[slot, other]:
                     w = self.weight[slot, other]
-                    total += 0.5 * (log(self.weight_precision) - LOG_2_PI)
-                    total -= 0.5 * self.weight_precision * w * w
+                    precision = self._weight_precision_from(other)
+                    total += 0.5 * (log(precision) - LOG_2_PI)
+                    total -= 0.5 * precision * w * w
         return total
+
+    cdef double _weight_precision_from(self, Py_ssize_t parent) noexcept nogil:
+        """Prior precision of a weight out of this node."""
+        if self.has_law(parent) or self.fault == ONE_VARIANCE:
+            return self.weight_precision
+        return self.input_weight_precision
 
     cdef double _log_data(self) noexcept nogil:
         """Log density of all rows' activations: O(N E)."""

@@ -56,7 +56,7 @@ cdef class Reshapes(Trajectories):
         for i in range(self.n_nodes):
             other = self.ascending[i]
             w = self.weight[slot, other]
-            ratio -= 0.5 * self.weight_precision * (c * c - 1.0) * w * w
+            ratio -= 0.5 * self._weight_precision_from(other) * (c * c - 1.0) * w * w
         if log(draws.uniform(self._rng)) < ratio:
             self.n_affine += 1
             for i in range(self.n_nodes):

@@ -38,6 +38,7 @@ FAULTS = {
     "plain_mass": 12,           # the mass' rate without the concentration
     "no_stretch": 13,           # affine moves as if their inverse drew the same shift
     "kept_rivals": 14,          # trajectories that leave the latents they integrate out
+    "one_variance": 15,         # weights from inputs as if from hidden nodes
 }
 # Counters that a state carries along.
 COUNTS = (

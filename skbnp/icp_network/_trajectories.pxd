@@ -20,6 +20,7 @@ cdef class Trajectories(Rows):
         public long n_trajectories, n_trajectories_tried
 
     cdef void _adapt_step(self, double rate) noexcept nogil
+    cdef double _precision_along(self, Py_ssize_t edge) noexcept nogil
     cdef bint _has_free_log(self, Py_ssize_t p) noexcept nogil
     cdef double _shape(self) noexcept nogil
     cdef int _move_along(self) except -1 nogil

@@ -174,7 +174,7 @@ cdef class Trajectories(Rows):
                 total += self._shape() * r - self.noise_law[1] * exp(r)
         for i in range(e):
             w = self.value[i]
-            total -= 0.5 * self.weight_precision * w * w
+            total -= 0.5 * self._precision_along(i) * w * w
         if self.n_latents:
             total += self._judge()
         return total
@@ -209,6 +209,12 @@ cdef class Trajectories(Rows):
     cdef bint _is_latent(self, Py_ssize_t p) noexcept nogil:
         cdef Py_ssize_t slot = self.ascending[self.n_nodes - 1 - p]
         return self.first_latent <= slot < self.first_latent + self.n_latents
+
+    cdef double _precision_along(self, Py_ssize_t edge) noexcept nogil:
+        """Prior precision of the weight of an edge."""
+        return self._weight_precision_from(
+            self.ascending[self.n_nodes - 1 - self.forward.parent[edge]]
+        )
 
     cdef bint _has_free_log(self, Py_ssize_t p) noexcept nogil:
         return self.has_free_precision(self.ascending[self.n_nodes - 1 - p])
@@ -253,7 +259,7 @@ cdef class Trajectories(Rows):
                 at = self.forward.parent[j]
                 self.gradient[j] = (
                     linalg.dot(n, slope, &self.path_post[at, 0])
-                    - self.weight_precision * self.value[j]
+                    - self._precision_along(j) * self.value[j]
                 )
                 if self.forward.kind[at] == HIDDEN:
                     linalg.axpy(n, self.value[j], slope, &self.slope[at, 0])

@@ -18,6 +18,7 @@ def prior(roles=("gaussian", "gaussian"), orders=None, **changes):
         inverse_concentration_prior=(4.0, 4.0),
         popularity_prior=(3.0, 3.0),
         noise_prior=(3.0, 3.0),
+        input_weight_variance=0.5,
     )
     orders = tuple(ORDERS[role] for role in roles) if orders is None else orders
     return Prior(tuple(roles), orders, **(options | changes))
@@ -119,6 +120,9 @@ def statistics(law):
         out["sum tanh b"] = float(np.tanh(state["biases"]).sum())
         out["sum tanh W"] = float(np.tanh(state["weights"]).sum())
         out["W^2"] = float(np.tanh(state["weights"] ** 2).sum())
+        if "input" in law.roles:
+            from_inputs = ~law.has_law(n_nodes)[state["edges"][:, 0]]
+            out["input W^2"] = float(np.tanh(state["weights"][from_inputs] ** 2).sum())
         if "gaussian" in law.roles:
             out["rho"] = bounded(rho[:d][law.has_precision(n_nodes)[:d]])
         out["hidden rho"] = bounded(rho[d:])

@@ -202,11 +202,30 @@ def test_bad_parameter(no_sampling, parameters, name, rule, value):
     assert value in got, message
 
 
-def test_every_parameter_is_in_the_table():
+# The same, of parameters that only the supervised networks have.
+BAD_OF_INPUTS = [
+    ({"feature_scaling": "standard"}, "feature_scaling", "'common'", "'standard'"),
+    ({"feature_scaling": None}, "feature_scaling", "'each'", "None"),
+    ({"input_weight_variance": 0.0}, "input_weight_variance", "[1e-06, 1000000.0]", "0.0"),
+    ({"input_weight_variance": "auto"}, "input_weight_variance", "float", "'auto'"),
+]
+
+
+@pytest.mark.parametrize("kind", CLASSES[1:])
+@pytest.mark.parametrize("parameters, name, rule, value", BAD_OF_INPUTS)
+def test_bad_parameter_of_inputs(no_sampling, kind, parameters, name, rule, value):
+    with pytest.raises(ValueError) as caught:
+        short(kind, **parameters).fit(X, target_of(kind))
+    said, got = re.split(r"[Gg]ot ", str(caught.value), maxsplit=1)
+    assert name in said and rule in said and value in got, str(caught.value)
+
+
+def test_every_parameter_is_in_a_table():
     named = {name for _, name, _, _ in BAD_PARAMETERS}
     assert named == set(short().get_params())
+    of_inputs = {name for _, name, _, _ in BAD_OF_INPUTS}
     for kind in CLASSES[1:]:
-        assert named >= set(short(kind).get_params())
+        assert set(short(kind).get_params()) - named == of_inputs
 
 
 @pytest.mark.parametrize("kind", CLASSES[1:])

@@ -240,6 +240,36 @@ def test_powers_of_two_of_features_and_targets(Xy):
         assert_allclose(got, expected * [0.25, 4096.0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [regressor, classifier])
+def test_one_scale_for_all_features(Xy, kind):
+    X, Y, labels = Xy
+    y = Y if kind is regressor else labels
+    spread = kind(feature_scaling="common").fit(X * [1.0, 2.0, 4.0], y)._input_units.scale
+    assert_allclose(spread, np.sqrt(np.mean(np.var(X * [1.0, 2.0, 4.0], axis=0))), rtol=1e-12)
+    # Columns of one spread are scaled alike whatever is asked for.
+    signs = np.where(np.argsort(np.argsort(X, axis=0), axis=0) < len(X) // 2, -1.0, 1.0)
+    one, other = (kind(feature_scaling=how).fit(signs, y) for how in ("each", "common"))
+    answer = "predict" if kind is regressor else "predict_proba"
+    assert_array_equal(getattr(one, answer)(X), getattr(other, answer)(X))
+    # What the columns are multiplied by does not matter if it is one number.
+    one, other = (kind(feature_scaling="common").fit(X * c, y) for c in (1.0, 1024.0))
+    assert_allclose(getattr(one, answer)(X), getattr(other, answer)(X * 1024.0), rtol=1e-9)
+
+
+def test_prior_of_weights_from_features(Xy):
+    X, Y, labels = Xy
+    d = X.shape[1]
+    for kind, y in ((regressor, Y), (classifier, labels)):
+        for options, hidden, inputs in (
+            ({}, 4.0, 4.0 / d),
+            ({"weight_variance": 9.0}, 9.0, 9.0 / d),
+            ({"input_weight_variance": 0.5}, 4.0, 0.5),
+            ({"hyperprior": "paper"}, 1.0, 1.0),
+        ):
+            law = kind(**options).fit(X, y)._prior
+            assert (law.weight_variance, law.input_weight_variance) == (hidden, inputs)
+
+
 @pytest.mark.parametrize("visible", ["gaussian", "sigmoid"])
 def test_log_joint_is_in_the_units_of_x(X, visible):
     net = short(visible=visible, n_chains=1).fit(X)

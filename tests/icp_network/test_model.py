@@ -52,7 +52,8 @@ def naive(state, law):
             total += stats.gamma.logpdf(rho[i], shape, scale=1 / rate)
         for k in range(n_nodes):
             if Z[i, k]:
-                total += stats.norm.logpdf(W[i, k], scale=law.weight_variance**0.5)
+                variance = {"input": law.input_weight_variance}.get(role[k], law.weight_variance)
+                total += stats.norm.logpdf(W[i, k], scale=variance**0.5)
         for row in a:
             mean = b[i]
             for k in range(n_nodes):

@@ -1,6 +1,6 @@
 """Units of the data and the pre-activations of the visible units: there and back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,12 @@ class Units:
     constant: np.ndarray
     center: np.ndarray
     scale: np.ndarray
+
+    def with_common_scale(self):
+        """The same with one scale for all columns, the root of their mean variance."""
+        largest = self.scale.max()
+        common = largest * np.sqrt(np.mean((self.scale / largest) ** 2))
+        return replace(self, scale=np.full_like(self.scale, common))
 
     def scaled(self, X):
         """The modelled columns, centred and divided by their scale."""

@@ -1,0 +1,377 @@
+"""What all three estimators share: the run, the prior, checks and files."""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skbnp.base import BaseMCMCEstimator
+from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
+from skbnp.icp_network._sampler import Sampler
+from skbnp.icp_network._start import start_state
+from skbnp.icp_network._training_rows import TrainingRows
+from skbnp.likelihoods.nonlinear_gaussian.units import (
+    Units,
+    fitted_units,
+)
+
+# Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
+_SOME_ROWS, _MANY_ROWS, _MANY_FEATURES = 2_000, 20_000, 10_000
+# What None stands for, by `hyperprior`.
+_HYPERPRIORS = {
+    "default": {
+        "mass_prior": (1.0, 1.0),
+        "inverse_concentration_prior": (2.0, 2.0),
+        "popularity_prior": (1.0, 1.0),
+        "weight_variance": 4.0,
+        "bias_variance": 4.0,
+        "noise_prior": (1.0, 0.1),
+    },
+    "paper": {
+        "mass_prior": (0.5, 0.5),
+        "inverse_concentration_prior": (0.5, 0.5),
+        "popularity_prior": (0.5, 0.5),
+        "weight_variance": 1.0,
+        "bias_variance": 1.0,
+        "noise_prior": (0.5, 0.5),
+    },
+}
+# Units of the layer that chains start with, at least.
+_INIT_UNITS = 10
+# Share of the warm-up that chains which start from a network are left without births.
+_SETTLING = 0.1
+
+
+class BaseICPNetwork(BaseMCMCEstimator):
+    """Networks under the Indian chefs process: what a table of nodes is made of differs.
+
+    A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes.
+    """
+
+    _parameter_constraints: dict = {
+        **BaseMCMCEstimator._parameter_constraints,
+        "mass": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        "mass_prior": [list, tuple, None],
+        "concentration": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        "inverse_concentration_prior": [list, tuple, None],
+        "observed_popularity": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        "popularity_prior": [list, tuple, None],
+        "weight_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        "bias_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        "noise_prior": [list, tuple, None],
+        "hyperprior": [StrOptions({"default", "paper"})],
+        "max_hidden": [Interval(Integral, 0, 10_000, closed="both")],
+        "moves": [StrOptions({"default", "paper"})],
+        "activation_update": [StrOptions({"grid", "slice", "mtm"})],
+        "n_noise_slices": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_hmc": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_leapfrog": [Interval(Integral, 1, 10_000, closed="both")],
+        "n_births": [Interval(Integral, 0, 1_000_000, closed="both")],
+        "n_affine": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_rotations": [Interval(Integral, 0, 10_000, closed="both")],
+        "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
+        "store_activations": ["boolean"],
+        "n_fantasies": [Interval(Integral, 2, 1_000_000, closed="both")],
+        "max_rows": [Interval(Integral, 2, None, closed="left"), None],
+    }
+
+    _reported_traces = ("log_joint", "n_hidden", "n_edges")
+    _parameters_after_sampling = (
+        *("n_fantasies", "density", "n_importance", "n_temperatures", "n_particles"),
+    )
+    _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "store_activations")
+    _saved_types = (Prior, Units, TrainingRows)
+
+    # -- the networks
+
+    def network(self, draw=None):
+        """Nodes and edges of a draw, numbered with all columns first.
+
+        Parameters
+        ----------
+        draw : dict, default=None
+            One of `posterior_`; None is the reference draw.
+
+        Returns
+        -------
+        network : dict
+            ``names``, a list of those of the columns, targets before features;
+            ``order`` of each node, these first; ``edges`` (n_edges, 2), each [parent, child];
+            ``weights`` (n_edges,), ``biases`` and ``unit_precision`` of each node, for columns as
+            they are scaled inside; NaN for constant columns, which stand at order 0, features
+            that are inputs at 1.
+        """
+        check_is_fitted(self, "posterior_")
+        draw = self._reference if draw is None else draw
+        columns, names = self._node_columns(), self._node_names()
+        n_hidden = len(draw["order"]) - len(columns)
+        number = np.concatenate([columns, len(names) + np.arange(n_hidden)])
+        out = {"names": names, "edges": number[draw["edges"]], "weights": draw["weights"].copy()}
+        for name in ("order", "biases", "unit_precision"):
+            out[name] = np.full(len(names) + n_hidden, np.nan)
+            out[name][number] = draw[name]
+        n_targets = len(names) - self.n_features_in_
+        at_the_top = (np.arange(len(out["order"])) >= n_targets) & ("input" in self._prior.roles)
+        out["order"] = np.where(np.isnan(out["order"]), at_the_top, out["order"])
+        return out
+
+    def structure_graph(self, draw=None):
+        """The network of a draw as a networkx.DiGraph.
+
+        Parameters
+        ----------
+        draw : dict, default=None
+            One of `posterior_`; None is the reference draw.
+
+        Returns
+        -------
+        graph : networkx.DiGraph
+            Edges from parent to child with ``weight``; nodes with ``order``, ``bias``,
+            ``precision`` and, for columns, ``name``.
+
+        Raises
+        ------
+        ImportError
+            Without networkx, which comes with ``pip install skbnp[plot]``.
+        """
+        network = self.network(draw)
+        import networkx
+
+        graph = networkx.DiGraph()
+        columns = zip(network["order"], network["biases"], network["unit_precision"], strict=True)
+        for node, (order, bias, precision) in enumerate(columns):
+            label = {"name": network["names"][node]} if node < len(network["names"]) else {}
+            graph.add_node(
+                node, order=float(order), bias=float(bias), precision=float(precision), **label
+            )
+        for (parent, child), weight in zip(network["edges"], network["weights"], strict=True):
+            graph.add_edge(int(parent), int(child), weight=float(weight))
+        return graph
+
+    def _feature_names(self):
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    # -- before sampling
+
+    def _auto_lengths(self, X):
+        if len(X) > _MANY_ROWS:
+            return 200, 200
+        return (500, 500) if len(X) > _SOME_ROWS else (1000, 1000)
+
+    def _check_training(self, X, y):
+        X = super()._check_training(X, y)
+        n = len(X)
+        if n < 2:
+            raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
+        table = self._table(X, y)
+        if self.max_rows is not None and n > self.max_rows:
+            chosen = np.random.default_rng(0).choice(n, self.max_rows, replace=False)
+            table, whole = np.ascontiguousarray(table[np.sort(chosen)]), table
+            if (_n_values(table) < np.minimum(_n_values(whole), 2)).any():
+                raise ValueError(
+                    "max_rows must leave values, and two of them where there are two, in every "
+                    f"column of X and y, got {self.max_rows}"
+                )
+        elif n > _MANY_ROWS:
+            warnings.warn(
+                f"X has {n} rows, and a sweep costs in proportion: expect it to be slow, or "
+                f"set max_rows",
+                UserWarning,
+                stacklevel=4,
+            )
+        if self.n_features_in_ > _MANY_FEATURES:
+            warnings.warn(
+                f"X has {self.n_features_in_} features, and a sweep costs in proportion: expect "
+                "it to be slow",
+                UserWarning,
+                stacklevel=4,
+            )
+        return table
+
+    def _table(self, X, y):
+        """What is modelled, X and y side by side where there is a y."""
+        return X
+
+    def _prepare(self, X):
+        """Check the parameters against the table X, scale it and say how to build a sampler."""
+        visible, log_jacobian, labels, roles, orders = self._observed(X)
+        self._prior = self._make_prior(roles, orders)
+        if self.init == "prior":
+            # To see that chains can start, before any does.
+            draw_joint(self._prior, 0, np.random.default_rng(0))
+        # A copy: what the user does with X afterwards is no business of ours.
+        self._training_rows = TrainingRows(
+            X.copy(), visible, log_jacobian, labels, self._prior, self._density_options()
+        )
+        n_warmup = self._auto_lengths(X)[0] if self.n_warmup == "auto" else self.n_warmup
+        return partial(
+            _make_sampler,
+            visible=visible,
+            labels=labels,
+            prior=self._prior,
+            log_jacobian=float(log_jacobian.sum()),
+            inits=self._inits(),
+            n_init_units=self._n_init_units(len(X)),
+            n_settle=int(_SETTLING * n_warmup),
+            moves=self.moves,
+            activation_update=self.activation_update,
+            n_noise_slices=self.n_noise_slices,
+            n_hmc=self.n_hmc,
+            n_leapfrog=self.n_leapfrog,
+            n_births=self.n_births,
+            n_affine=self.n_affine,
+            n_rotations=self.n_rotations,
+            store_activations=self.store_activations,
+        )
+
+    def _n_init_units(self, n_rows):
+        if self.n_init_units != "auto":
+            return self.n_init_units
+        n_inputs = self._prior.roles.count("input")
+        if not n_inputs:
+            return 2 * _INIT_UNITS
+        # More units than half the rows would follow each of them.
+        return max(_INIT_UNITS, min(n_inputs // 2, n_rows // 2))
+
+    def _make_prior(self, roles, orders):
+        """The hyperparameters, checked."""
+        default = _HYPERPRIORS[self.hyperprior]
+        values = {}
+        for name in ("mass", "concentration", "observed_popularity"):
+            value = getattr(self, name)
+            values[name] = None if isinstance(value, str) else float(value)
+        for name, pair in default.items():
+            value = getattr(self, name)
+            if isinstance(pair, tuple):
+                values[name] = pair if value is None else _pair(name, value)
+            else:
+                values[name] = pair if value is None else float(value)
+        return Prior(
+            roles=tuple(roles), orders=tuple(orders), max_hidden=int(self.max_hidden), **values
+        )
+
+    def _fitted_units(self, X, what, visible="gaussian", bounds=None, feature_range=1.0):
+        """The units of the columns of X that vary."""
+        units = fitted_units(X, visible, bounds, feature_range, np.zeros(X.shape[1]))
+        if not units.columns.size:
+            raise ValueError(f"{what} must have a column that is not constant")
+        if not (np.isfinite(units.center).all() and np.isfinite(units.scale).all()) or not np.all(
+            units.scale > 0.0
+        ):
+            raise ValueError(
+                f"{what} must have a mean and a spread in every column that floats can hold"
+            )
+        constant = np.setdiff1d(np.arange(X.shape[1]), units.columns)
+        if constant.size:
+            named = self._named(constant) if what == "X" else f"column(s) {constant.tolist()}"
+            warnings.warn(
+                f"{what} is constant in {named}, set aside and restored as it is",
+                UserWarning,
+                stacklevel=7,
+            )
+        return units
+
+    # -- after sampling
+
+    def _summarise(self, X):
+        draw = self._reference = self.posterior_.highest()
+        self.n_hidden_ = len(draw["order"]) - self._prior.n_observed
+        self.n_edges_ = len(draw["edges"])
+        self.depth_ = _depth(draw)
+        self.n_guard_rejections_ = sum(
+            int(state["n_guard_rejections"]) for state in self.posterior_.final_states
+        )
+
+    def _attach_rows(self):
+        self.posterior_.attach_rows(self._training_rows)
+
+    # -- files
+
+    def _check_draw(self, draw):
+        checked_state(draw, self._prior, len(self._training_rows.table), draw=True)
+
+    def _check_loaded(self):
+        check_prior(self._prior)
+        rows = self._training_rows
+        n, n_observed = len(rows.table), self._prior.n_observed
+        for name, shape in (("visible", (n, n_observed)), ("log_jacobian", (n,))):
+            value = getattr(rows, name)
+            if value.shape != shape or value.dtype != np.float64:
+                raise ValueError(f"{name} of the training rows must have shape {shape}")
+        if rows.prior != self._prior:
+            raise ValueError("the prior of the training rows must be that of the draws")
+        if len(self._node_columns()) != n_observed:
+            raise ValueError("the prior must have a role for each column that varies")
+        self._check_draw(self._reference)
+
+    # -- one draw
+
+    def _finite_visible(self, units, X):
+        """Pre-activations, or inputs, for new rows."""
+        A = units.to_visible(X)
+        if np.isinf(A).any():
+            raise ValueError(
+                "X must be within the range of floating-point numbers in standard deviations of "
+                f"the training data, got up to {np.nanmax(np.abs(X)):g}"
+            )
+        return A
+
+
+def _n_values(table):
+    """Number of distinct values of each column, counted up to 2."""
+    low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
+    return np.where(np.isnan(low), 0, 1 + (low < high))
+
+
+def _pair(name, value):
+    """Shape and rate of a gamma prior."""
+    value = tuple(value)
+    real = [isinstance(x, Real) and not isinstance(x, bool) for x in value]
+    if len(value) != 2 or not all(real) or not all(1e-6 <= x <= 1e6 for x in value):
+        raise ValueError(f"{name} must be 2 numbers, positive from 1e-6 to 1e6, got {value!r}")
+    return tuple(float(x) for x in value)
+
+
+def generator_for(n_samples, random_state):
+    """A Generator for so many samples."""
+    if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
+        raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+    rng = check_random_state(random_state)
+    return np.random.default_rng(rng.randint(2**32, dtype=np.uint64))
+
+
+def _depth(draw):
+    """Edges of the longest path."""
+    below = np.zeros(len(draw["order"]), dtype=np.intp)
+    lowest_first = np.argsort(draw["order"][draw["edges"][:, 0]], kind="stable")
+    for parent, child in draw["edges"][lowest_first]:
+        below[parent] = max(below[parent], below[child] + 1)
+    return int(below.max(initial=0))
+
+
+def _make_sampler(
+    bit_generator, chain, *, visible, labels, prior, log_jacobian, inits, n_init_units, n_settle,
+    **options,
+):  # fmt: skip
+    """The sampler of one chain; runs where the chain runs."""
+    rng = np.random.Generator(bit_generator)
+    init = inits[chain % len(inits)]
+    labels = labels if len(labels) else None
+    state = start_state(visible, prior, rng, init, n_init_units, labels)
+    return Sampler(
+        visible,
+        prior,
+        state,
+        bit_generator,
+        labels=labels,
+        n_settle=0 if init in ("empty", "prior") else n_settle,
+        log_jacobian=log_jacobian,
+        **options,
+    )

@@ -1,0 +1,722 @@
+"""Regression and classification by networks of any shape."""
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from skbnp.icp_network._base_estimator import BaseICPNetwork, generator_for
+from skbnp.icp_network._predictive import (
+    predicted,
+    sample_rows,
+)
+from skbnp.likelihoods.nonlinear_gaussian.units import (
+    check_units,
+)
+
+
+class _SupervisedICPNetwork(BaseICPNetwork):
+    """Features are inputs of order 1, targets nodes of order 0."""
+
+    _finite = True
+    _parameter_constraints: dict = {
+        **BaseICPNetwork._parameter_constraints,
+        "feature_scaling": [StrOptions({"each", "common"})],
+        "input_weight_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        "init": [StrOptions({"auto", "network", "empty", "prior"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        feature_scaling="each",
+        mass="sample",
+        mass_prior=None,
+        concentration="sample",
+        inverse_concentration_prior=None,
+        observed_popularity="sample",
+        popularity_prior=None,
+        weight_variance=None,
+        input_weight_variance=None,
+        bias_variance=None,
+        noise_prior=None,
+        hyperprior="default",
+        max_hidden=200,
+        moves="default",
+        activation_update="grid",
+        n_noise_slices=1,
+        n_hmc=3,
+        n_leapfrog=20,
+        n_births=10,
+        n_affine=0,
+        n_rotations=0,
+        init="auto",
+        n_init_units="auto",
+        n_fantasies=50,
+        store_activations=False,
+        max_rows=None,
+        n_chains=4,
+        n_warmup="auto",
+        n_draws="auto",
+        thin=1,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=60.0,
+        store="auto",
+        predict_draws=100,
+        verbose=0,
+    ):
+        self.feature_scaling = feature_scaling
+        self.mass = mass
+        self.mass_prior = mass_prior
+        self.concentration = concentration
+        self.inverse_concentration_prior = inverse_concentration_prior
+        self.observed_popularity = observed_popularity
+        self.popularity_prior = popularity_prior
+        self.weight_variance = weight_variance
+        self.input_weight_variance = input_weight_variance
+        self.bias_variance = bias_variance
+        self.noise_prior = noise_prior
+        self.hyperprior = hyperprior
+        self.max_hidden = max_hidden
+        self.moves = moves
+        self.activation_update = activation_update
+        self.n_noise_slices = n_noise_slices
+        self.n_hmc = n_hmc
+        self.n_leapfrog = n_leapfrog
+        self.n_births = n_births
+        self.n_affine = n_affine
+        self.n_rotations = n_rotations
+        self.init = init
+        self.n_init_units = n_init_units
+        self.n_fantasies = n_fantasies
+        self.store_activations = store_activations
+        self.max_rows = max_rows
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.store = store
+        self.predict_draws = predict_draws
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    # -- before sampling
+
+    def _inits(self):
+        return ("network",) if self.init == "auto" else (self.init,)
+
+    def _make_prior(self, roles, orders):
+        prior = super()._make_prior(roles, orders)
+        variance = self.input_weight_variance
+        if variance is None:
+            # What a node gets from all inputs together has the same variance for any number.
+            n_inputs = roles.count("input") if self.hyperprior == "default" else 1
+            variance = prior.weight_variance / n_inputs
+        return replace(prior, input_weight_variance=float(variance))
+
+    def _of_inputs(self, units):
+        """The units of the features' columns, in which they are scaled as asked for."""
+        return units.with_common_scale() if self.feature_scaling == "common" else units
+
+    def _table(self, X, y):
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        target = self._target(y)
+        check_consistent_length(X, target)
+        return np.column_stack([X, target])
+
+    def _density_options(self):
+        return {"n_fantasies": self.n_fantasies}
+
+    # -- prediction
+
+    def _nodes(self, X):
+        """New rows as observed nodes, targets unknown."""
+        X = self._check_new(X)
+        A = np.full((len(X), self._prior.n_observed), np.nan)
+        A[:, self._n_outputs() :] = self._finite_visible(self._input_units, X)
+        return A
+
+    def _n_outputs(self):
+        """Number of nodes that are targets."""
+        return int(self._prior.has_law(self._prior.n_observed).sum())
+
+    def _predicted(self, X):
+        """Mean over the draws of the first and second moments of targets, or of classes."""
+
+        def of_draw(draw, t, A):
+            return np.stack(predicted(draw, self._prior, A, self.seed_, t, self.n_fantasies))
+
+        A, n_draws = self._nodes(X), len(self._prediction_draws())
+        blocks = [np.sum(parts, axis=0) / n_draws for _, parts in self._over_draws(A, of_draw)]
+        return np.concatenate(blocks, axis=1)
+
+    def _check_loaded(self):
+        check_units(self._input_units, self.n_features_in_)
+        super()._check_loaded()
+        law = self._prior.has_law(self._prior.n_observed)
+        n_outputs = self._n_outputs()
+        if not 0 < n_outputs <= len(law) or not law[:n_outputs].all():
+            raise ValueError("targets must come before inputs in the prior")
+
+
+class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
+    r"""Regression by a network whose hidden nodes, depth and edges the data choose.
+
+    .. math::
+
+        a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
+        u_{nk} = \tanh(a_{nk} / 2)
+
+    where the targets are nodes of order 0, the features inputs of order 1 with u their scaled
+    value, all others hidden. The graph Z follows the Indian chefs process.
+    Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
+    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
+    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
+    of each node below it with probability :math:`\pi_k`, and those that the targets descend
+    from are kept. Popularities of inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
+    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
+    data as scaled inside.
+
+    Parameters
+    ----------
+    feature_scaling : {"each", "common"}, default="each"
+        "each": every column of X is centred and divided by its standard deviation. "common":
+        centred, and divided by one number for all, the root of their mean variance; for columns in
+        one unit, such as pixels or spectra, whose spread says how much they matter.
+    mass : float or "sample", default="sample"
+        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
+    mass_prior : tuple of (shape, rate), default=None
+        Gamma prior of a sampled mass; None takes that of `hyperprior`.
+    concentration : float or "sample", default="sample"
+        Larger makes nodes share parents less, so that there are more of them.
+    inverse_concentration_prior : tuple of (shape, rate), default=None
+        Gamma prior of 1 / concentration, where sampled.
+    observed_popularity : float or "sample", default="sample"
+        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
+        share of these.
+    popularity_prior : tuple of (shape, rate), default=None
+        Gamma prior of `observed_popularity`, where sampled.
+    weight_variance : float, default=None
+        Of the normal prior of each weight out of a hidden node, around 0.
+    input_weight_variance : float, default=None
+        The same for weights out of inputs; larger makes units switch more sharply. None takes
+        `weight_variance` over the number of features that vary, so that what a node gets from all
+        of them does not grow with their number; with `hyperprior` "paper", `weight_variance`.
+    bias_variance : float, default=None
+        The same for the biases.
+    noise_prior : tuple of (shape, rate), default=None
+        Gamma prior of each unit's precision.
+    hyperprior : {"default", "paper"}, default="default"
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 over the
+        number of features, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1
+        three times and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
+    max_hidden : int, default=200
+        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
+    moves : {"default", "paper"}, default="default"
+        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
+    activation_update : {"grid", "slice", "mtm"}, default="grid"
+        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
+        univariate slices, or by multiple tries.
+    n_noise_slices : int, default=1
+        Elliptical slices over all noises of a row, per sweep.
+    n_hmc : int, default=3
+        Hamiltonian trajectories over noises and parameters, per sweep.
+    n_leapfrog : int, default=20
+        Steps of each.
+    n_births : int, default=10
+        Births or deaths of hidden nodes that are tried, per sweep.
+    n_affine : int, default=0
+        Moves that scale and shift the activations of a hidden node, per sweep.
+    n_rotations : int, default=0
+        Moves that rotate the noises of two hidden nodes without parents, per sweep.
+    init : {"auto", "network", "empty", "prior"}, default="auto"
+        Where chains start. "network", and so "auto": a layer of units between inputs and
+        targets, fitted by least squares. "empty": no hidden node;
+        "prior": a draw from the prior.
+    n_init_units : int or "auto", default="auto"
+        Units of that layer, at most. "auto" is half the number of features
+        or of rows, whichever is less, at least 10.
+    n_fantasies : int, default=50
+        Samples of the hidden nodes, per row and draw, that predictions average over.
+    store_activations : bool, default=False
+        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
+    max_rows : int, default=None
+        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
+        costs in proportion.
+    n_chains : int, default=4
+        Independent chains. They find different networks; averages over several predict better.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
+        beyond 20,000.
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
+        data with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same data with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    n_hidden_ : int
+        Hidden nodes of the reference draw, that of the highest log joint density.
+    n_edges_ : int
+        Its edges.
+    depth_ : int
+        Edges of its longest path.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
+        effective sample sizes. A draw is a network for X and y as scaled inside; see `network`.
+    n_guard_rejections_ : int
+        Proposals, in all chains, refused because of `max_hidden`.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    ICPNetworkClassifier : The same for classes.
+    ICPNetwork : Density of all columns alike, with missing cells.
+
+    Notes
+    -----
+    A sweep draws hidden activations, by unit, by row and along trajectories; every edge with
+    the child's weights and bias integrated out; births and deaths of hidden nodes, splits of edges,
+    exchanges of neighbours; orders; hyperparameters. For N rows, K nodes and E edges it costs
+    O(N K^2) in matrix products and O(N E) in everything else, times 60 for the trajectories. The
+    paper's density is not normalised and its ratios match that constant alone; several other
+    formulas are corrected here too.
+
+    Hidden nodes are known up to their signs only, and not comparable across draws.
+    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
+    aside. float32 input is computed in float64 (a copy of twice its size). Files of
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
+    `sample_weight` and `partial_fit` are not available.
+
+    References
+    ----------
+    .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process.
+    .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
+       sparse graphical models. Proceedings of the 13th International Conference on Artificial
+       Intelligence and Statistics, 1-8.
+    .. [3] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
+       Proceedings of the 13th International Conference on Artificial Intelligence and Statistics,
+       541-548.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbnp import ICPNetworkRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(100, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=100)
+    >>> net = ICPNetworkRegressor(n_chains=2, n_warmup=200, n_draws=50, random_state=0).fit(X, y)
+    >>> bool(net.score(X, y) > 0.9)
+    True
+    """
+
+    def predict(self, X, return_std=False):
+        """Posterior predictive mean of the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; NaN is refused.
+        return_std : bool, default=False
+            Also return the standard deviation of a new target.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Hidden nodes and draws averaged out.
+        std : ndarray of the same shape
+            Only if `return_std`: by the law of total variance over draws, noise included.
+        """
+        first, second = self._predicted(X)
+        # The noise of the targets themselves, which is lost where the squares cancel far out.
+        outputs = slice(self._n_outputs())
+        least = np.mean([1.0 / d["unit_precision"][outputs] for d in self._prediction_draws()], 0)
+        mean, std = self._units.moments(first, np.maximum(second - first**2, least))
+        return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
+
+    def sample_y(self, X, n_samples=1, random_state=None):
+        """Draw targets from the posterior predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            New rows; NaN is refused.
+        n_samples : int, default=1
+            Samples for each row; one sample of all rows comes from one draw.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows, n_samples) or (n_rows, n_targets, n_samples)
+        """
+        A = self._nodes(X)
+        generator = generator_for(n_samples, random_state)
+        n_outputs, samples = self._n_outputs(), []
+        for t in generator.integers(self.posterior_.n_stored, size=n_samples):
+            rows = sample_rows(
+                self.posterior_.in_order(int(t)), self._prior, len(A), generator, A[:, n_outputs:]
+            )
+            samples.append(self._shaped(self._units.from_visible(rows[:, :n_outputs])))
+        return np.stack(samples, axis=-1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _shaped(self, y):
+        return y[:, 0] if self._is_single else y
+
+    # -- before sampling
+
+    def _target(self, y):
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if y.ndim > 2:
+            raise ValueError(f"y must have one or two dimensions, got {y.ndim}")
+        self._is_single = y.ndim == 1
+        return y
+
+    def _observed(self, X):
+        d = self.n_features_in_
+        self._input_units = self._of_inputs(self._fitted_units(X[:, :d], "X"))
+        units = self._units = self._fitted_units(X[:, d:], "y")
+        n_outputs, n_inputs = len(units.columns), len(self._input_units.columns)
+        return (
+            np.hstack([units.to_visible(X[:, d:]), self._input_units.to_visible(X[:, :d])]),
+            units.log_jacobian(X[:, d:]),
+            np.empty(0, dtype=np.intp),
+            ["gaussian"] * n_outputs + ["input"] * n_inputs,
+            [0.0] * n_outputs + [1.0] * n_inputs,
+        )
+
+    # -- nodes
+
+    def _node_columns(self):
+        n_targets = len(self._units.constant)
+        return np.concatenate([self._units.columns, n_targets + self._input_units.columns])
+
+    def _node_names(self):
+        targets = ["y"]
+        if not self._is_single:
+            targets = [f"y{j}" for j in range(len(self._units.constant))]
+        return targets + self._feature_names()
+
+    def _check_loaded(self):
+        check_units(self._units, self._training_rows.table.shape[1] - self.n_features_in_)
+        super()._check_loaded()
+        if len(self._training_rows.labels) or "latent" in self._prior.roles:
+            raise ValueError("the prior must have real targets")
+
+
+class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
+    r"""Classification by a network whose hidden nodes, depth and edges the data choose.
+
+    .. math::
+
+        a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
+        u_{nk} = \tanh(a_{nk} / 2)
+
+    where the features are inputs of order 1 with u their scaled value. Each class has a node
+    of order 0 and precision 1, and a row is of the class whose a is the largest; two classes share
+    one, the second is where a > 0. All others are hidden. The graph Z follows the Indian chefs
+    process. Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
+    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
+    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
+    of each node below it with probability :math:`\pi_k`, and those that the targets descend
+    from are kept. Popularities of inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
+    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
+    data as scaled inside.
+
+    Parameters
+    ----------
+    feature_scaling : {"each", "common"}, default="each"
+        "each": every column of X is centred and divided by its standard deviation. "common":
+        centred, and divided by one number for all, the root of their mean variance; for columns in
+        one unit, such as pixels or spectra, whose spread says how much they matter.
+    mass : float or "sample", default="sample"
+        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
+    mass_prior : tuple of (shape, rate), default=None
+        Gamma prior of a sampled mass; None takes that of `hyperprior`.
+    concentration : float or "sample", default="sample"
+        Larger makes nodes share parents less, so that there are more of them.
+    inverse_concentration_prior : tuple of (shape, rate), default=None
+        Gamma prior of 1 / concentration, where sampled.
+    observed_popularity : float or "sample", default="sample"
+        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
+        share of these.
+    popularity_prior : tuple of (shape, rate), default=None
+        Gamma prior of `observed_popularity`, where sampled.
+    weight_variance : float, default=None
+        Of the normal prior of each weight out of a hidden node, around 0.
+    input_weight_variance : float, default=None
+        The same for weights out of inputs; larger makes units switch more sharply. None takes
+        `weight_variance` over the number of features that vary, so that what a node gets from all
+        of them does not grow with their number; with `hyperprior` "paper", `weight_variance`.
+    bias_variance : float, default=None
+        The same for the biases.
+    noise_prior : tuple of (shape, rate), default=None
+        Gamma prior of each unit's precision.
+    hyperprior : {"default", "paper"}, default="default"
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 over the
+        number of features, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1
+        three times and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
+    max_hidden : int, default=200
+        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
+    moves : {"default", "paper"}, default="default"
+        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
+    activation_update : {"grid", "slice", "mtm"}, default="grid"
+        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
+        univariate slices, or by multiple tries.
+    n_noise_slices : int, default=1
+        Elliptical slices over all noises of a row, per sweep.
+    n_hmc : int, default=3
+        Hamiltonian trajectories over noises and parameters, per sweep.
+    n_leapfrog : int, default=20
+        Steps of each.
+    n_births : int, default=10
+        Births or deaths of hidden nodes that are tried, per sweep.
+    n_affine : int, default=0
+        Moves that scale and shift the activations of a hidden node, per sweep.
+    n_rotations : int, default=0
+        Moves that rotate the noises of two hidden nodes without parents, per sweep.
+    init : {"auto", "network", "empty", "prior"}, default="auto"
+        Where chains start. "network", and so "auto": a layer of units between inputs and
+        targets, fitted by least squares. "empty": no hidden node;
+        "prior": a draw from the prior.
+    n_init_units : int or "auto", default="auto"
+        Units of that layer, at most. "auto" is half the number of features
+        or of rows, whichever is less, at least 10.
+    n_fantasies : int, default=50
+        Samples of the hidden nodes, per row and draw, that predictions average over.
+    store_activations : bool, default=False
+        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
+    max_rows : int, default=None
+        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
+        costs in proportion.
+    n_chains : int, default=4
+        Independent chains. They find different networks; averages over several predict better.
+    n_warmup : int or "auto", default="auto"
+        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
+        beyond 20,000.
+    n_draws : int or "auto", default="auto"
+        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
+    thin : int, default=1
+        Sweeps per kept draw.
+    n_jobs : int or None, default=None
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the chains.
+    warm_start : bool, default=False
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
+        data with the same parameters; without a new warm-up.
+    checkpoint : str or Path, default=None
+        Directory for a file from which a later `fit` on the same data with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of that file. It is also written at the end.
+    store : "auto", "all" or float, default="auto"
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+    predict_draws : int, default=100
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+    verbose : int, default=0
+        1 prints the expected time after ten sweeps, 2 also the progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, sorted.
+    n_hidden_ : int
+        Hidden nodes of the reference draw, that of the highest log joint density.
+    n_edges_ : int
+        Its edges.
+    depth_ : int
+        Edges of its longest path.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
+        effective sample sizes. A draw is a network for X as scaled inside; see `network`.
+    n_guard_rejections_ : int
+        Proposals, in all chains, refused because of `max_hidden`.
+    n_warmup_ : int
+        Sweeps of warm-up, what "auto" came to.
+    n_draws_ : int
+        Draws per chain, what "auto" came to.
+    seed_ : int
+        Entropy from which every chain got its own seed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    ICPNetworkRegressor : The same for real targets.
+    ICPNetwork : Density of all columns alike, with missing cells.
+
+    Notes
+    -----
+    A sweep draws hidden activations, by unit, by row and along trajectories, where the nodes of
+    classes are integrated out; every edge with the child's weights and bias integrated out;
+    births and deaths of hidden nodes, splits of edges, exchanges of neighbours; orders;
+    hyperparameters. For N rows, K nodes and E edges it costs O(N K^2) in matrix products and O(N E)
+    in everything else, times 60 for the trajectories. The paper's density is not normalised and its
+    ratios match that constant alone; several other formulas are corrected here too.
+
+    Hidden nodes are known up to their signs only, and not comparable across draws.
+    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
+    aside. float32 input is computed in float64 (a copy of twice its size). Files of
+    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
+    `sample_weight` and `partial_fit` are not available.
+
+    References
+    ----------
+    .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process.
+    .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
+       sparse graphical models. Proceedings of the 13th International Conference on Artificial
+       Intelligence and Statistics, 1-8.
+    .. [3] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
+       Proceedings of the 13th International Conference on Artificial Intelligence and Statistics,
+       541-548.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from skbnp import ICPNetworkClassifier
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> net = ICPNetworkClassifier(n_chains=2, n_warmup=100, n_draws=50, random_state=0).fit(X, y)
+    >>> bool(net.score(X, y) > 0.9)
+    True
+    """
+
+    def predict(self, X):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; NaN is refused.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        probability = self.predict_proba(X)
+        return self.classes_[np.argmax(probability, axis=1)]
+
+    def predict_proba(self, X):
+        """Posterior predictive probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows; NaN is refused.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        probability, _ = self._predicted(X)
+        return probability / probability.sum(axis=1, keepdims=True)
+
+    # -- before sampling
+
+    def _target(self, y):
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must have at least 2 classes, got {len(self.classes_)} class(es)")
+        return codes.astype(np.float64)
+
+    def _about_data(self):
+        return [repr(label) for label in self.classes_.tolist()]
+
+    def _observed(self, X):
+        d = self.n_features_in_
+        if len(np.unique(X[:, d])) < len(self.classes_):
+            raise ValueError(f"max_rows must leave rows of every class, got {self.max_rows}")
+        units = self._input_units = self._of_inputs(self._fitted_units(X[:, :d], "X"))
+        n_latents, n_inputs = self._n_latents(), len(units.columns)
+        return (
+            np.hstack([np.zeros((len(X), n_latents)), units.to_visible(X[:, :d])]),
+            np.zeros(len(X)),
+            X[:, d].astype(np.intp),
+            ["latent"] * n_latents + ["input"] * n_inputs,
+            [0.0] * n_latents + [1.0] * n_inputs,
+        )
+
+    def _n_latents(self):
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    # -- nodes
+
+    def _node_columns(self):
+        n_latents = self._n_latents()
+        return np.concatenate([np.arange(n_latents), n_latents + self._input_units.columns])
+
+    def _node_names(self):
+        return [str(label) for label in self.classes_[-self._n_latents() :]] + self._feature_names()
+
+    def _check_loaded(self):
+        super()._check_loaded()
+        labels, n_classes = self._training_rows.labels, len(self.classes_)
+        if labels.shape != (len(self._training_rows.table),) or labels.dtype.kind not in "iu":
+            raise ValueError("the training rows must have a label each")
+        if n_classes < 2 or not np.isin(labels, np.arange(n_classes)).all():
+            raise ValueError("labels of the training rows must be of classes that there are")
+        if self._prior.roles.count("latent") != self._n_latents():
+            raise ValueError("the prior must have a latent for each class, one for two")
