@@ -80,9 +80,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data; NaN marks missing cells.
-        y : None
-            Ignored where there is no target.
+            Training data; NaN marks missing cells, and is refused where targets are predicted.
+        y : None, or array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets or labels, for an estimator that predicts them; ignored by all others.
 
         Returns
         -------
@@ -373,7 +373,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             if "X" in str(error):
                 raise
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            rule = " must hold numbers, NaN where missing" if "convert" in str(error) else ""
+            missing = "" if finite is True else ", NaN where missing"
+            rule = f" must hold numbers{missing}" if "convert" in str(error) else ""
             raise kind(f"X{rule}: {error}") from error
 
     def _named(self, columns):

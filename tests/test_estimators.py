@@ -460,3 +460,19 @@ def test_coclustering():
     assert together.shape == (40, 40)
     assert together[:20, :20].mean() > 0.8 and together[:20, 20:].mean() < 0.1
     assert not hasattr(short(), "coclustering_")
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_warnings_of_fit_name_the_line_that_called_it(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    X[:, 2] = 5.0
+    y = {True: X[:, 0] > 0, False: X[:, 0]}[is_classifier(estimator())]
+    # The mixture refuses constant columns but where its components are diagonal.
+    options = {"covariance_type": "diag"} if estimator is DirichletProcessMixture else {}
+    model = estimator(n_chains=2, n_warmup=2, n_draws=4, predict_draws=4, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert caught
+    assert {warning.filename for warning in caught} == {__file__}

@@ -615,7 +615,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             warnings.warn(
                 f"X has {d} features, and a sweep costs in proportion: expect it to be slow",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         self.visible_ = self.visible
         if self.visible == "auto":
@@ -642,7 +642,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             warnings.warn(
                 f"X is constant in {self._named(constant)}, set aside and restored as it is",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         self._prior = self._make_prior(len(self._units.columns))
         if self.init == "prior":
@@ -692,7 +692,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
                 f"layer, got up to {highest:g}: with mass 2 and concentration 1 the prior expects "
                 "32 hidden layers, with mass 3 it expects 912",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
         return Prior(
             n_features=n_features,

@@ -272,9 +272,9 @@ class BaseICPNetwork(BaseMCMCEstimator):
         if constant.size:
             named = self._named(constant) if what == "X" else f"column(s) {constant.tolist()}"
             warnings.warn(
-                f"{what} is constant in {named}, set aside and restored as it is",
+                f"{what} is constant in {named}, set aside",
                 UserWarning,
-                stacklevel=7,
+                stacklevel=6,
             )
         return units
 

@@ -625,7 +625,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
                 f"X is constant in {self._named(constant)}, where only the prior bounds the noise "
                 "precision; remove what says nothing",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         self._prior = self._make_prior(d)
         standard = self._standard(X)
@@ -650,7 +650,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
                     f"{name} should be > {least}, got {getattr(self, name)}: the prior variance "
                     "of the loadings is infinite",
                     UserWarning,
-                    stacklevel=6,
+                    stacklevel=5,
                 )
 
     def _checked_depth(self, n_features, few):
