@@ -33,7 +33,6 @@ cdef enum:
     NO_PIVOT = 9
 
 
-cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil
 cdef double log_normal(double x, double mean, double precision) noexcept nogil
 
 

@@ -9,17 +9,12 @@ import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log_gamma_cdf
+from skbnp.numerics.special cimport lgamma, log_gamma_cdf, log_gamma_density
 from skbnp.processes.cibp cimport dishes_per_mass, log_dish
 
 from skbnp.cibp_belief_net._model import HYPER, checked_state
 
 cdef double LOG_2_PI = 1.8378770664093454836
-
-
-cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil:
-    """Log density of Gamma(shape, rate)."""
-    return shape * log(rate) - lgamma(shape) + (shape - 1.0) * log(x) - rate * x
 
 
 cdef double log_normal(double x, double mean, double precision) noexcept nogil:

@@ -22,7 +22,7 @@ from skbnp.numerics.special cimport log_gamma_cdf
 from skbnp.processes cimport cibp
 
 from skbnp.cibp_belief_net._model import checked_state
-from skbnp.numerics.states import checked_count, entry
+from skbnp.numerics.states import checked_count, entry, put_bit_generator
 
 # Moves, in the order of a sweep; NO_MOVE while all is well.
 MOVES = ("", "activations", "rows", "clusters", "missing", "hyper")
@@ -187,12 +187,7 @@ cdef class Sampler(Rows):
         if not isinstance(step, float) or not 0.0 < step < 1e3:
             raise ValueError(f"step of the state must be a number > 0, got {step!r}")
         checked = checked_state(state, self.prior, self.n_samples)
-        before = self._bit_generator.state
-        try:
-            self._bit_generator.state = entry(state, "bit_generator")
-        except (TypeError, KeyError, ValueError, OverflowError) as error:
-            self._bit_generator.state = before
-            raise ValueError(f"state of the bit generator does not fit: {error}") from error
+        put_bit_generator(self._bit_generator, state)
         self._put(checked)
         self.activations.step = step
         for name, value in counts.items():

@@ -27,9 +27,6 @@ cdef enum:
     ONE_VARIANCE = 15
 
 
-cdef double log_gamma_density(double x, const double* law) noexcept nogil
-
-
 cdef class Graph:
     cdef:
         object _bit_generator               # owner of *_rng, must outlive it

@@ -9,18 +9,13 @@ from libc.math cimport INFINITY, exp, expm1, isnan, log, log1p
 import numpy as np
 
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport lgamma, log_gamma_density
 
 ROLES = ("gaussian", "input", "latent")
 
 cdef enum:
     MOST_STEPS = 50     # of the slices' stepping out, to each side
     MOST_SHRINKS = 200
-
-
-cdef double log_gamma_density(double x, const double* law) noexcept nogil:
-    """Log density of Gamma(shape, rate)."""
-    return law[0] * log(law[1]) - lgamma(law[0]) + (law[0] - 1.0) * log(x) - law[1] * x
 
 
 cdef double log_expm1(double x) noexcept nogil:
@@ -429,7 +424,8 @@ cdef class Graph:
                 total += lgamma(alpha + n - m) - lgamma(alpha)
                 total += lgamma(alpha + phi) - lgamma(alpha + phi + n)
         # 1 / alpha is gamma; d(1 / alpha) = -(1 / alpha) d log alpha.
-        return total + log_gamma_density(1.0 / alpha, self.inverse_law) - log_alpha
+        total += log_gamma_density(1.0 / alpha, self.inverse_law[0], self.inverse_law[1])
+        return total - log_alpha
 
     cdef double _log_popularity(self, double log_phi) noexcept nogil:
         """The same for log phi."""
@@ -438,7 +434,7 @@ cdef class Graph:
         for slot in range(self.n_observed):
             total += lgamma(phi + self.n_children[slot]) - lgamma(phi)
             total += lgamma(alpha + phi) - lgamma(alpha + phi + self.n_below[slot])
-        return total + log_gamma_density(phi, self.popularity_law)
+        return total + log_gamma_density(phi, self.popularity_law[0], self.popularity_law[1])
 
     cdef double _log_scale(self, double x, bint of_concentration) noexcept nogil:
         # Beyond this nothing is left of a double's precision.

@@ -5,9 +5,10 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from skbnp.icp_network._graph cimport LATENT, ONE_VARIANCE, Graph, log_gamma_density
+from skbnp.icp_network._graph cimport LATENT, ONE_VARIANCE, Graph
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.numerics cimport linalg
+from skbnp.numerics.special cimport log_gamma_density
 
 from skbnp.icp_network._model import checked_state
 
@@ -130,19 +131,23 @@ cdef class Network(Graph):
 
     cdef double _log_precision(self, double precision) noexcept nogil:
         """Log prior density of a unit's precision."""
-        return log_gamma_density(precision, self.noise_law)
+        return log_gamma_density(precision, self.noise_law[0], self.noise_law[1])
 
     cdef double _log_prior(self) noexcept nogil:
         """Log density of all but the rows."""
         cdef Py_ssize_t pos, at, slot, other
         cdef double total = self._log_graph(), w, precision
         if isnan(self.given[0]):
-            total += log_gamma_density(self.mass, self.mass_law)
+            total += log_gamma_density(self.mass, self.mass_law[0], self.mass_law[1])
         if isnan(self.given[1]):
-            total += log_gamma_density(1.0 / self.concentration, self.inverse_law)
+            total += log_gamma_density(
+                1.0 / self.concentration, self.inverse_law[0], self.inverse_law[1]
+            )
             total -= 2.0 * log(self.concentration)
         if isnan(self.given[2]):
-            total += log_gamma_density(self.popularity, self.popularity_law)
+            total += log_gamma_density(
+                self.popularity, self.popularity_law[0], self.popularity_law[1]
+            )
         for pos in range(self.n_nodes):
             slot = self.ascending[pos]
             if not self.has_law(slot):

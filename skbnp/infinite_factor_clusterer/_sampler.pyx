@@ -18,7 +18,7 @@ from skbnp.numerics.truncated cimport normal_above
 from skbnp.processes cimport crp
 
 from skbnp.infinite_factor_clusterer._model import checked_state, level_labels
-from skbnp.numerics.states import checked_count, entry
+from skbnp.numerics.states import checked_count, put_bit_generator
 
 # Parts of a sweep; NO_MOVE while all is well.
 MOVES = (
@@ -197,12 +197,7 @@ cdef class Sampler(Divisions):
         known = np.asarray(self.cell) == KNOWN if self.has_open_cells else slice(None)
         if not np.array_equal(checked["filled"][known], np.asarray(self.X)[known]):
             raise ValueError("filled of the state must be the data where they are known")
-        before = self._bit_generator.state
-        try:
-            self._bit_generator.state = entry(state, "bit_generator")
-        except (TypeError, KeyError, ValueError, OverflowError) as error:
-            self._bit_generator.state = before
-            raise ValueError(f"state of the bit generator does not fit: {error}") from error
+        put_bit_generator(self._bit_generator, state)
         self._put(checked)
         self._set_counts(counts)
         self._broken = NO_MOVE

@@ -14,7 +14,7 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
 
 from skbnp.infinite_factor_clusterer._scale_model import BIRTH_MOVES, checked_state
-from skbnp.numerics.states import checked_count, checked_floats, entry
+from skbnp.numerics.states import checked_count, checked_floats, put_bit_generator
 
 # Moves in the order of a sweep; those up to "scales" are of every layer.
 MOVES = ("links", "births", "split_merges", "scores", "scales", "noise", "location", "mass")
@@ -227,12 +227,7 @@ cdef class ScaleSampler:
             and (self.n_greedy == 0 or f"loadings{greedy_layer + 2}" in checked)
         ):
             raise ValueError("state must have come as far in the warm-up as this chain may")
-        before = self._bit_generator.state
-        try:
-            self._bit_generator.state = entry(state, "bit_generator")
-        except (TypeError, KeyError, ValueError, OverflowError) as error:
-            self._bit_generator.state = before
-            raise ValueError(f"state of the bit generator does not fit: {error}") from error
+        put_bit_generator(self._bit_generator, state)
         self.n_annealed, self.first_noise = n_annealed, first_noise
         self.greedy_layer, self.n_greedy_sweeps = greedy_layer, n_greedy_sweeps
         self._put(checked)

@@ -110,5 +110,4 @@ cdef class State:
     cdef double _log_data(self) noexcept nogil
 
 
-cdef double log_gamma_density(double x, const double* law) noexcept nogil
 cdef double log_inverse_gamma(double x, double shape, double scale) noexcept nogil

@@ -9,16 +9,11 @@ from scipy.special import gammaincc
 from skbnp.infinite_factor_clusterer._scale_layer cimport ScaleLayer
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport lgamma, log_gamma_density
 
 from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE, checked_state, upper_layers
 
 cdef double LOG_2_PI = 1.8378770664093454836
-
-
-cdef double log_gamma_density(double x, const double* law) noexcept nogil:
-    """log Gamma(x; shape, rate)"""
-    return law[0] * log(law[1]) - lgamma(law[0]) + (law[0] - 1.0) * log(x) - law[1] * x
 
 
 cdef double log_inverse_gamma(double x, double shape, double scale) noexcept nogil:
@@ -304,16 +299,21 @@ cdef class State:
                         LOG_2_PI + log(variance) + self.shift[g, j] * self.shift[g, j] / variance
                     )
         for j in range(self.n_features):
-            total += log_gamma_density(self.rate[j], self.rate_law) - self._log_rate_share
+            total += log_gamma_density(self.rate[j], self.rate_law[0], self.rate_law[1])
+            total -= self._log_rate_share
             for g in range(n_noises):
                 total += log_inverse_gamma(self.S[g, j], self.noise_shape, self.rate[j])
         # Hyperparameters.
         if isnan(self.given_concentration):
-            total += log_gamma_density(self.concentration, self.concentration_law)
+            total += log_gamma_density(
+                self.concentration, self.concentration_law[0], self.concentration_law[1]
+            )
         if isnan(self.given_mass):
-            total += log_gamma_density(self.mass, self.mass_law)
+            total += log_gamma_density(self.mass, self.mass_law[0], self.mass_law[1])
         if self.means != OF_FACTORS:
-            total += log_gamma_density(self.offset_precision, self.offset_law)
+            total += log_gamma_density(
+                self.offset_precision, self.offset_law[0], self.offset_law[1]
+            )
         if self.student:
             total -= log(<double> self.tail_grid.shape[0])
         if self.has_upper:
@@ -344,5 +344,5 @@ cdef class State:
                 variance = self.V[g, k] * self._inflation(t, k) / weight
                 total -= 0.5 * (LOG_2_PI + log(variance) + off * off / variance)
             if self.tail_df < 1e300:
-                total += log_gamma_density(weight, tail_law)
+                total += log_gamma_density(weight, tail_law[0], tail_law[1])
         return total

@@ -4,3 +4,4 @@ cdef double log1p_exp(double x) noexcept nogil
 cdef double log_rising(double x, double n) noexcept nogil
 cdef double multivariate_lgamma(double x, Py_ssize_t n) noexcept nogil
 cdef double log_gamma_cdf(double shape, double rate, double x) noexcept nogil
+cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil

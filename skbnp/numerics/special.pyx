@@ -20,6 +20,11 @@ cdef double log_gamma_cdf(double shape, double rate, double x) noexcept nogil:
     return shape * log(rate * x) - rate * x - gammaln(shape + 1.0)
 
 
+cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil:
+    """Log density of Gamma(shape, rate) at x."""
+    return shape * log(rate) - lgamma(shape) + (shape - 1.0) * log(x) - rate * x
+
+
 cdef double log_sum_exp(const double* x, Py_ssize_t n) noexcept nogil:
     """log sum exp(x[k]); -inf for an empty sum, NaN and +inf are handed on."""
     cdef double highest = -INFINITY, total = 0.0
@@ -85,6 +90,11 @@ cdef double multivariate_lgamma(double x, Py_ssize_t n) noexcept nogil:
 def evaluate_log_gamma_cdf(double shape, double rate, double x):
     """log P(g < x) for g ~ Gamma(shape, rate)."""
     return log_gamma_cdf(shape, rate, x)
+
+
+def evaluate_log_gamma_density(double x, double shape, double rate):
+    """``log_gamma_density`` as a Python function."""
+    return log_gamma_density(x, shape, rate)
 
 
 def evaluate_log_sum_exp(const double[::1] x):

@@ -45,3 +45,13 @@ def checked_indices(state, name, shape, least, below):
     if not ((value >= least) & (value < below)).all():
         raise ValueError(f"{name} of the state is out of range")
     return value
+
+
+def put_bit_generator(bit_generator, state):
+    """Take the state that a sampler's has; a ValueError, and the old one back, for a wrong one."""
+    before = bit_generator.state
+    try:
+        bit_generator.state = entry(state, "bit_generator")
+    except (TypeError, KeyError, ValueError, OverflowError) as error:
+        bit_generator.state = before
+        raise ValueError(f"state of the bit generator does not fit: {error}") from error

@@ -12,6 +12,7 @@ import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport log_gamma_density
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 from skbnp.processes cimport ncrp
 from skbnp.tree_factor_model._paths cimport (
@@ -20,10 +21,9 @@ from skbnp.tree_factor_model._paths cimport (
     SCORES_OF, SQUARES, TAIL_LIKELIHOODS, TAILS, UNWEIGHTED_ROWS, Paths, Scratch,
 )
 from skbnp.tree_factor_model._rows cimport CHUNK, Law, log_norm
-from skbnp.tree_factor_model._state cimport log_gamma_density
 from skbnp.tree_factor_model._system cimport System
 
-from skbnp.numerics.states import checked_count, entry
+from skbnp.numerics.states import checked_count, put_bit_generator
 from skbnp.tree_factor_model._model import checked_state
 
 
@@ -252,12 +252,7 @@ cdef class Sampler(Paths):
         """
         moved, proposed = checked_count(state, "n_moved"), checked_count(state, "n_proposed")
         checked = checked_state(state, self.prior, self.n_samples)
-        before = self._bit_generator.state
-        try:
-            self._bit_generator.state = entry(state, "bit_generator")
-        except (TypeError, KeyError, ValueError, OverflowError) as error:
-            self._bit_generator.state = before
-            raise ValueError(f"state of the bit generator does not fit: {error}") from error
+        put_bit_generator(self._bit_generator, state)
         self._put(checked)
         self._has_products = False
         self._n_moved, self._n_proposed = moved, proposed

@@ -58,5 +58,3 @@ cdef class State:
     cdef int _reserve(self, Py_ssize_t n_nodes, Py_ssize_t n_leaves) except -1 nogil
     cdef double _log_prior(self) noexcept nogil
     cdef double _log_paths(self) noexcept nogil
-
-cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil

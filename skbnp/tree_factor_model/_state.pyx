@@ -8,7 +8,7 @@ from libc.math cimport INFINITY, exp, fmax, fmin, log, sqrt
 import numpy as np
 
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport lgamma, log_gamma_density
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 
 from skbnp.tree_factor_model._model import BRANCH_SCALES, DF_GRID, NOISES, TAILS, checked_state
@@ -385,11 +385,6 @@ cdef class State:
             if alpha > 0.0:
                 total += log(alpha) + lgamma(self.leaf_count[b])
         return total
-
-
-cdef double log_gamma_density(double x, double shape, double rate) noexcept nogil:
-    """Log density of Gamma(shape, rate)."""
-    return shape * log(rate) - lgamma(shape) + (shape - 1.0) * log(x) - rate * x
 
 
 def longer(old, shape, dtype=np.float64):

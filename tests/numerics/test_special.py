@@ -42,6 +42,14 @@ def test_log1p_exp():
     np.testing.assert_array_equal(ends, [0.0, np.inf, np.nan])
 
 
+@pytest.mark.parametrize(("shape", "rate"), [(1.0, 1.0), (0.3, 20.0), (50.0, 1e-3)])
+def test_log_gamma_density(shape, rate):
+    for x in (1e-8, 0.4, 3.0, 1e5):
+        expected = gamma.logpdf(x, shape, scale=1 / rate)
+        got = special.evaluate_log_gamma_density(x, shape, rate)
+        assert got == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
 def test_multivariate_lgamma(n):
     for excess in (1e-3, 0.5, 3.0, 1e4):
