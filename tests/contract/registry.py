@@ -1,0 +1,89 @@
+"""All estimators with their main settings: what every promise to users is tested over.
+
+A test of ``tests/contract`` takes its cases from here, so that a new estimator, or a new setting,
+is held to all promises at once.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from skbnp import (
+    CIBPBeliefNet,
+    DirichletProcessMixture,
+    ICPNetwork,
+    ICPNetworkClassifier,
+    ICPNetworkRegressor,
+    InfiniteFactorClusterer,
+    TreeFactorModel,
+)
+
+# Chains as short as an answer can be: promises hold for any length.
+SHORT = dict(n_chains=2, n_warmup=4, n_draws=4, random_state=0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One estimator with options, and what it needs to be fitted."""
+
+    name: str
+    kind: type
+    options: dict = field(default_factory=dict)
+
+    def make(self, **changes):
+        """A new estimator with short chains."""
+        return self.kind(**(SHORT | self.options | changes))
+
+    @property
+    def is_supervised(self):
+        """Whether ``fit`` needs a target."""
+        estimator = self.kind()
+        return is_classifier(estimator) or is_regressor(estimator)
+
+    @property
+    def takes_holes(self):
+        """Whether X may hold NaN."""
+        return self.kind().__sklearn_tags__().input_tags.allow_nan
+
+    def target(self, X):
+        """A target of the rows of X that the estimator can learn, None where it needs none."""
+        if not self.is_supervised:
+            return None
+        signal = np.nan_to_num(np.asarray(X, dtype=np.float64))[:, 0]
+        return (signal > np.median(signal)).astype(int) if is_classifier(self.kind()) else signal
+
+    def fit(self, X, **changes):
+        """A new estimator fitted to X, and to a target where it needs one."""
+        return self.make(**changes).fit(X, self.target(X))
+
+    def __str__(self):
+        return self.name
+
+
+SETTINGS = [
+    Setting("mixture", DirichletProcessMixture),
+    Setting("mixture-diag", DirichletProcessMixture, {"covariance_type": "diag"}),
+    Setting("mixture-spherical", DirichletProcessMixture, {"covariance_type": "spherical"}),
+    Setting("mixture-parallel", DirichletProcessMixture, {"algorithm": "parallel"}),
+    Setting("mixture-gibbs", DirichletProcessMixture, {"algorithm": "gibbs", "n_components": 3}),
+    Setting("tree", TreeFactorModel),
+    Setting("tree-single", TreeFactorModel, {"structure": "single"}),
+    Setting("tree-mixture", TreeFactorModel, {"structure": "mixture"}),
+    Setting("tree-t", TreeFactorModel, {"tail": "t"}),
+    Setting("tree-prior", TreeFactorModel, {"new_branch": "prior"}),
+    Setting("cibp", CIBPBeliefNet),
+    Setting("cibp-deep", CIBPBeliefNet, {"max_depth": 2}),
+    Setting("cibp-rows", CIBPBeliefNet, {"max_depth": 1, "row_clusters": True}),
+    Setting("cibp-sigmoid", CIBPBeliefNet, {"visible": "sigmoid"}),
+    Setting("icp", ICPNetwork),
+    Setting("icp-sigmoid", ICPNetwork, {"visible": "sigmoid"}),
+    Setting("icp-free", ICPNetwork, {"observed_order": "free"}),
+    Setting("icp-regressor", ICPNetworkRegressor),
+    Setting("icp-classifier", ICPNetworkClassifier),
+    Setting("clusterer", InfiniteFactorClusterer),
+    Setting("clusterer-scale", InfiniteFactorClusterer, {"top": "gaussian"}),
+]
+UNSUPERVISED = [setting for setting in SETTINGS if not setting.is_supervised]
+# One setting of each class: for promises that no option touches.
+DEFAULTS = list({setting.kind: setting for setting in reversed(SETTINGS)}.values())[::-1]
