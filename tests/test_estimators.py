@@ -456,10 +456,17 @@ def test_a_fit_that_fails_leaves_no_old_answer(X, monkeypatch):
 
 def test_coclustering():
     X = np.concatenate([np.random.default_rng(2).normal(c, 1, (20, 2)) for c in (0, 9)])
-    together = short().fit(X).coclustering_
+    together = short().fit(X).coclustering()
     assert together.shape == (40, 40)
     assert together[:20, :20].mean() > 0.8 and together[:20, 20:].mean() < 0.1
-    assert not hasattr(short(), "coclustering_")
+    for mixture in (short(), short().fit(X)):
+        with pytest.raises(AttributeError, match=r"call coclustering\(\)"):
+            mixture.coclustering_  # noqa: B018
+        assert "coclustering_" not in dir(mixture)
+    with pytest.raises(AttributeError, match="X_imputed_ is there once fit has seen"):
+        short().fit(X).X_imputed_  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'clusters_'"):
+        short().clusters_  # noqa: B018
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -227,7 +227,7 @@ TAMPERED = {
     "is fitted": set_fitted("__sklearn_is_fitted__", True),
     "method": set_fitted("predict", "mine"),
     "private method": set_fitted("_check_new", "mine"),
-    "property": set_fitted("coclustering_", np.zeros(3)),
+    "property": set_fitted("X_imputed_", np.zeros(3)),
     "parameter among the fitted": set_fitted("n_jobs", 7),
     "no identifier": set_fitted("a b", 1),
     "label out of range": set_draw("label", set_cell(0, 200)),

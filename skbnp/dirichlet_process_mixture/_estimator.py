@@ -193,9 +193,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     partition_info_ : dict
         What the search for `labels_` did; its keys are those of
         `skbnp.summaries.partitions.consensus_partition`.
-    coclustering_ : ndarray of shape (n_samples, n_samples)
-        Posterior probability that two training rows share a cluster, at most 20,000 rows;
-        computed at each access.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes. A draw holds ``label`` of every
         row and, for standardised X, the posterior statistics of its clusters and last of the
@@ -507,18 +504,14 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             raise AttributeError("X_imputed_ is there once fit has seen an X with missing cells")
         return self._as_given(self._X_imputed)
 
-    @property
-    def coclustering_(self):
-        """Posterior probability that two training rows share a cluster.
-
-        Shape (n_samples, n_samples), over at most 300 evenly spaced draws, computed at each
-        access in O(n_samples^2) per draw; more than 20,000 rows raise a ValueError. See
-        `coclustering` for chosen rows of a larger table.
-        """
-        return self.coclustering()
+    def __getattr__(self, name):
+        if name == "coclustering_":
+            raise AttributeError("coclustering_ is computed, not stored: call coclustering()")
+        # Not found, or a property without a value: the usual words, or those of the property.
+        return object.__getattribute__(self, name)
 
     def coclustering(self, rows=None, columns=None):
-        """Posterior probability that chosen training rows share a cluster.
+        """Posterior probability that chosen training rows share a cluster, O(cells) per draw.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ def answers(mixture, X):
         "sample labels": mixture.sample(20, random_state=1)[1],
         "sample_prior": mixture.sample_prior(20, random_state=1)[0],
         "labels_": mixture.labels_,
-        "coclustering_": mixture.coclustering_,
+        "coclustering": mixture.coclustering(),
         "ball": mixture.credible_ball().radius,
         "loo": np.r_[loo.elpd, loo.se, loo.elpd_i, loo.pareto_k],
         "log_likelihood": mixture.posterior_.log_likelihood(),

@@ -417,7 +417,7 @@ def test_credible_ball_and_chosen_rows(fitted):
     ball = dpm.credible_ball(0.9)
     assert 0 <= ball.radius <= np.log(len(dpm.labels_)) and ball.mass >= 0.9
     assert ball.upper.shape[1] == len(dpm.labels_)
-    whole = dpm.coclustering_
+    whole = dpm.coclustering()
     assert_array_equal(dpm.coclustering([3, 50]), whole[np.ix_([3, 50], [3, 50])])
     assert_array_equal(dpm.coclustering([3], "all"), whole[[3]])
     with pytest.raises(ValueError, match="level"):
