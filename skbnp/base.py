@@ -1,21 +1,23 @@
 """What all estimators share: parameters of the chains, the fit template, scores."""
 
 import os
-import warnings
+from copy import copy
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.callback import CallbackSupportMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbnp.mcmc import io
+from skbnp.mcmc.caller import warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import convergence_problems
+from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
@@ -77,6 +79,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Sample the posterior given X and summarise it.
 
+        What is found is attached in one step at the end: a fit that fails leaves the estimator as
+        it was before, also fitted, if it was.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -100,8 +105,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         skbnp.mcmc.NonFiniteLogJointError
             If a chain leaves the range of floats.
         KeyboardInterrupt
-            If Ctrl-C was pressed before every chain had kept a draw, twice, or so late that the
-            estimator is fitted in full.
+            If Ctrl-C was pressed before every chain had kept a draw or twice, and nothing is
+            attached, or so late that the estimator is fitted in full.
 
         Warns
         -----
@@ -111,26 +116,32 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             If Ctrl-C has cut the run short, the draws so far being kept; if the checkpoint could
             not be written later on; if `store` has room for fewer draws than `predict_draws`.
         """
-        before = vars(self).copy()
-        try:
-            self._refuse_bools()
-            X = self._check_training(X, y)
-            with one_blas_thread:
-                make_sampler = self._prepare(X)
-            n_warmup, n_draws = self._auto_lengths(X)
-            self.n_warmup_ = n_warmup if self.n_warmup == "auto" else self.n_warmup
-            self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
-            checkpoint, start = self._where_to_start(X)
-            n_asked = self.n_draws_
-        except BaseException:
-            # Nothing has been sampled: what there was before still holds.
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-        if start is None:
-            # A fit that does not finish must not leave old draws beside new units.
-            self.__dict__.pop("posterior_", None)
+        attempt = copy(self)
+        with HeldInterrupt() as interrupt:
+            was_cut_short = attempt._sample(X, y)
+            # One assignment: whoever looks finds the fit before or this one, never parts of both.
+            self.__dict__ = vars(attempt)
+            self._warn_if_not_converged()
+            self._warn_if_few_are_stored()
+        if interrupt.requested and not was_cut_short:
+            # It came too late to cut anything short, and whoever pressed it wants to stop.
+            raise KeyboardInterrupt("after the last sweep; the estimator is fitted")
+        return self
 
+    @with_callbacks
+    def _sample(self, X, y):
+        """Check everything, run the chains and summarise them: all of `fit`, on its copy.
+
+        Returns whether Ctrl-C has cut the run short.
+        """
+        self._refuse_bools()
+        X = self._check_training(X, y)
+        with one_blas_thread:
+            make_sampler = self._prepare(X)
+        n_warmup, n_draws = self._auto_lengths(X)
+        self.n_warmup_ = n_warmup if self.n_warmup == "auto" else self.n_warmup
+        self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
+        checkpoint, start = self._where_to_start(X)
         context = self._init_callback_context(max_subtasks=self.n_chains)
         context.call_on_fit_task_begin(estimator=self, X=X)
         self.posterior_ = run_chains(
@@ -147,16 +158,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             start=start,
             checkpoint=checkpoint,
         )
+        was_cut_short = self.posterior_.interrupted and self.posterior_.n_draws < self.n_draws_
         self.n_draws_ = self.posterior_.n_draws
         self._attach_rows()
         self._summarise(X)
-        self._warn_if_not_converged()
-        self._warn_if_few_are_stored()
         context.call_on_fit_task_end(estimator=self, X=X)
-        if self.posterior_.interrupted and self.n_draws_ == n_asked:
-            # It came too late to cut anything short, and whoever pressed it wants to stop.
-            raise KeyboardInterrupt("after the last sweep; the estimator is fitted")
-        return self
+        return was_cut_short
 
     # -- going on from an earlier run
 
@@ -345,11 +352,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         empty = np.flatnonzero(missing.all(axis=1))
         if empty.size:
             shown = ", ".join(map(str, empty[:10])) + (", ..." if empty.size > 10 else "")
-            warnings.warn(
+            warn(
                 f"X has {empty.size} row(s) with no observed value, row(s) {shown}; "
                 "their labels follow the prior",
-                UserWarning,
-                stacklevel=4,  # past scikit-learn's wrapper of fit, to its caller
             )
         return X
 
@@ -386,23 +391,20 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     def _warn_if_not_converged(self):
         problems = convergence_problems(self.posterior_.traces, self._reported_traces)
         if problems:
-            warnings.warn(
+            warn(
                 "The chains may not have converged: " + "; ".join(problems) + ". Raise n_warmup "
                 "and n_draws, or look at posterior_.summary() and skbnp.plot.TraceDisplay.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _warn_if_few_are_stored(self):
         posterior = self.posterior_
         n_wanted = min(self.predict_draws, posterior.n_chains * posterior.n_draws)
         if posterior.n_stored < n_wanted:
-            warnings.warn(
+            warn(
                 f"store={self.store!r} has room for {posterior.n_stored} of the "
                 f"{posterior.n_chains * posterior.n_draws} draws, fewer than "
                 f"predict_draws={self.predict_draws}: labels and predictions rest on these alone",
-                UserWarning,
-                stacklevel=4,
             )
 
     # -- threads

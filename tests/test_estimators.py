@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.callback import ProgressBar
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -438,20 +438,6 @@ def test_blas_threads_do_not_show():
             dpm = short(n_chains=1, n_warmup=1, n_draws=1, n_split_merge=0).fit(X)
         found.append(dpm.posterior_[0, 0]["factor"])
     assert_array_equal(*found)
-
-
-def test_a_fit_that_fails_leaves_no_old_answer(X, monkeypatch):
-    """Old draws with the units of new data would answer wrongly."""
-    dpm = short().fit(X)
-
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("skbnp.base.run_chains", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        dpm.fit(1000 * X)
-    with pytest.raises(NotFittedError):
-        dpm.score_samples(X)
 
 
 def test_coclustering():

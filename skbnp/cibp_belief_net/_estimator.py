@@ -1,6 +1,5 @@
 """The public estimator."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -32,6 +31,7 @@ from skbnp.likelihoods.nonlinear_gaussian.units import (
     fitted_units,
     steps,
 )
+from skbnp.mcmc.caller import warn
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
@@ -612,10 +612,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         if n < 2:
             raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         if d > _MANY_FEATURES:
-            warnings.warn(
+            warn(
                 f"X has {d} features, and a sweep costs in proportion: expect it to be slow",
-                UserWarning,
-                stacklevel=4,
             )
         self.visible_ = self.visible
         if self.visible == "auto":
@@ -639,10 +637,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             raise ValueError("X must have a mean and a spread in every column that floats can hold")
         constant = np.setdiff1d(np.arange(d), self._units.columns)
         if constant.size:
-            warnings.warn(
+            warn(
                 f"X is constant in {self._named(constant)}, set aside and restored as it is",
-                UserWarning,
-                stacklevel=4,
             )
         self._prior = self._make_prior(len(self._units.columns))
         if self.init == "prior":
@@ -687,12 +683,10 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         mass = _values("mass", self.mass)
         highest = bounds["mass_bounds"][1][1] if mass is None else max(mass[1:], default=mass[0])
         if depth is None and highest > _DEEP_MASS:
-            warnings.warn(
+            warn(
                 f"max_depth=None should have a mass of at most {_DEEP_MASS} above the first "
                 f"layer, got up to {highest:g}: with mass 2 and concentration 1 the prior expects "
                 "32 hidden layers, with mass 3 it expects 912",
-                UserWarning,
-                stacklevel=5,
             )
         return Prior(
             n_features=n_features,
@@ -769,11 +763,9 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         }
 
     def _warn_outside(self, outside, what):
-        warnings.warn(
+        warn(
             f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
             f"feature_bounds and {what}",
-            UserWarning,
-            stacklevel=3,
         )
 
 

@@ -1,6 +1,5 @@
 """DirichletProcessMixture: clusters and densities without a given number of clusters."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -35,6 +34,7 @@ from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.dirichlet_process_mixture._saved import check_draw, check_fitted
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
@@ -725,10 +725,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                     "X must vary in every column for covariance_type='full' without a "
                     f"covariance_prior, {message}; remove them or use covariance_type='diag'"
                 )
-            warnings.warn(
+            warn(
                 f"X should vary in every column, {message}, taken to have scale 1",
-                UserWarning,
-                stacklevel=5,
             )
         center[real], scale[real] = column_scaling(X, common)
         return center, scale
@@ -890,11 +888,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _advise(self, n, d):
         df = self.degrees_of_freedom_prior or d + 2
         if self.covariance_type == "full" and n > 1 and df + n / 10 < 2 * d:
-            warnings.warn(
+            warn(
                 f"covariance_type='full' has little to learn {d} x {d} covariances from {n} rows; "
                 "covariance_type='diag' or fewer features would be a better model",
-                UserWarning,
-                stacklevel=6,
             )
 
     # -- after sampling

@@ -1,6 +1,5 @@
 """What all three estimators share: the run, the prior, checks and files."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -18,6 +17,7 @@ from skbnp.likelihoods.nonlinear_gaussian.units import (
     Units,
     fitted_units,
 )
+from skbnp.mcmc.caller import warn
 
 # Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
 _SOME_ROWS, _MANY_ROWS, _MANY_FEATURES = 2_000, 20_000, 10_000
@@ -180,18 +180,14 @@ class BaseICPNetwork(BaseMCMCEstimator):
                     f"column of X and y, got {self.max_rows}"
                 )
         elif n > _MANY_ROWS:
-            warnings.warn(
+            warn(
                 f"X has {n} rows, and a sweep costs in proportion: expect it to be slow, or "
                 f"set max_rows",
-                UserWarning,
-                stacklevel=4,
             )
         if self.n_features_in_ > _MANY_FEATURES:
-            warnings.warn(
+            warn(
                 f"X has {self.n_features_in_} features, and a sweep costs in proportion: expect "
                 "it to be slow",
-                UserWarning,
-                stacklevel=4,
             )
         return table
 
@@ -271,10 +267,8 @@ class BaseICPNetwork(BaseMCMCEstimator):
         constant = np.setdiff1d(np.arange(X.shape[1]), units.columns)
         if constant.size:
             named = self._named(constant) if what == "X" else f"column(s) {constant.tolist()}"
-            warnings.warn(
+            warn(
                 f"{what} is constant in {named}, set aside",
-                UserWarning,
-                stacklevel=6,
             )
         return units
 

@@ -1,6 +1,5 @@
 """The density of a table by networks of any shape."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,6 +19,7 @@ from skbnp.likelihoods.nonlinear_gaussian.units import (
     check_units,
     checked_bounds,
 )
+from skbnp.mcmc.caller import warn
 
 # Median effective number of fantasies below which densities are hardly worth anything.
 _FEW_FANTASIES = 5.0
@@ -368,11 +368,9 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             log_density[rows] += logsumexp(value, axis=0) - np.log(len(value))
             n_effective.append(np.median(effective, axis=0))
         if self.density == "fantasies" and np.median(np.concatenate(n_effective)) < _FEW_FANTASIES:
-            warnings.warn(
+            warn(
                 "Most rows have the weight of fewer than 5 fantasies under most draws: raise "
                 "n_fantasies or set density='auto'",
-                UserWarning,
-                stacklevel=2,
             )
         # Estimates of the integral over nothing are 0 up to their error only.
         empty = np.isnan(X[:, self._units.columns]).all(axis=1)
@@ -590,11 +588,9 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             raise ValueError("the prior must have columns alone")
 
     def _warn_outside(self, outside, what):
-        warnings.warn(
+        warn(
             f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
             f"feature_bounds and {what}",
-            UserWarning,
-            stacklevel=3,
         )
 
 

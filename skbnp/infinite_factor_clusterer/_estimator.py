@@ -1,6 +1,5 @@
 """The public estimator."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -43,6 +42,7 @@ from skbnp.infinite_factor_clusterer._start import start_scale_state, start_stat
 from skbnp.infinite_factor_clusterer._training_rows import TrainingRows
 from skbnp.infinite_factor_clusterer._units import fitted_units
 from skbnp.likelihoods.nonlinear_gaussian.units import Units, check_units
+from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw, companion_table, consensus_partition
 
 # Parameters that mean something in one of the two settings alone.
@@ -578,11 +578,9 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             error[rows] = relative.mean(axis=0)
         few = np.count_nonzero(error > 1 / _LEAST_EFFECTIVE)
         if few:
-            warnings.warn(
+            warn(
                 f"the density of {few} row(s) rests on fewer than {_LEAST_EFFECTIVE} effective "
                 "points: they are far from what the factors explain",
-                UserWarning,
-                stacklevel=2,
             )
         # Sums of nothing are 0 up to their rounding only.
         empty = np.isnan(X[:, self._units.columns]).all(axis=1)
@@ -836,10 +834,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             raise ValueError(f"X must have a column that is not constant{above}")
         constant = np.setdiff1d(np.arange(X.shape[1]), columns)
         if constant.size:
-            warnings.warn(
+            warn(
                 f"X is constant in {self._named(constant)}, set aside and restored as it is",
-                UserWarning,
-                stacklevel=5,
             )
         if self.center == "median":
             return replace(units, center=np.nanmedian(X[:, columns], axis=0))
@@ -847,12 +843,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             return units
         off = np.abs(units.center) > _OFF_CENTER * spread
         if off.any():
-            warnings.warn(
+            warn(
                 f"X should be centred where center=False: the means of "
                 f"{self._named(columns[off])} are farther from 0 than {_OFF_CENTER} standard "
                 "deviations, which the model can only take for noise",
-                UserWarning,
-                stacklevel=5,
             )
         return replace(units, center=np.zeros(len(columns)))
 
@@ -894,12 +888,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             off = A - np.nanmean(A, axis=0)
             kurtosis = np.nanmean(off**4, axis=0) / np.nanmean(off**2, axis=0) ** 2
         if _is_same(self.drift, 0.0) and not (kurtosis > 3).any():
-            warnings.warn(
+            warn(
                 "X should have a column of kurtosis > 3 where top='gaussian' and drift=0, got at "
                 f"most {np.max(kurtosis):.2f}: there is no scale structure, expect no factors; "
                 "top='dp' is the better model",
-                UserWarning,
-                stacklevel=5,
             )
 
     # -- after sampling
@@ -972,11 +964,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             counts[chain_of[id(draw)]].append(len(np.unique(labels)))
         usual = [int(np.median(count)) for count in counts if count]
         if len(set(usual)) > 1:
-            warnings.warn(
+            warn(
                 f"the chains have {', '.join(map(str, usual))} clusters; labels_ rest on all of "
                 "them alike. Raise n_warmup, or compare chains by their held-out density",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
     def _search_work(self, X):

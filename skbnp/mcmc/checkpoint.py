@@ -4,7 +4,6 @@ import errno
 import hashlib
 import json
 import time
-import warnings
 from numbers import Real
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from skbnp._version import __version__
 from skbnp.mcmc import io
+from skbnp.mcmc.caller import warn
 from skbnp.mcmc.posterior import Posterior
 
 
@@ -80,11 +80,9 @@ class Checkpoint:
                 "the file or name another checkpoint directory to start anew"
             )
         if library != __version__:
-            warnings.warn(
+            warn(
                 f"{self.path} was written by skbnp {library}; the draws that {__version__} adds "
                 "are valid, but may not be the ones it would have made alone",
-                UserWarning,
-                stacklevel=2,
             )
         return posterior
 
@@ -173,11 +171,9 @@ class Checkpoint:
         # Once until a write succeeds: a disk that is full now will be so at the next interval.
         if not self._failed:
             older = "the file of an earlier write stays" if self.path.exists() else "there is none"
-            warnings.warn(
+            warn(
                 f"{error}. The chains go on and their draws stay in memory ({older}); the next "
                 f"attempt is in {self.every:g} s",
-                UserWarning,
-                stacklevel=2,
             )
         self._failed = True
 

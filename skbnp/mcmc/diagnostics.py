@@ -5,11 +5,12 @@ fewer than four draws give no figure.
 """
 
 import math
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 from arviz_stats.base import array_stats
+
+from skbnp.mcmc.caller import warn
 
 MIN_DRAWS = 4
 # A tail of five draws, the fifth part of all, is the shortest that can be smoothed.
@@ -193,12 +194,10 @@ def loo(log_likelihood):
     uneven = np.exp(lowest - log_likelihood).mean(axis=(0, 1)) < 1 / _EVEN_WEIGHTS
     bad = uneven & (pareto_k > good_k)
     if bad.any():
-        warnings.warn(
+        warn(
             f"Pareto's k is above {good_k:.2f} for {bad.sum()} of {n} rows, at most "
             f"{np.max(pareto_k[bad]):.2f}: their leave-one-out densities are too optimistic; take "
             "more draws or cross-validate",
-            UserWarning,
-            stacklevel=3,
         )
     return LeaveOneOut(
         elpd=float(elpd_i.sum()),

@@ -8,7 +8,6 @@ the sweeping.
 
 import math
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from numbers import Integral
 import numpy as np
 from joblib import Parallel, delayed
 
+from skbnp.mcmc.caller import warn
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import one_blas_thread
@@ -180,11 +180,9 @@ def _report_early_end(posterior, plan, interrupted, checkpoint):
         )
     if interrupted:
         how = "warm_start=True" if checkpoint is None else "the same checkpoint directory"
-        warnings.warn(
+        warn(
             f"Interrupted after {posterior.n_draws} of {plan.n_draws} draws per chain, which are "
             f"kept; fit again with {how} to go on from here",
-            UserWarning,
-            stacklevel=5,
         )
 
 
@@ -442,11 +440,9 @@ class _Kept:
         if self.store_every > 1 and (
             self.room is None or 2 * sum(map(sum, self._sizes)) <= self.room
         ):
-            warnings.warn(
+            warn(
                 f"The earlier run had room for 1 of {self.store_every} draws. What it let go does "
                 "not come back, and later draws are stored as sparsely",
-                UserWarning,
-                stacklevel=6,
             )
 
     def _make_room(self):

@@ -1,6 +1,5 @@
 """The public estimator."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -12,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import BaseMCMCEstimator
+from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
 from skbnp.tree_factor_model._model import (
     LEAST_SHRINKAGE,
@@ -621,11 +621,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             raise ValueError("X must have a finite mean and spread in every column, got overflow")
         constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
         if constant.size:
-            warnings.warn(
+            warn(
                 f"X is constant in {self._named(constant)}, where only the prior bounds the noise "
                 "precision; remove what says nothing",
-                UserWarning,
-                stacklevel=4,
             )
         self._prior = self._make_prior(d)
         standard = self._standard(X)
@@ -646,11 +644,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         """Warn of hyperparameters for which the prior has no finite variances."""
         for name, least in (("shrinkage_root", 1), ("shrinkage", 2), ("local_shrinkage_df", 2)):
             if getattr(self, name) <= least:
-                warnings.warn(
+                warn(
                     f"{name} should be > {least}, got {getattr(self, name)}: the prior variance "
                     "of the loadings is infinite",
-                    UserWarning,
-                    stacklevel=5,
                 )
 
     def _checked_depth(self, n_features, few):

@@ -200,7 +200,9 @@ def test_handlers():
             assert signal.getsignal(signal.SIGINT) == handler
             signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) == handler
-    assert (outer.requested, inner.requested) == (True, False)
+    assert outer.requested and inner.requested
+    with HeldInterrupt() as later:
+        assert not later.requested
     assert signal.getsignal(signal.SIGINT) is before
     with pytest.raises(ZeroDivisionError), HeldInterrupt():
         raise ZeroDivisionError

@@ -1,0 +1,25 @@
+"""Warnings that name the line of the user's code that led to them."""
+
+import sys
+import warnings
+
+# Whose frames stand between a warning and the user: our own, and who calls us for the user.
+_BETWEEN = {"skbnp", "sklearn", "joblib"}
+
+
+def warn(message, category=UserWarning):
+    """Warn, with the line that called the library as the place.
+
+    Parameters
+    ----------
+    message : str
+    category : type, default=UserWarning
+    """
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _package(frame) in _BETWEEN:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame):
+    return frame.f_globals.get("__name__", "").partition(".")[0]
