@@ -1,8 +1,9 @@
 """What all estimators share: parameters of the chains, the fit template, scores."""
 
+import inspect
 import os
 from copy import copy
-from functools import partial
+from functools import partial, wraps
 from numbers import Integral, Real
 
 import numpy as np
@@ -33,6 +34,26 @@ _NOT_OF_THE_CHAINS = {
     *("n_warmup", "n_draws", "n_jobs", "random_state", "warm_start", "checkpoint"),
     *("checkpoint_every", "store", "predict_draws", "verbose"),
 }
+
+
+def refuses_by_name(method):
+    """Let a method that classes inherit refuse arguments in the name of the class it is called on.
+
+    Python's own message names the class in which the method is written.
+    """
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def checked(self, *args, **kwargs):
+        try:
+            signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            hint = "; rows have no weights" if "sample_weight" in kwargs else ""
+            kind = self if isinstance(self, type) else type(self)
+            raise TypeError(f"{kind.__name__}.{method.__name__}(): {error}{hint}") from None
+        return method(self, *args, **kwargs)
+
+    return checked
 
 
 class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
@@ -76,6 +97,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     _saved_types = ()
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @refuses_by_name
     def fit(self, X, y=None):
         """Sample the posterior given X and summarise it.
 
@@ -228,6 +250,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     # -- files
 
+    @refuses_by_name
     def save(self, path):
         """Save the fitted estimator as data: an npz archive with a JSON document, no pickle.
 
@@ -260,6 +283,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         return self
 
     @classmethod
+    @refuses_by_name
     def load(cls, path):
         """Load a fitted estimator that `save` has written.
 
@@ -305,6 +329,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     def _types_in_files(cls):
         return (Posterior, *cls._saved_types)
 
+    @refuses_by_name
     def score(self, X, y=None):
         """Mean log posterior predictive density of the rows of X.
 

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import BaseMCMCEstimator
+from skbnp.base import BaseMCMCEstimator, refuses_by_name
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.icp_network._sampler import Sampler
 from skbnp.icp_network._start import start_state
@@ -88,6 +88,7 @@ class BaseICPNetwork(BaseMCMCEstimator):
 
     # -- the networks
 
+    @refuses_by_name
     def network(self, draw=None):
         """Nodes and edges of a draw, numbered with all columns first.
 
@@ -119,6 +120,7 @@ class BaseICPNetwork(BaseMCMCEstimator):
         out["order"] = np.where(np.isnan(out["order"]), at_the_top, out["order"])
         return out
 
+    @refuses_by_name
     def structure_graph(self, draw=None):
         """The network of a draw as a networkx.DiGraph.
 
