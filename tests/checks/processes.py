@@ -7,14 +7,36 @@ What they run is named by its module, so it lives in `checks`.
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import traceback
+import uuid
 from contextlib import suppress
 from multiprocessing import forkserver
 from unittest import mock
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["checks.watched"])
+_started = []
+_guards = []
+
+_MARK = "SKBNP_TEST_RUN"
+# It waits for the end of its standard input, which is that of the process with the other end.
+# A process may be about to start another one when it is killed, hence the second look.
+_GUARD = """
+import sys, time
+mark = sys.argv[1:]
+sys.stdin.read()
+import psutil
+for _ in range(10):
+    for process in psutil.process_iter(["environ"]):
+        if (process.info["environ"] or {}).get(mark[0]) == mark[1]:
+            try:
+                process.kill()
+            except psutil.Error:
+                pass
+    time.sleep(0.1)
+"""
 
 
 class Child:
@@ -27,6 +49,7 @@ class Child:
         self._receiver, sender = _context.Pipe(duplex=False)
         self._process = _context.Process(target=_run, args=(sender, function, args, options))
         self._process.start()
+        _started.append(self)
         sender.close()
 
     @property
@@ -55,12 +78,40 @@ class Child:
         """What the function returned; its exception as a RuntimeError with the traceback."""
         assert self._receiver.poll(timeout), "the process has not answered"
         value, error = self._receiver.recv()
-        with suppress(ProcessLookupError):  # pools of workers outlive their owner
-            self.kill(group=True)
-        self.wait()
+        self.end()
         if error:
             raise RuntimeError(error)
         return value
+
+    def end(self):
+        """Kill whatever is left of it; pools of workers outlive their owner."""
+        with suppress(ProcessLookupError):
+            self.kill(group=True)
+        self.wait()
+
+
+def end_with_this_one():
+    """Kill all that this process starts from now on once it is gone, however it ends.
+
+    Workers of loky wait for minutes for an owner that was killed, and a fit does not look for it.
+    """
+    mark = uuid.uuid4().hex
+    environment = {name: value for name, value in os.environ.items() if name != _MARK}
+    _guards.append(
+        subprocess.Popen(
+            [sys.executable, "-c", _GUARD, _MARK, mark],
+            stdin=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+    )
+    os.environ[_MARK] = mark
+
+
+def end_all():
+    """Kill all that `Child` has started and that is still there."""
+    while _started:
+        _started.pop().end()
 
 
 def _run(sender, function, args, options):

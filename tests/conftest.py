@@ -1,0 +1,21 @@
+"""What holds for every test: Ctrl-C is heard, and no process outlives the test that started it."""
+
+import signal
+
+import pytest
+
+from checks import processes
+
+
+def pytest_configure(config):
+    # A shell without job control starts what runs in the background with SIGINT ignored, and all
+    # that is started from there inherits it. This runs in pytest and in the workers of xdist.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):
+        processes.end_with_this_one()
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left():
+    yield
+    processes.end_all()
