@@ -396,9 +396,11 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         """
         finite = self._finite if finite is None else finite
         try:
-            return validate_data(
-                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=finite
-            )
+            # scikit-learn looks at the sum of all cells, which may overflow, before at each.
+            with np.errstate(over="ignore", invalid="ignore"):
+                return validate_data(
+                    self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=finite
+                )
         except (TypeError, ValueError) as error:
             if "X" in str(error):
                 raise
