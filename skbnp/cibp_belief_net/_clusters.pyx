@@ -161,8 +161,9 @@ cdef class Clusters(Network):
                     self.row_concentration if c == self.n_clusters
                     else <double> self.cluster_count[c]
                 ) + self._log_predictive(i, c, width)
-            c = draws.categorical_from_logs(self._rng, &self.log_weight[0], self.n_clusters + 1)
-            if c < 0:
+            if draws.categorical_from_logs(
+                self._rng, &self.log_weight[0], self.n_clusters + 1, &c
+            ) != 0:
                 c = self.n_clusters
                 self._broken = BROKEN_CLUSTERS
             self.n_clusters += c == self.n_clusters

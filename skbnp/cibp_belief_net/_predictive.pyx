@@ -203,6 +203,7 @@ cdef class Chain:
         double[::1] log_weight          # (n_components,)
         Py_ssize_t[::1] label           # (BLOCK,) component of each particle
         bint fixed                      # whether labels stay what they are
+        Py_ssize_t lost                 # the particle of the last failure
         double[::1] log_likelihood      # (BLOCK,)
         double[::1] row                 # (n_hidden,)
         RowStream stream[BLOCK]
@@ -254,11 +255,11 @@ cdef class Chain:
                 key[rows[particle // n_copies]] + GOLDEN * <uint64_t> (particle % n_copies),
             )
 
-    cdef void start_at_rows(
+    cdef int start_at_rows(
         self, const double[:, ::1] stored, const double[:, ::1] log_weight, Py_ssize_t first,
         Py_ssize_t n_copies, double* scratch,
     ) noexcept nogil:
-        """Each particle at the activations of a stored training row.
+        """Each particle at the activations of a stored training row; non-zero on failure.
 
         With ``log_weight`` (n_rows, n_stored), the log likelihood of a row under each, the stored
         rows are resampled by it; without, any of them is as likely.
@@ -270,7 +271,11 @@ cdef class Chain:
             else:
                 memcpy(scratch, &log_weight[(first + i) // n_copies, 0],
                        n_stored * sizeof(double))
-                chosen = random.categorical_from_logs(&self.stream[i].rng, scratch, n_stored)
+                if random.categorical_from_logs(
+                    &self.stream[i].rng, scratch, n_stored, &chosen
+                ) != 0:
+                    self.lost = i
+                    return 1
             for layer in range(self.net.n_layers):
                 width = self.net.width[layer]
                 for k in range(width):
@@ -279,13 +284,14 @@ cdef class Chain:
                     ]
         for layer in range(self.net.n_layers):
             self._squash(layer)
+        return 0
 
-    cdef void start_at_prior(
+    cdef int start_at_prior(
         self, const double[:, ::1] log_share, Py_ssize_t first, Py_ssize_t n_copies
     ) noexcept nogil:
         """Each particle at a draw of the network's own, from the top layer down.
 
-        Labels are drawn from the rows' ``log_share`` (n_rows, n_components).
+        Labels are drawn from the rows' ``log_share`` (n_rows, n_components). Non-zero on failure.
         """
         cdef Py_ssize_t i, k, layer, width, c, top = self.net.n_layers - 1
         cdef double nu
@@ -295,9 +301,11 @@ cdef class Chain:
                 for i in range(self.n):
                     memcpy(&self.log_weight[0], &log_share[(first + i) // n_copies, 0],
                            self.net.n_components * sizeof(double))
-                    c = random.categorical_from_logs(
-                        &self.stream[i].rng, &self.log_weight[0], self.net.n_components
-                    )
+                    if random.categorical_from_logs(
+                        &self.stream[i].rng, &self.log_weight[0], self.net.n_components, &c
+                    ) != 0:
+                        self.lost = i
+                        return 1
                     self._set_label(i, c)
             else:
                 self._mean(layer, -1, &self.mean[0])
@@ -310,11 +318,13 @@ cdef class Chain:
                         self.mean[i * width + k] + random.normal(&self.stream[i].rng) / sqrt(nu)
                     )
             self._squash(layer)
+        return 0
 
-    cdef void sweep(self, double heat) noexcept nogil:
+    cdef int sweep(self, double heat) noexcept nogil:
         """Every layer given the others, under the likelihood to the power of heat.
 
         Labels of the top layer's components are drawn just before it, unless they are fixed.
+        Non-zero if no component has a finite density at some particle.
         """
         cdef Py_ssize_t layer, i, width, size, p, c, k, start
         cdef Py_ssize_t top = self.net.n_layers - 1, stride
@@ -355,8 +365,8 @@ cdef class Chain:
                 if self.fixed:
                     for i in range(self.n):
                         self._set_label(i, self.label[i])
-                else:
-                    self._draw_labels()
+                elif self._draw_labels() != 0:
+                    return 1
                 nu, stride = &self.precision[0], width
             else:
                 self._mean(layer, -1, &self.mean[0])
@@ -366,6 +376,7 @@ cdef class Chain:
                 &self.quadratic[0],
             )
             self._squash(layer)
+        return 0
 
     cdef void measure(self) noexcept nogil:
         """log_likelihood[i] = T'u - 1/2 u'S u of each particle."""
@@ -418,7 +429,7 @@ cdef class Chain:
                     &self.net.between[self.net.block[p, layer]], 1.0, out,
                 )
 
-    cdef void _draw_labels(self) noexcept nogil:
+    cdef int _draw_labels(self) noexcept nogil:
         """The component of each particle given its top activations; sets its mean, precision."""
         cdef Py_ssize_t i, k, c, top = self.net.n_layers - 1, width = self.net.width[top]
         cdef const double* a = &self.a[self.net.offset[top] * BLOCK]
@@ -433,10 +444,14 @@ cdef class Chain:
                 self.log_weight[c] = (
                     self.net.log_weight[c] + self.net.half_log_det[c] - 0.5 * total
                 )
-            self._set_label(i, random.categorical_from_logs(
-                &self.stream[i].rng, &self.log_weight[0], self.net.n_components
-            ))
+            if random.categorical_from_logs(
+                &self.stream[i].rng, &self.log_weight[0], self.net.n_components, &c
+            ) != 0:
+                self.lost = i
+                return 1
+            self._set_label(i, c)
             a += width
+        return 0
 
     cdef void _set_label(self, Py_ssize_t i, Py_ssize_t c) noexcept nogil:
         cdef Py_ssize_t width = self.net.width[self.net.n_layers - 1]
@@ -512,6 +527,7 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
     cdef const Py_ssize_t[::1] rows, missing
     cdef double[::1] scratch = np.empty(max(1, len(stored)))
     cdef Chain chain = Chain(net)
+    cdef int failed = 0
     stored_u = np.tanh(0.5 * np.asarray(stored))
     begin, end = net.offset[max(layer - 1, 0)], net.offset[layer]
     for group in patterns(A):
@@ -530,9 +546,11 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
             while first < n_particles:
                 n = min(<Py_ssize_t> BLOCK, n_particles - first)
                 chain.load(T, first, n, n_copies, rows, key, seed_, t_)
-                chain.start_at_rows(stored_a, log_weight, first, n_copies, &scratch[0])
+                failed = chain.start_at_rows(stored_a, log_weight, first, n_copies, &scratch[0])
                 for step in range(burn_in + kept):
-                    chain.sweep(1.0)
+                    failed = failed or chain.sweep(1.0)
+                    if failed:
+                        break
                     if step < burn_in:
                         continue
                     for i in range(n):
@@ -543,7 +561,11 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
                         else:
                             for k in range(begin, end):
                                 one[at, k - begin] += weight * u[k]
+                if failed:
+                    break
                 first += n
+        if failed:
+            raise _lost(rows[(first + chain.lost) // n_copies])
     return np.asarray(one), np.asarray(two)
 
 
@@ -563,6 +585,7 @@ def _annealed(Network net, A, log_share, seed, t, n_temperatures, n_particles):
     cdef const Py_ssize_t[::1] rows
     cdef double[:, ::1] out = np.zeros((len(A), n_particles))
     cdef Chain chain = Chain(net)
+    cdef int failed = 0
     chain.fixed = True
     for group in patterns(A):
         rows = group
@@ -576,7 +599,9 @@ def _annealed(Network net, A, log_share, seed, t, n_temperatures, n_particles):
             while first < rows.shape[0] * n_copies:
                 n = min(<Py_ssize_t> BLOCK, rows.shape[0] * n_copies - first)
                 chain.load(T, first, n, n_copies, rows, key, seed_, t_)
-                chain.start_at_prior(share, first, n_copies)
+                failed = chain.start_at_prior(share, first, n_copies)
+                if failed:
+                    break
                 if net.n_components > 0:
                     for i in range(n):
                         k, c = (first + i) // n_copies, chain.label[i]
@@ -590,10 +615,21 @@ def _annealed(Network net, A, log_share, seed, t, n_temperatures, n_particles):
                             (heat - before) * chain.log_likelihood[i]
                         )
                     if k < steps:
-                        chain.sweep(heat)
+                        # Labels are fixed here, and nothing else of a sweep can fail.
+                        failed = chain.sweep(heat)
+                        if failed:
+                            break
                     before = heat
+                if failed:
+                    break
                 first += n
+        if failed:
+            raise _lost(rows[(first + chain.lost) // n_copies])
     return np.logaddexp.reduce(np.asarray(out), axis=1) - np.log(n_particles)
+
+
+def _lost(row):
+    return ArithmeticError(f"row {row}: no component of the top layer has a finite probability")
 
 
 # -- expanding around modes -------------------------------------------------------------------

@@ -41,5 +41,5 @@ cdef class RowPass:
         self, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t n_together, double* log_p,
         double* work,
     ) noexcept nogil
-    cdef Py_ssize_t _draw_label(self, Py_ssize_t i, double* log_p) noexcept nogil
+    cdef int _draw_label(self, Py_ssize_t i, double* log_p, Py_ssize_t* chosen) noexcept nogil
     cdef void _collect(self) noexcept nogil

@@ -170,8 +170,7 @@ cdef class RowPass:
             self.family.log_likelihoods(&self._row[start], n, n_blocks, log_p, work)
             for t in range(n):
                 i = self._row[start + t]
-                k = self._draw_label(i, log_p + t * n_blocks)
-                if k < 0:
+                if self._draw_label(i, log_p + t * n_blocks, &k) != 0:
                     self._chunk_failed[chunk] += 1
                     k = self._label[i]
                 self._chunk_moved[chunk] += k != self._label[i]
@@ -183,19 +182,20 @@ cdef class RowPass:
                     self.family.remember_imputation(i)
             start += n
 
-    cdef Py_ssize_t _draw_label(self, Py_ssize_t i, double* log_p) noexcept nogil:
-        """A block with probability proportional to exp(log_p), -1 if none is finite."""
+    cdef int _draw_label(self, Py_ssize_t i, double* log_p, Py_ssize_t* chosen) noexcept nogil:
+        """A block with probability proportional to exp(log_p); non-zero if none is finite."""
         cdef Py_ssize_t k
         cdef double u[2]
         draws.philox_uniforms(self._key, ORDER_AND_LABEL, <uint64_t> i, u)
         if self._anchored:
             if self._anchor[self._label[i]] == i:
-                return self._label[i]
+                chosen[0] = self._label[i]
+                return 0
             if u[0] <= self._last_place:
                 for k in range(self._n_blocks):
                     if u[0] < self._place[k] or (u[0] == self._place[k] and i < self._anchor[k]):
                         log_p[k] = -INFINITY
-        return draws.categorical_at(u[1], log_p, self._n_blocks)
+        return draws.categorical_at(u[1], log_p, self._n_blocks, chosen)
 
     # -- statistics ---------------------------------------------------------------------------
 

@@ -374,7 +374,8 @@ cdef class Sampler:
                     if self.label[i] == k:
                         self.member[n] = i
                         n += 1
-                self.family.redraw_rows(k, &self.member[0], n, self._rng)
+                if self.family.redraw_rows(k, &self.member[0], n, self._rng) != 0:
+                    raise ArithmeticError(f"the parameters drawn for block {k} are not finite")
             self._rebuild()
 
     @property
@@ -416,8 +417,9 @@ cdef class Sampler:
             return self._redraw_detached(i)
         if self._fault == MISSING_NORMALISER:
             self._spoil_normaliser(i)
-        k = draws.categorical_from_logs(self._rng, &self.log_density[0], self.n_clusters + 1)
-        if k < 0:
+        if draws.categorical_from_logs(
+            self._rng, &self.log_density[0], self.n_clusters + 1, &k
+        ) != 0:
             return self._break(GIBBS)
         if alone and k == self.n_clusters:
             k = own
@@ -437,8 +439,9 @@ cdef class Sampler:
         if alone:
             own = self.n_clusters  # its block is gone: to stay is to open one
         self._score_detached(i)
-        k = draws.categorical_from_logs(self._rng, &self.log_density[0], self.n_clusters + 1)
-        if k < 0:
+        if draws.categorical_from_logs(
+            self._rng, &self.log_density[0], self.n_clusters + 1, &k
+        ) != 0:
             self._break(GIBBS)
             k = self.n_clusters
         self._accepted[GIBBS_ROWS] += k != own
@@ -723,8 +726,7 @@ cdef class Sampler:
         if self._fault == UNSCALED_PRIOR:
             for g in range(n_grid):
                 self.log_scale_weight[g] -= self.n_clusters * log(self.scale_grid[g])
-        g = draws.categorical_from_logs(self._rng, &self.log_scale_weight[0], n_grid)
-        if g < 0:
+        if draws.categorical_from_logs(self._rng, &self.log_scale_weight[0], n_grid, &g) != 0:
             return self._break(PRIOR_SCALE)
         if self.scale_grid[g] != self.family.scale:
             if self.family.set_scale(self.n_clusters, self.scale_grid[g]) != 0:

@@ -77,7 +77,7 @@ cdef class Graph:
     cdef double _log_node(self, Py_ssize_t slot, Py_ssize_t n_below) noexcept nogil
     cdef double _log_taken_odds(self, Py_ssize_t parent, Py_ssize_t n_others) noexcept nogil
     cdef double _exposure(self, double alpha) noexcept nogil
-    cdef void _draw_order(self, Py_ssize_t slot) noexcept nogil
+    cdef int _draw_order(self, Py_ssize_t slot) noexcept nogil
     cdef void _propose_order(self, Py_ssize_t slot) noexcept nogil
     cdef double _lowest_order(self, Py_ssize_t slot) noexcept nogil
     cdef double _highest_order(self, Py_ssize_t slot) noexcept nogil

@@ -301,8 +301,10 @@ cdef class Graph:
                 return self.order[self.ascending[i]]
         return 1.0
 
-    cdef void _draw_order(self, Py_ssize_t slot) noexcept nogil:
+    cdef int _draw_order(self, Py_ssize_t slot) noexcept nogil:
         """Order of a free node given all else, exactly: O(K) (spec 4.3).
+
+        Non-zero, and the order stays, if no stretch of it has a finite probability.
 
         Between two neighbouring orders, r nodes below, log p has the slope alpha gamma /
         (alpha + r); passing node j raises the number below this node by one and lowers that
@@ -344,7 +346,11 @@ cdef class Graph:
             level += self._log_node(slot, i + 1) - self._log_node(slot, i)
             left = right
             i += 1
-        chosen = draws.categorical_from_logs(self._rng, &self.log_segment[0], n_segments)
+        if draws.categorical_from_logs(
+            self._rng, &self.log_segment[0], n_segments, &chosen
+        ) != 0:
+            self._place(slot, n)
+            return 1
         i = first + chosen
         left = low if chosen == 0 else self.order[self.ascending[i - 1]]
         right = high if chosen == n_segments - 1 else self.order[self.ascending[i]]
@@ -354,6 +360,7 @@ cdef class Graph:
         if left < left + length < right:
             self.order[slot] = left + length
         self._place(slot, n)
+        return 0
 
     cdef void _propose_order(self, Py_ssize_t slot) noexcept nogil:
         """The paper's move: uniform between the highest child and the lowest parent."""
@@ -374,7 +381,10 @@ cdef class Graph:
         self._place(slot, self.n_nodes - 1)
 
     cdef int _update_orders(self, bint exact) except -1 nogil:
-        """The orders of all nodes that are free, one after the other at random."""
+        """The orders of all nodes that are free, one after the other at random.
+
+        Non-zero if one of them could not be drawn.
+        """
         cdef Py_ssize_t i, n
         self._list_hidden()
         n = self.n_hidden
@@ -385,7 +395,8 @@ cdef class Graph:
         self._shuffle_visits(n)
         for i in range(n):
             if exact:
-                self._draw_order(self.visit[i])
+                if self._draw_order(self.visit[i]) != 0:
+                    return 1
             else:
                 self._propose_order(self.visit[i])
         return 0

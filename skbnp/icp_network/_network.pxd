@@ -6,6 +6,7 @@ cdef enum:
     NO_MOVE = 0
     BROKEN_EDGES = 1
     BROKEN_ACTIVATIONS = 2
+    BROKEN_ORDERS = 3
 
 
 cdef class Network(Graph):

@@ -9,7 +9,7 @@ from libc.math cimport NAN, sqrt
 import numpy as np
 
 from skbnp.icp_network._births cimport INTERVAL, ORPHAN, SINGLETON, WHOLE
-from skbnp.icp_network._network cimport NO_MOVE
+from skbnp.icp_network._network cimport BROKEN_ORDERS, NO_MOVE
 from skbnp.icp_network._reshapes cimport Reshapes
 from skbnp.numerics cimport rng as draws
 
@@ -100,7 +100,7 @@ cdef class Sampler(Reshapes):
             self._update_activations()
             self._update_latents()
             self._update_graph()
-            self._update_orders(not self._paper)
+            self._update_all_orders()
             self._reshape()
             self._update_hyper()
 
@@ -124,7 +124,7 @@ cdef class Sampler(Reshapes):
             elif move == "swaps":
                 self._update_swaps()
             elif move == "orders":
-                self._update_orders(not self._paper)
+                self._update_all_orders()
             elif move == "affine":
                 self._stretch()
             elif move == "rotations":
@@ -152,7 +152,7 @@ cdef class Sampler(Reshapes):
     @property
     def broken_move(self):
         """Name of the move that first had no finite result, "" if none."""
-        return ("", "edges", "activations")[self._broken]
+        return ("", "edges", "activations", "orders")[self._broken]
 
     def scalars(self):
         """Quantities traced beside the log joint."""
@@ -270,6 +270,11 @@ cdef class Sampler(Reshapes):
             self.label = latents.argmax(axis=0).astype(np.intp)
 
     # -- moves --------------------------------------------------------------------------------
+
+    cdef int _update_all_orders(self) except -1 nogil:
+        if self._update_orders(not self._paper) != 0:
+            self._broken = BROKEN_ORDERS
+        return 0
 
     cdef int _update_all_noises(self) except -1 nogil:
         cdef Py_ssize_t _

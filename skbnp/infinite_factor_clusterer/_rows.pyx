@@ -347,12 +347,10 @@ cdef class Rows(State):
                     continue
                 log_prob[i] += lgamma(0.5 * (df + m)) - lgamma(0.5 * df) - 0.5 * m * log(0.5 * df)
                 log_prob[i] -= 0.5 * (df + m) * log1p(self.square[t] / df)
-            if not isfinite(log_prob[i]):
-                self._break(TAILS)
-                return 0
-        df = self.tail_df = self.tail_grid[
-            draws.categorical_from_logs(self._rng, log_prob, n_grid)
-        ]
+        if draws.categorical_from_logs(self._rng, log_prob, n_grid, &i) != 0:
+            self._break(TAILS)
+            return 0
+        df = self.tail_df = self.tail_grid[i]
         for t in range(self.n_samples):
             self.row_precision[t] = 1.0
             if df < 1e300:

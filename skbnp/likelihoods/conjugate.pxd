@@ -40,7 +40,7 @@ cdef class ConjugateFamily:
     cdef void draw_missing(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
     ) noexcept nogil
-    cdef void redraw_rows(
+    cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil
 

@@ -232,7 +232,8 @@ cdef class ConjugateFamily:
         """``redraw_rows``: the observed cells of these rows; ``completed`` shows them."""
         cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
         with bit_generator.lock:
-            self.redraw_rows(k, &row[0], row.shape[0], draws.borrow(bit_generator))
+            if self.redraw_rows(k, &row[0], row.shape[0], draws.borrow(bit_generator)) != 0:
+                raise ArithmeticError(f"the parameters drawn for block {k} are not finite")
 
     def impute(self, Py_ssize_t k, Py_ssize_t i, bit_generator, given_parameters=False):
         """``draw_missing`` or ``draw_missing_given_parameters``: means of row i's missing cells."""
@@ -377,10 +378,14 @@ cdef class ConjugateFamily:
     ) noexcept nogil:
         """Draw the imputed cells of row i, which is in no slot, given that it joins slot k."""
 
-    cdef void redraw_rows(
+    cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
-        """Draw parameters from the posterior of slot k, then every cell of its rows from them."""
+        """Draw parameters from the posterior of slot k, then every cell of its rows from them.
+
+        Non-zero if the parameters are not finite.
+        """
+        return 0
 
     # -- all rows at once, given parameters ---------------------------------------------------
 

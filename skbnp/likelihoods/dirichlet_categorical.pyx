@@ -254,7 +254,7 @@ cdef class DirichletCategorical(ConjugateFamily):
             self.vector_too[c] = self.pseudo_count[first + c] + self.level_count[k, first + c]
         draws.log_dirichlet(rng, &self.vector_too[0], n, &self.vector[0])
 
-    cdef void redraw_rows(
+    cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
         cdef Py_ssize_t j, t, i, code, n_levels
@@ -266,9 +266,11 @@ cdef class DirichletCategorical(ConjugateFamily):
                 if self.level[i, j] >= self.n_levels:
                     continue
                 memcpy(&self.vector_too[0], &self.vector[0], n_levels * sizeof(double))
-                code = draws.categorical_from_logs(rng, &self.vector_too[0], n_levels)
+                if draws.categorical_from_logs(rng, &self.vector_too[0], n_levels, &code) != 0:
+                    return 1
                 self.X[i, j] = <double> code
                 self.level[i, j] = <int> (self.level_start[j] + code)
+        return 0
 
     # -- all rows at once, given parameters ---------------------------------------------------
 

@@ -342,7 +342,7 @@ cdef class GammaPoisson(ConjugateFamily):
         return (draws.log_gamma(rng, self.posterior_shape[j, k])
                 - log(self.rate[j] + self.cells[k, j]))
 
-    cdef void redraw_rows(
+    cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
         cdef Py_ssize_t j, t
@@ -357,6 +357,7 @@ cdef class GammaPoisson(ConjugateFamily):
             self._bound_digits(j)
         for t in range(n):
             self.log_factorial[row[t]] = self._log_factorial(row[t])
+        return 0
 
     # -- all rows at once, given parameters ---------------------------------------------------
 

@@ -374,7 +374,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
 
     # -- simulation ---------------------------------------------------------------------------
 
-    cdef void redraw_rows(
+    cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
         cdef Py_ssize_t j, i
@@ -390,6 +390,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
             for i in range(n):
                 if self.X[row[i], j] == self.X[row[i], j]:
                     self.X[row[i], j] = location + sqrt(variance) * draws.normal(rng)
+        return 0
 
     # -- all rows at once, given parameters ---------------------------------------------------
 

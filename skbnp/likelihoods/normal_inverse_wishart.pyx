@@ -505,7 +505,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     # -- simulation ---------------------------------------------------------------------------
 
-    cdef void redraw_rows(
+    cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
         """Sigma = U^T A^-T A^-1 U with Bartlett's A, so U^T A^-T z is N(0, Sigma)."""
@@ -531,6 +531,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
                     location[a] = self.mean[k, a] + step / sqrt(kappa)
                 else:
                     self.X[row[i], a] = location[a] + step
+        return 0
 
     # -- all rows at once, given parameters ---------------------------------------------------
 

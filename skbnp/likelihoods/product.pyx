@@ -260,12 +260,14 @@ cdef class ProductFamily(ConjugateFamily):
             if (<ConjugateFamily> <void*> self.address[p]).incomplete(i):
                 (<ConjugateFamily> <void*> self.address[p]).draw_missing(k, i, rng, fault)
 
-    cdef void redraw_rows(
+    cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil:
         cdef Py_ssize_t p
         for p in range(self.n_parts):
-            (<ConjugateFamily> <void*> self.address[p]).redraw_rows(k, row, n, rng)
+            if (<ConjugateFamily> <void*> self.address[p]).redraw_rows(k, row, n, rng) != 0:
+                return 1
+        return 0
 
     # -- all rows at once, given parameters ---------------------------------------------------
 

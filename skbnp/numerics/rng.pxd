@@ -26,10 +26,12 @@ cdef double log_beta(bitgen_t* rng, double a, double b) noexcept nogil
 cdef void log_dirichlet(
     bitgen_t* rng, const double* shape, Py_ssize_t n, double* out
 ) noexcept nogil
-cdef Py_ssize_t categorical_from_logs(
-    bitgen_t* rng, double* log_weight, Py_ssize_t n
+cdef int categorical_from_logs(
+    bitgen_t* rng, double* log_weight, Py_ssize_t n, Py_ssize_t* chosen
 ) noexcept nogil
-cdef Py_ssize_t categorical_at(double u, double* log_weight, Py_ssize_t n) noexcept nogil
+cdef int categorical_at(
+    double u, double* log_weight, Py_ssize_t n, Py_ssize_t* chosen
+) noexcept nogil
 cdef void shuffle(bitgen_t* rng, Py_ssize_t* item, Py_ssize_t n) noexcept nogil
 cdef void wishart_factor(bitgen_t* rng, double df, Py_ssize_t n, double* out) noexcept nogil
 cdef void philox4x32(const uint32_t* counter, const uint32_t* key, uint32_t* out) noexcept nogil

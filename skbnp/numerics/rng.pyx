@@ -122,22 +122,33 @@ cdef void log_dirichlet(
         out[k] -= total
 
 
-cdef Py_ssize_t categorical_from_logs(
-    bitgen_t* rng, double* log_weight, Py_ssize_t n
+cdef int categorical_from_logs(
+    bitgen_t* rng, double* log_weight, Py_ssize_t n, Py_ssize_t* chosen
 ) noexcept nogil:
     """Draw k with probability proportional to exp(log_weight[k]); log_weight is overwritten.
 
-    Returns -1, and draws nothing, if no weight is positive or one is NaN or +inf.
+    Non-zero, and nothing is drawn, if no weight is positive or one is NaN or +inf: the caller
+    must ask. ``chosen`` is a valid index all the same, so that no mistake reads out of bounds.
     Weights below e^-45 of the largest are smaller than the rounding of the sum and count as 0.
     """
     cdef Py_ssize_t last = _cumulate(log_weight, n)
-    return last if last < 0 else _locate(uniform(rng), log_weight, last)
+    chosen[0] = 0
+    if last < 0:
+        return 1
+    chosen[0] = _locate(uniform(rng), log_weight, last)
+    return 0
 
 
-cdef Py_ssize_t categorical_at(double u, double* log_weight, Py_ssize_t n) noexcept nogil:
+cdef int categorical_at(
+    double u, double* log_weight, Py_ssize_t n, Py_ssize_t* chosen
+) noexcept nogil:
     """The same by inversion at a uniform u that the caller drew."""
     cdef Py_ssize_t last = _cumulate(log_weight, n)
-    return last if last < 0 else _locate(u, log_weight, last)
+    chosen[0] = 0
+    if last < 0:
+        return 1
+    chosen[0] = _locate(u, log_weight, last)
+    return 0
 
 
 cdef Py_ssize_t _cumulate(double* log_weight, Py_ssize_t n) noexcept nogil:
@@ -365,7 +376,11 @@ def sample_categorical_from_logs(bit_generator, const double[::1] log_weight, Py
     with bit_generator.lock:
         for t in range(size):
             scratch[:] = log_weight
-            out[t] = categorical_from_logs(rng, &scratch[0], n)
+            if categorical_from_logs(rng, &scratch[0], n, &out[t]) != 0:
+                raise ArithmeticError(
+                    "log_weight must have a finite value and no NaN or +inf, got "
+                    + np.array2string(np.asarray(log_weight), threshold=6)
+                )
     return np.asarray(out)
 
 

@@ -371,8 +371,9 @@ cdef class Paths(State):
                 self.log_weight[b] += self.log_density[b, i]
                 if self._fault == KEEPS_OWN_COUNT and b == own and not alone:
                     self.log_weight[b] += log((self.leaf_count[b] + 1.0) / self.leaf_count[b])
-        b = draws.categorical_from_logs(self._rng, &self.log_weight[0], self._n_leaf_slots)
-        if b < 0:
+        if draws.categorical_from_logs(
+            self._rng, &self.log_weight[0], self._n_leaf_slots, &b
+        ) != 0:
             self._count_row(own, 1)
             return 1
         if alone and b != own:

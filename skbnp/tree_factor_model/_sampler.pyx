@@ -414,8 +414,7 @@ cdef class Sampler(Paths):
                 last += 1
             for k in range(n_df):
                 self.piece_tail[first, k] += self.df_log_mass[k]
-            k = draws.categorical_from_logs(self._rng, &self.piece_tail[first, 0], n_df)
-            if k < 0:
+            if draws.categorical_from_logs(self._rng, &self.piece_tail[first, 0], n_df, &k) != 0:
                 self._break(TAILS)
                 return
             if self._one_tail:

@@ -425,3 +425,13 @@ def test_bad_arguments():
         predictive.log_densities(draw, np.array([[np.inf, 0.0, NAN]]), 0)
     with pytest.raises(ValueError, match="row clusters needs components"):
         predictive.log_densities(NETWORKS["row clusters"][0], A, 0)
+
+
+@pytest.mark.parametrize("of_draw", ["log_densities", "imputed_moments"])
+def test_a_row_that_nothing_explains_is_named(of_draw):
+    """Weights that are not a number were once an index of -1: memory that is not ours."""
+    draw = random_draw((2, 2, 2), 0, n_clusters=3)
+    A = np.array([[0.0, NAN], [1.5e308, NAN], [NAN, 1.0]])
+    options = {"method": "ais"} if of_draw == "log_densities" else {"visible": "gaussian"}
+    with np.errstate(all="ignore"), pytest.raises(ArithmeticError, match="row 1"):
+        getattr(predictive, of_draw)(draw, A, seed=0, components=components_of(draw), **options)
