@@ -12,7 +12,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from skbnp.mcmc import io
 from skbnp.mcmc.caller import warn
@@ -22,6 +22,14 @@ from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
+from skbnp.tables import (
+    TableForm,
+    as_numbers,
+    fill_table,
+    floats_like,
+    identifier_columns,
+    is_frame,
+)
 
 # What "auto" stores of full draws, and one megabyte, in bytes.
 _STORE_AUTO, _MEGABYTE = 10**9, 10**6
@@ -314,12 +322,15 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 setattr(estimator, name, value)
             if not isinstance(estimator.posterior_, Posterior):
                 raise ValueError("its posterior_ is none")
+            if not isinstance(estimator._form, TableForm):
+                raise ValueError("it does not say of what form its table was")
+            estimator._form.check(estimator.n_features_in_)
             estimator._check_loaded()
             for chain in estimator.posterior_.all_draws():
                 for draw in chain:
                     estimator._check_draw(draw)
             estimator._attach_rows()
-        except io.FileFormatError:
+        except (io.FileFormatError, ImportError):
             raise
         except Exception as error:  # the file is at fault, whatever it is
             raise io.FileFormatError(f"{path} is damaged: {error}") from error
@@ -327,7 +338,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     @classmethod
     def _types_in_files(cls):
-        return (Posterior, *cls._saved_types)
+        return (Posterior, TableForm, *cls._saved_types)
 
     @refuses_by_name
     def score(self, X, y=None):
@@ -366,6 +377,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         Sets the number and the names of the features. y is ignored; a subclass with a target
         returns a table of both.
         """
+        self._form = TableForm.of(X)
         X = self._as_floats(X)
         missing = np.isnan(X)
         empty = np.flatnonzero(missing.all(axis=0))
@@ -381,12 +393,24 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 f"X has {empty.size} row(s) with no observed value, row(s) {shown}; "
                 "their labels follow the prior",
             )
+        found = identifier_columns(X, self._nominal_columns())
+        if found:
+            warn(
+                f"X has another value in nearly every row of {self._named(found)}, as numbers or "
+                "names of rows have, and the model would explain them like all others: drop such "
+                "columns, or set one as the index"
+            )
         return X
+
+    def _nominal_columns(self):
+        """Columns of the validated X whose numbers are codes of levels."""
+        return ()
 
     def _check_new(self, X):
         """X to predict for, as a float64 array with the features of `fit`."""
         check_is_fitted(self, "posterior_")
         self._validate_params()
+        self._form.check_names(X)
         return self._as_floats(X, reset=False)
 
     def _as_floats(self, X, reset=True, finite=None):
@@ -395,12 +419,19 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         ``finite`` is what scikit-learn calls ensure_all_finite, by default that of the class.
         """
         finite = self._finite if finite is None else finite
+        if finite is True and isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+            raise ValueError(
+                f"X must not hold masked cells, which are missing: {type(self).__name__} does not "
+                "take missing values"
+            )
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": finite}
         try:
             # scikit-learn looks at the sum of all cells, which may overflow, before at each.
             with np.errstate(over="ignore", invalid="ignore"):
-                return validate_data(
-                    self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=finite
-                )
+                if is_frame(X):
+                    validate_data(self, X, reset=reset, skip_check_array=True)
+                    return check_array(as_numbers(X), input_name="X", estimator=self, **options)
+                return validate_data(self, as_numbers(X), reset=reset, **options)
         except (TypeError, ValueError) as error:
             if "X" in str(error):
                 raise
@@ -411,8 +442,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _named(self, columns):
         """Columns in words, by name where there are names."""
-        names = getattr(self, "feature_names_in_", None)
-        labels = [str(j) if names is None else repr(str(names[j])) for j in columns[:10]]
+        names = self._form.labels()
+        labels = [str(j) if names is None else repr(names[j]) for j in columns[:10]]
         return "column(s) " + ", ".join(labels) + (", ..." if len(columns) > 10 else "")
 
     def _warn_if_not_converged(self):
@@ -433,6 +464,42 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{posterior.n_chains * posterior.n_draws} draws, fewer than "
                 f"predict_draws={self.predict_draws}: labels and predictions rest on these alone",
             )
+
+    # -- answers in the form of a table
+
+    def _columns(self, X):
+        """The values of each column of rows of numbers, levels by their names."""
+        return list(X.T)
+
+    def _whole_columns(self):
+        """Columns of which samples are whole numbers."""
+        return ()
+
+    def _filled_as(self, given, X, filled, std=None, whole=()):
+        """What `impute` answers: in the form of the table that it was given.
+
+        Parameters
+        ----------
+        given : array-like or frame
+        X : ndarray of shape (n_samples, n_features)
+            The numbers that it was read as, NaN where missing.
+        filled : ndarray of shape (n_samples, n_features)
+        std : ndarray of shape (n_samples, n_features) or None
+            To return as well.
+        whole : collection of int
+            Columns that were filled with whole numbers.
+        """
+        holes = np.isnan(X).any(axis=0)
+        table = fill_table(given, self._columns(filled), holes, whole)
+        return table if std is None else (table, floats_like(given, std))
+
+    def _as_trained(self, X, **options):
+        """Rows of numbers in the form of the training table."""
+        return self._form.build(self._columns(X), **options)
+
+    def _as_sampled(self, X):
+        """New rows in the form of the training table, with an index of their own."""
+        return self._as_trained(X, whole=self._whole_columns(), with_index=False)
 
     # -- threads
 

@@ -19,9 +19,10 @@ MAY_IMPORT = {
     "likelihoods": {"numerics"},
     "summaries": {"numerics"},
     "mcmc": set(),
-    "base": {"mcmc", "summaries"},
+    "tables": set(),
+    "base": {"mcmc", "summaries", "tables"},
     "show_versions": set(),
-    "plot": {"mcmc", "summaries"},
+    "plot": {"mcmc", "summaries", "tables"},
     "datasets": {"processes", "likelihoods"},
 }
 # Every other folder is a model; there it depends on the file. Siblings come beside these.
@@ -31,6 +32,8 @@ MODEL_MAY_IMPORT = {
     "_estimator": {"base", "mcmc", "summaries", "likelihoods"},
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
+    # How the columns of a table are read.
+    "_table": {"tables"},
     "__init__": set(),
 }
 MODEL_KERNEL_MAY_IMPORT = {"numerics", "processes", "likelihoods"}
@@ -42,7 +45,10 @@ GUARDED = {
     "cython_lapack": "skbnp/numerics/linalg",
 }
 # Extras: import them where they are used, or `import skbnp` would need them.
-OPTIONAL = {"arviz", "dask", "distributed", "matplotlib", "networkx", "pandas", "rich", "torch"}
+OPTIONAL = {
+    *("arviz", "dask", "distributed", "matplotlib", "networkx", "pandas", "polars", "pyarrow"),
+    *("rich", "torch"),
+}
 
 STRING = re.compile(r'"""[\s\S]*?"""|' + r"'''[\s\S]*?'''")
 FROM = re.compile(r"^([ \t]*)from[ \t]+([.\w]+)[ \t]+c?import[ \t]*(\([^)]*\)|[^\n]*)", re.M)

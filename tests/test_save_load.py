@@ -286,7 +286,9 @@ def spoil_table(**changes):
 
 
 TAMPERED_TABLES = {
-    "one family fewer": spoil_table(families=lambda x: x[1:], levels=lambda x: x[1:]),
+    "one family fewer": spoil_table(
+        families=lambda x: x[1:], levels=lambda x: x[1:], labels=lambda x: x[1:]
+    ),
     "another family": spoil_table(families=lambda x: ["poisson", *x[1:]]),
     "no family": spoil_table(families=lambda x: ["none", *x[1:]]),
     "a level more": spoil_table(levels=lambda x: [x[0], np.append(x[1], "?"), *x[2:]]),

@@ -406,12 +406,13 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
 
         Returns
         -------
-        X_filled : ndarray of shape (n_samples, n_features)
+        X_filled : ndarray or frame of shape (n_samples, n_features)
             Observed cells are those of X, bit for bit.
-        std : ndarray of shape (n_samples, n_features)
+            A frame of the kind, names and index of X where that is one.
+        std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
         """
-        X = self._check_new(X)
+        given, X = X, self._check_new(X)
         if prior not in ("network", "rows"):
             raise ValueError(f"prior must be 'network' or 'rows', got {prior!r}")
         depth = self._prior.max_depth
@@ -424,7 +425,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         incomplete = np.flatnonzero(holes.any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
         if not incomplete.size:
-            return (filled, std) if return_std else filled
+            return self._filled_as(given, X, filled, std if return_std else None)
         outside = self._units.is_outside(X[incomplete])
         if outside.any():
             self._warn_outside(outside, "are clipped to the range of the training data")
@@ -447,7 +448,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             target = np.zeros_like(holes)
             target[incomplete[rows]] = where
             filled[target], std[target] = mean[where], spread[where]
-        return (filled, std) if return_std else filled
+        return self._filled_as(given, X, filled, std if return_std else None)
 
     def transform(self, X, layer=1):
         """Expected activations of a hidden layer of the reference draw given each row.
@@ -495,9 +496,10 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            In the units of the training data; constant columns are restored. "sigmoid" columns
-            keep to the range that -1 and 1 stand for, which is wider than `feature_bounds`.
+        X : ndarray or frame of shape (n_samples, n_features)
+            In the units and the form of the training data; constant columns are restored.
+            "sigmoid" columns keep to the range that -1 and 1 stand for, which is wider than
+            `feature_bounds`.
         """
         check_is_fitted(self, "posterior_")
         self._validate_params()
@@ -512,7 +514,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             draw = self.posterior_.in_order(int(t))
             components = self._components(draw, int(generator.integers(2**31)))
             A[rows] = sample_rows(draw, len(rows), generator, components)
-        return self._units.from_visible(A)
+        return self._as_sampled(self._units.from_visible(A))
 
     # -- the networks
 

@@ -200,10 +200,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         ``count`` of observed cells and ``rate`` of the inverse gamma ("diag", "spherical"); with
         full covariances also the ``imputed`` missing real cells, row by row. The density in
         ``posterior_.log_likelihood()`` is that of a row given all other rows and their clusters.
-    X_imputed_ : ndarray or DataFrame of shape (n_samples, n_features)
+    X_imputed_ : ndarray or frame of shape (n_samples, n_features)
         Training data with each missing cell replaced by its posterior mean (a level by the most
         probable one), the row itself left out of what it is predicted from. Only if X had missing
-        cells; a DataFrame where `impute` gives one.
+        cells; a frame of the same kind, names and index where X was one.
     families_ : ndarray of str of shape (n_features,)
         What each column was taken for.
     levels_ : list
@@ -468,15 +468,15 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        X_filled : ndarray of shape (n_samples, n_features), or DataFrame
+        X_filled : ndarray or frame of shape (n_samples, n_features)
             Observed cells are those of X, bit for bit; a missing level is the most probable one.
-            A DataFrame where the training table was one with categorical columns.
-        std : ndarray of shape (n_samples, n_features)
+            A frame of the kind, names and index of X where that is one.
+        std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws and clusters, 0 for
             observed cells, inf where a component has no second moment. For a level, the root of
             p (1 - p) with p the probability of the one that was filled in.
         """
-        X = self._check_new(X)
+        given, X = X, self._check_new(X)
         draws = self._prediction_draws()
         holes = np.isnan(X)
         incomplete = np.flatnonzero(holes.any(axis=1))
@@ -490,11 +490,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             where = holes[incomplete]
             filled[holes] = (mean * self._scale + self._center)[where]
             std[holes] = (np.sqrt(variance) * self._scale)[where]
-        if rounding:
-            counts = np.isin(self.families_, ["bernoulli", "poisson"])
-            filled[:, counts] = np.rint(filled[:, counts])
-        filled = self._as_given(filled)
-        return (filled, std) if return_std else filled
+        whole = self._whole_columns() if rounding else []
+        filled[:, whole] = np.rint(filled[:, whole])
+        return self._filled_as(given, X, filled, std if return_std else None, whole)
 
     @property
     def X_imputed_(self):
@@ -502,7 +500,16 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         # Kept as numbers: a file holds no DataFrame.
         if "_X_imputed" not in vars(self):
             raise AttributeError("X_imputed_ is there once fit has seen an X with missing cells")
-        return self._as_given(self._X_imputed)
+        whole = np.flatnonzero(~np.isnan(self._training_rows.X).any(axis=0))
+        return self._as_trained(self._X_imputed, whole=whole)
+
+    @property
+    def levels_(self):
+        """The levels of each categorical column in sorted order, None for the other columns."""
+        # A file holds levels in the table alone, which writes intervals and dates as plain data.
+        if "_table" not in vars(self):
+            raise AttributeError("levels_ is there once fit has seen X")
+        return [None] * self.n_features_in_ if self._table is None else self._table.levels
 
     def __getattr__(self, name):
         if name == "coclustering_":
@@ -564,7 +571,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features), or DataFrame
+        X : ndarray or frame of shape (n_samples, n_features)
             In the units and the form of the training data.
         labels : ndarray of shape (n_samples,)
             Label in `labels_` of a random companion in the row's block, -1 for a new block.
@@ -585,7 +592,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 X[i] = sample_row(draw, self._prior, k, rng)
                 labels[i] = rng.choice(table.shape[1], p=table[k])
         labels[labels == self.n_clusters_] = -1
-        return self._as_given(X * self._scale + self._center), labels
+        return self._as_sampled(X * self._scale + self._center), labels
 
     def sample_prior(self, n_samples=1, random_state=None):
         """Draw a table from the prior predictive distribution: all rows from one mixture.
@@ -600,7 +607,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features), or DataFrame
+        X : ndarray or frame of shape (n_samples, n_features)
             In the units and the form of the training data.
         labels : ndarray of shape (n_samples,)
             Clusters in order of appearance.
@@ -609,7 +616,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         _check_n_samples(n_samples)
         seed = check_random_state(random_state).randint(2**31, size=4)
         state, X = draw_joint(self._prior, n_samples, np.random.default_rng(seed))
-        return self._as_given(X * self._scale + self._center), state["label"]
+        return self._as_sampled(X * self._scale + self._center), state["label"]
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "cluster0", "cluster1", ...
@@ -639,18 +646,22 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if self._table is None and self.family == "gaussian":
             X = super()._as_floats(X, reset)
             if reset:
-                self.families_, self.levels_ = np.full(X.shape[1], "gaussian"), [None] * X.shape[1]
+                self.families_ = np.full(X.shape[1], "gaussian")
             return X
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self._table = Table(X, self.family, getattr(self, "feature_names_in_", None))
+            self._table = Table(X, self.family, self._form.labels())
             self.families_ = np.array(self._table.families)
-            self.levels_ = self._table.levels
         return check_array(self._table.encode(X), ensure_all_finite="allow-nan", input_name="X")
 
-    def _as_given(self, X):
-        """Rows in the form of the training table."""
-        return X if self._table is None else self._table.decode(X)
+    def _columns(self, X):
+        return super()._columns(X) if self._table is None else self._table.decode(X)
+
+    def _whole_columns(self):
+        return self._columns_of("bernoulli", "poisson")
+
+    def _nominal_columns(self):
+        return self._columns_of("categorical")
 
     def _check_new(self, X):
         X = super()._check_new(X)

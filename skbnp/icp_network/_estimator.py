@@ -388,17 +388,18 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
 
         Returns
         -------
-        X_filled : ndarray of shape (n_samples, n_features)
+        X_filled : ndarray or frame of shape (n_samples, n_features)
             Observed cells are those of X, bit for bit.
-        std : ndarray of shape (n_samples, n_features)
+            A frame of the kind, names and index of X where that is one.
+        std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
         """
-        X = self._check_new(X)
+        given, X = X, self._check_new(X)
         holes = np.isnan(X)
         incomplete = np.flatnonzero(holes.any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
         if not incomplete.size:
-            return (filled, std) if return_std else filled
+            return self._filled_as(given, X, filled, std if return_std else None)
         outside = self._units.is_outside(X[incomplete])
         if outside.any():
             self._warn_outside(outside, "are clipped to the range of the training data")
@@ -419,7 +420,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             target = np.zeros_like(holes)
             target[incomplete[rows]] = where
             filled[target], std[target] = mean[where], spread[where]
-        return (filled, std) if return_std else filled
+        return self._filled_as(given, X, filled, std if return_std else None)
 
     def transform(self, X):
         """Expected activations of the hidden nodes of the reference draw given each row.
@@ -457,9 +458,10 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            In the units of the training data; constant columns are restored. "sigmoid" columns
-            keep to the range that -1 and 1 stand for, which is wider than `feature_bounds`.
+        X : ndarray or frame of shape (n_samples, n_features)
+            In the units and the form of the training data; constant columns are restored.
+            "sigmoid" columns keep to the range that -1 and 1 stand for, which is wider than
+            `feature_bounds`.
         """
         check_is_fitted(self, "posterior_")
         self._validate_params()
@@ -470,7 +472,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             rows = np.flatnonzero(chosen == t)
             draw = self.posterior_.in_order(int(t))
             A[rows] = sample_rows(draw, self._prior, len(rows), generator)
-        return self._units.from_visible(A)
+        return self._as_sampled(self._units.from_visible(A))
 
     # -- the networks
 

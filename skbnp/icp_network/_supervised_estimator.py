@@ -142,6 +142,8 @@ class _SupervisedICPNetwork(BaseICPNetwork):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
+        if np.ma.is_masked(y):
+            raise ValueError("y must not hold masked cells: every row needs its target")
         target = self._target(y)
         check_consistent_length(X, target)
         return np.column_stack([X, target])

@@ -645,18 +645,19 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        X_filled : ndarray of shape (n_samples, n_features)
+        X_filled : ndarray or frame of shape (n_samples, n_features)
             Observed cells are those of X, bit for bit.
-        std : ndarray of shape (n_samples, n_features)
+            A frame of the kind, names and index of X where that is one.
+        std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws and clusters, 0 for
             observed cells, inf where a tail has no variance.
         """
-        X = self._check_new(X)
+        given, X = X, self._check_new(X)
         A, holes = self._visible(X), np.isnan(X)
         incomplete = np.flatnonzero(holes.any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
         if not incomplete.size:
-            return (filled, std) if return_std else filled
+            return self._filled_as(given, X, filled, std if return_std else None)
         A = A[incomplete]
         mean, _ = self._cell_moments(A, np.zeros(A.shape))
         variance = np.zeros(A.shape)
@@ -666,7 +667,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         mean, spread = self._units.moments(mean, variance)
         where = holes[incomplete]
         filled[holes], std[holes] = mean[where], spread[where]
-        return (filled, std) if return_std else filled
+        return self._filled_as(given, X, filled, std if return_std else None)
 
     def sample(self, n_samples=1, random_state=None):
         """Draw rows from the posterior predictive distribution, each from a draw of its own.
@@ -678,8 +679,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            In the units of the training data; constant columns are restored.
+        X : ndarray or frame of shape (n_samples, n_features)
+            In the units and the form of the training data; constant columns are restored.
         """
         check_is_fitted(self, "posterior_")
         self._validate_params()
@@ -696,7 +697,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 A[rows] = sample_rows(draw, self._prior, len(rows), rng)[0]
             else:
                 A[rows] = sample_scale_rows(draw, len(rows), rng)
-        return self._units.from_visible(A)
+        return self._as_sampled(self._units.from_visible(A))
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "factor0", "factor1", ...

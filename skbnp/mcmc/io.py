@@ -162,7 +162,7 @@ def read(path, kind, types=()):
             for name, arrays in pending.items():
                 _fill(archive, name, arrays)
             return _finished(content)
-    except (FileFormatError, OSError):
+    except (FileFormatError, OSError, ImportError):  # a frame may need its library
         raise
     except Exception as error:  # whatever is wrong inside, the file is at fault
         reason = str(error) or type(error).__name__

@@ -417,13 +417,14 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
 
         Returns
         -------
-        X_filled : ndarray of shape (n_samples, n_features)
+        X_filled : ndarray or frame of shape (n_samples, n_features)
             Observed entries are those of X, bit for bit.
-        std : ndarray of shape (n_samples, n_features)
+            A frame of the kind, names and index of X where that is one.
+        std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws and branches, 0 for
             observed entries.
         """
-        X = self._check_new(X)
+        given, X = X, self._check_new(X)
         if draw_weights not in ("predictive", "equal"):
             raise ValueError(f"draw_weights must be 'predictive' or 'equal', got {draw_weights!r}")
         holes = np.isnan(X)
@@ -440,7 +441,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             where = holes[incomplete]
             filled[holes] = (mean * self._scale + self._center)[where]
             std[holes] = (np.sqrt(variance) * self._scale)[where]
-        return (filled, std) if return_std else filled
+        return self._filled_as(given, X, filled, std if return_std else None)
 
     def predict(self, X):
         """Most probable branch of each row under the reference draw, as in `labels_`.
@@ -561,8 +562,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            In the units of the training data.
+        X : ndarray or frame of shape (n_samples, n_features)
+            In the units and the form of the training data.
         """
         check_is_fitted(self, "posterior_")
         self._validate_params()
@@ -579,7 +580,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
                 new = np.random.default_rng(seed)
                 draw = with_new_branches(draw, self._prior, _NEW_BRANCHES, new)
             X[rows] = sample_rows(draw, len(rows), rng)
-        return X * self._scale + self._center
+        return self._as_sampled(X * self._scale + self._center)
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "factor0", "factor1", ...
