@@ -145,6 +145,8 @@ def _column_of_objects(values, missing):
     dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
     if len(values) and isinstance(values[0], dates) and all(isinstance(x, dates) for x in values):
         return Column("date", values, missing)
+    if len(values) and all(isinstance(x, Decimal) for x in values):
+        return Column("real", values.astype(np.float64), missing)
     return Column("text", values, missing)
 
 
@@ -554,6 +556,8 @@ def _pandas_column(values, dtype, whole, index):
     if isinstance(dtype, pd.CategoricalDtype):
         values = pd.Index(values, tupleize_cols=False)
         unknown = values[dtype.categories.get_indexer(values) < 0].unique()
+        if len(unknown) and values.dtype.kind == "f":
+            return pd.Series(values, index)  # numbers, which were read from their categories
         if len(unknown):
             # Levels of fit that this table has no word for.
             levels = pd.Index([*dtype.categories, *unknown], tupleize_cols=False)
@@ -566,7 +570,7 @@ def _pandas_column(values, dtype, whole, index):
         if dtype.kind not in "biuf":
             dtype = None
         elif dtype.kind in "biu":
-            values = values.astype(np.int64 if dtype.kind != "b" else bool)
+            values = values.astype({"b": bool, "i": np.int64, "u": np.uint64}[dtype.kind])
     # Its own dtype first: pandas would make one of texts of objects.
     series = pd.Series(values, index, dtype=values.dtype)
     return series if dtype is None else series.astype(dtype)
@@ -613,7 +617,7 @@ def _narwhals_column(name, values, dtype, whole, library):
         elif dtype == nw.Boolean:
             values = values.astype(bool)
         elif dtype.is_integer():
-            values = values.astype(np.int64)
+            values = values.astype(np.uint64 if dtype.is_unsigned_integer() else np.int64)
     return nw.new_series(name, values.tolist(), dtype, backend=library)
 
 

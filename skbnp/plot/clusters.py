@@ -3,6 +3,7 @@
 import numpy as np
 
 from skbnp.plot._style import COLORS, GREY, check_estimator, hide_frame, import_pyplot
+from skbnp.tables import columns_of, names_of
 
 MARKERS = "osD^vP"  # the next one each time the colours are used up
 MAX_LEGEND = 12
@@ -195,7 +196,7 @@ def _entry(color, marker, text):
 
 def _find_columns(estimator, X, columns):
     """Positions and names of the two columns."""
-    names = getattr(estimator, "feature_names_in_", getattr(X, "columns", None))
+    names = getattr(estimator, "feature_names_in_", names_of(X))
     names = None if names is None else [str(name) for name in names]
     n_features = np.shape(X)[1]
     columns = tuple(columns)
@@ -214,8 +215,6 @@ def _find_columns(estimator, X, columns):
 
 
 def _take_columns(X, columns):
-    """Two columns of an array or DataFrame as floats; the others may hold anything."""
-    if hasattr(X, "iloc"):
-        X = X.iloc[:, list(columns)]
-        return X.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(X)[:, columns].astype(np.float64)
+    """Two columns of any table as floats, NaN where missing; the others may hold anything."""
+    found = columns_of(X)
+    return np.column_stack([found[j].numbers(f"column {j}") for j in columns])

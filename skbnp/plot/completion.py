@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from skbnp.plot._style import check_estimator, import_pyplot
+from skbnp.tables import as_numbers
 
 MISSING = "#D55E00"  # no grey, and told apart with any colour vision
 CELL = 1.3  # inches of our own figure for an image of several rows
@@ -92,7 +93,7 @@ class CompletionDisplay:
         check_estimator(estimator, "n_features_in_")
         if not isinstance(n_rows, Integral) or n_rows < 1:
             raise ValueError(f"n_rows must be an integer >= 1, got {n_rows!r}")
-        X = np.asarray(X, dtype=np.float64)
+        X = np.asarray(as_numbers(X), dtype=np.float64)
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         if not incomplete.size:
             raise ValueError("X must have a row with missing entries")

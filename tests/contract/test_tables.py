@@ -5,6 +5,7 @@ What is in the cells does not depend on the form: it is what an array of the sam
 
 import pickle
 import warnings
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
@@ -366,6 +367,24 @@ def test_a_column_keeps_its_dtype_where_that_holds_its_values():
     # Samples of a real column are no integers.
     dtypes = list(map(str, model.sample(3)[0].dtypes))
     assert dtypes == ["float32", "Float64", "float64", "Float64", "float64"]
+
+
+def test_filled_numbers_are_no_new_levels():
+    """Categories of numbers in a real column, unsigned integers, decimals."""
+    x = numbers(False)[:, 0]
+    frame = pd.DataFrame(
+        {
+            "x": x,
+            "rank": pd.Categorical([None, *np.rint(x[1:])]),
+            "large": (np.arange(N) % 7).astype(np.uint64) * 2**11 + np.uint64(2**63),
+            "money": [None] + [Decimal(int(10 * t)) / 4 for t in x[1:]],
+        }
+    )
+    answer = short(covariance_type="diag").fit(frame).X_imputed_
+    assert list(map(str, answer.dtypes)) == ["float64", "float64", "uint64", "float64"]
+    assert_array_equal(answer["large"], frame["large"])
+    assert_array_equal(answer["money"][1:], frame["money"][1:].astype(float))
+    assert list(short(family="auto").fit(frame[["x", "money"]]).families_) == ["gaussian"] * 2
 
 
 LEVELS = {

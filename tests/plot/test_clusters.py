@@ -83,6 +83,24 @@ def test_dataframe(X):
     assert_array_equal(display.points, X[:, 1:])
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries(X, library):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(X, schema=["a", "b", "c"])
+    frame = frame if library == "polars" else frame.to_arrow()
+    display = ClusterDisplay.from_estimator(Halves(), frame, columns=("b", "c"))
+    assert display.ax_.get_xlabel() == "b"
+    assert_array_equal(display.points, X[:, 1:])
+
+
+def test_masked_cells_are_missing_cells(X):
+    hidden = np.ma.MaskedArray(X, mask=np.zeros(X.shape))
+    hidden[3, 0] = np.ma.masked
+    labels = np.zeros(40, dtype=int)
+    display = ClusterDisplay.from_estimator(Halves(), hidden, labels=labels)
+    assert np.flatnonzero(display.imputed).tolist() == [3]
+
+
 def test_missing_cells_are_hollow_at_their_imputed_place(X):
     X[3, 0] = X[5, 1] = np.nan
     labels = np.zeros(40, dtype=int)
