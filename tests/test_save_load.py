@@ -15,6 +15,7 @@ from checks.toy_samplers import TaskLog
 from checks.watched import ToyModel, table_with_holes
 from skbnp import DirichletProcessMixture, TreeFactorModel
 from skbnp.mcmc import Posterior, io
+from skbnp.tables import index_to_data
 
 SMALL = {"n_chains": 2, "n_warmup": 10, "n_draws": 10}
 ignore_convergence = pytest.mark.filterwarnings(
@@ -285,7 +286,30 @@ def spoil_table(**changes):
     return change
 
 
+def spoil_form(**changes):
+    def change(content):
+        content["fitted"]["_form"] = dataclasses.replace(content["fitted"]["_form"], **changes)
+
+    return change
+
+
 TAMPERED_TABLES = {
+    "no form": set_fitted("_form", None),
+    "form of no library": spoil_form(kind="nobody's"),
+    "names of fewer columns": spoil_form(names=index_to_data(pd.Index(["a"]), "names")),
+    "names of no type": spoil_form(names={"type": "none", "names": [None]}),
+    "dtypes of fewer columns": spoil_form(dtypes=("float64",)),
+    "categories of no index": spoil_form(dtypes=({"categories": 3, "ordered": True},) * 6),
+    "index of fewer rows": spoil_form(index=index_to_data(pd.RangeIndex(59), "an index")),
+    "index without end": spoil_form(index=index_to_data(pd.RangeIndex(10**12), "an index")),
+    "index of codes beyond": spoil_form(
+        index={
+            "type": "multi",
+            "names": [None],
+            "levels": [index_to_data(pd.Index(["a"]), "an index")],
+            "codes": [np.full(60, 7)],
+        }
+    ),
     "one family fewer": spoil_table(
         families=lambda x: x[1:], levels=lambda x: x[1:], labels=lambda x: x[1:]
     ),

@@ -95,6 +95,7 @@ def check_fitted(estimator):
     rows, d = estimator._training_rows, estimator.n_features_in_
     n = len(rows.X)
     _check("X", rows.X, (n, d))
+    estimator._form.check(d, n)
     for prior in (estimator._prior, rows.prior):
         check_prior(prior, d)
         _check_families(prior, estimator)
