@@ -115,7 +115,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data; NaN marks missing cells, and is refused where targets are predicted.
+            Training data; NaN marks missing cells, as do masked cells, None and pandas' NA. They
+            are refused where targets are predicted.
         y : None, or array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets or labels, for an estimator that predicts them; ignored by all others.
 
@@ -144,7 +145,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             If R-hat or the effective sample size of a reported quantity is poor.
         UserWarning
             If Ctrl-C has cut the run short, the draws so far being kept; if the checkpoint could
-            not be written later on; if `store` has room for fewer draws than `predict_draws`.
+            not be written later on; if `store` has room for fewer draws than `predict_draws`; if
+            a column has another value in nearly every row, as an identifier has.
         """
         attempt = copy(self)
         with HeldInterrupt() as interrupt:

@@ -10,9 +10,11 @@ from threadpoolctl import threadpool_info
 
 from skbnp._version import __version__
 
-REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "arviz-stats")
+REQUIRED = (
+    *("numpy", "scipy", "scikit-learn", "joblib", "narwhals", "threadpoolctl", "arviz-stats"),
+)
 OPTIONAL = (
-    *("pandas", "matplotlib", "networkx", "rich", "arviz"),
+    *("pandas", "polars", "pyarrow", "matplotlib", "networkx", "rich", "arviz"),
     *("dask", "distributed", "torch", "Cython"),
 )
 

@@ -171,10 +171,10 @@ def _column_of_pandas(series):
 
 def _column_of_narwhals(series):
     dtype = series.dtype
-    missing = series.is_null().to_numpy().astype(bool)
     if dtype.is_float():
-        missing = missing | series.is_nan().fill_null(True).to_numpy().astype(bool)
-    present = series.filter((~missing).tolist())
+        return _column_of_array(series.to_numpy())
+    missing = series.is_null().to_numpy().astype(bool)
+    present = series.filter((~missing).tolist()) if missing.any() else series
     if dtype.is_temporal():
         return Column("date", objects(present.to_list()), missing)
     if dtype == nw.Boolean:
@@ -618,7 +618,8 @@ def _narwhals_column(name, values, dtype, whole, library):
             values = values.astype(bool)
         elif dtype.is_integer():
             values = values.astype(np.uint64 if dtype.is_unsigned_integer() else np.int64)
-    return nw.new_series(name, values.tolist(), dtype, backend=library)
+    values = values.tolist() if values.dtype.kind == "O" else values
+    return nw.new_series(name, values, dtype, backend=library)
 
 
 # -- labels as plain data

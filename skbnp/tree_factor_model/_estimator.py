@@ -520,6 +520,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         """
         check_is_fitted(self, "posterior_")
         self._validate_params()
+        for name, value in (("Phi", Phi), ("v", v)):
+            if np.ma.is_masked(value):
+                raise ValueError(f"{name} must not hold masked cells: leave such measurements out")
         Phi = check_array(Phi, dtype=np.float64, input_name="Phi")
         single = np.ndim(v) == 1
         v = check_array(v, dtype=np.float64, ensure_2d=False, input_name="v").reshape(

@@ -320,6 +320,16 @@ def test_a_masked_cell_is_refused_where_none_may_be_missing(setting):
     assert_array_equal(model.predict(whole), model.predict(numbers(False)))
 
 
+@pytest.mark.parametrize("name", ["Phi", "v"])
+def test_masked_measurements_are_refused(name):
+    given = {"Phi": np.eye(3), "v": np.ones((2, 3))}
+    given[name] = np.ma.MaskedArray(given[name], mask=np.zeros(given[name].shape))
+    given[name][0, 0] = np.ma.masked
+    setting = next(one for one in DEFAULTS if hasattr(one.kind, "invert"))
+    with pytest.raises(ValueError, match=f"{name} must not hold masked cells"):
+        fitted(setting, "numpy", False).invert(**given)
+
+
 @pytest.mark.parametrize("family", ["poisson", "categorical", "auto"])
 def test_masks_of_a_mixed_table(family):
     X = np.random.default_rng(0).poisson(3, size=(N, 3))
