@@ -22,6 +22,7 @@ from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
+from skbnp.numerics.moments import merged
 from skbnp.tables import (
     TableForm,
     as_numbers,
@@ -523,19 +524,67 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         """Results of ``function(start, stop)`` over fixed blocks of so many rows, or draws."""
         return for_row_blocks(function, n, size, n_threads=available_threads(self.n_jobs))
 
-    def _over_draws(self, A, of_draw, stack=False):
+    def _over_draws(self, A, of_draw, combine=None, prepare=None):
         """Results of ``of_draw(draw, t, rows of A)`` for blocks of rows: yields (rows, parts).
 
-        A part is the sum over one group of draws, or with ``stack`` their results one upon the
-        other; groups and blocks do not depend on the number of threads.
+        A part is what ``combine`` makes of the results of one group of draws, by default a stack
+        of them; groups and blocks do not depend on the number of threads. What
+        ``prepare(rows of A)`` makes of a block goes to all draws in its place.
         """
+        combine = combine or _stacked
         draws = self._prediction_draws()
         size = max(1, min(BLOCK_SIZE, _BLOCK_NUMBERS // max(1, A.shape[1])))
         for start in range(0, len(A), size):
             rows = slice(start, min(start + size, len(A)))
+            block = A[rows] if prepare is None else prepare(A[rows])
 
-            def part(first, last, block=A[rows]):
-                results = [of_draw(draws[t], t, block) for t in range(first, last)]
-                return np.stack(results) if stack else np.sum(results, axis=0)
+            def part(first, last, block=block):
+                return combine(of_draw(draws[t], t, block) for t in range(first, last))
 
             yield rows, self._by_blocks(part, len(draws), -(-len(draws) // _DRAW_GROUPS))
+
+    def _moments(self, A, of_draw, prepare=None):
+        """Mean and variance of what the draws say of the rows of A, all draws alike.
+
+        ``of_draw(draw, t, rows of A)`` gives those of one draw; by the law of total variance, inf
+        where a draw's is.
+
+        All draws weigh the same, although Bayes' rule lets each count by its density of what is
+        observed of the row. Of a row that the draws were fitted to they know that already, and in
+        many columns such weights leave one draw of a hundred in effect: intervals too short, and
+        larger errors for new rows as well.
+        """
+
+        def combine(results):
+            return merged((1.0, mean, variance) for mean, variance in results)
+
+        blocks = []
+        for _, parts in self._over_draws(A, of_draw, combine, prepare):
+            n_draws, mean, square = merged(parts)
+            blocks.append((mean, square / n_draws))
+        means, variances = zip(*blocks, strict=True)
+        return np.concatenate(means), np.concatenate(variances)
+
+    def _impute(self, X, return_std, to_model, of_draw, prepare=None, whole=()):
+        """X with its missing cells filled, and with ``return_std`` their standard deviations too.
+
+        ``to_model(rows of X)`` are rows as the draws know them, of whose missing cells
+        ``of_draw`` gives mean and variance as `_moments` wants them; `_in_units` makes of these
+        mean and standard deviation of all columns in the units of X. The columns ``whole`` are
+        filled with whole numbers.
+        """
+        given, X = X, self._check_new(X)
+        holes = np.isnan(X)
+        incomplete = np.flatnonzero(holes.any(axis=1))
+        filled, std = X.copy(), np.zeros_like(X)
+        if incomplete.size:
+            moments = self._moments(to_model(X[incomplete]), of_draw, prepare)
+            mean, spread = self._in_units(*moments)
+            where = holes[incomplete]
+            filled[holes], std[holes] = mean[where], spread[where]
+        filled[:, whole] = np.rint(filled[:, whole])
+        return self._filled_as(given, X, filled, std if return_std else None, whole)
+
+
+def _stacked(results):
+    return np.stack(list(results))

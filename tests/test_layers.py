@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "summaries": {"numerics"},
     "mcmc": set(),
     "tables": set(),
-    "base": {"mcmc", "summaries", "tables"},
+    "base": {"mcmc", "numerics", "summaries", "tables"},
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
     "datasets": {"processes", "likelihoods"},

@@ -377,7 +377,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
                 **self._density_options(),
             )  # fmt: skip
 
-        for rows, parts in self._over_draws(self._visible(X), of_draw, stack=True):
+        for rows, parts in self._over_draws(self._visible(X), of_draw):
             log_density[rows] += logsumexp(np.concatenate(parts), axis=0) - np.log(
                 sum(len(part) for part in parts)
             )
@@ -412,7 +412,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
         """
-        given, X = X, self._check_new(X)
+        check_is_fitted(self, "posterior_")
         if prior not in ("network", "rows"):
             raise ValueError(f"prior must be 'network' or 'rows', got {prior!r}")
         depth = self._prior.max_depth
@@ -421,34 +421,17 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         for name, value, least in (("n_burn_in", n_burn_in, 0), ("n_passes", n_passes, 1)):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-        holes = np.isnan(X)
-        incomplete = np.flatnonzero(holes.any(axis=1))
-        filled, std = X.copy(), np.zeros_like(X)
-        if not incomplete.size:
-            return self._filled_as(given, X, filled, std if return_std else None)
-        outside = self._units.is_outside(X[incomplete])
-        if outside.any():
-            self._warn_outside(outside, "are clipped to the range of the training data")
 
         def of_draw(draw, t, A):
             components = self._components(draw, t)
             if prior == "rows" and len(draw["widths"]) > 1:
                 components = row_components(draw)
-            first, second = imputed_moments(
+            return imputed_moments(
                 draw, A, self.visible_, self.seed_, t, components=components,
                 n_burn_in=int(n_burn_in), n_kept=int(n_passes),
             )  # fmt: skip
-            return np.stack([first, second])
 
-        n_draws = len(self._prediction_draws())
-        for rows, parts in self._over_draws(self._visible(X[incomplete]), of_draw):
-            first, second = np.sum(parts, axis=0) / n_draws
-            mean, spread = self._units.moments(first, second - first**2)
-            where = holes[incomplete[rows]]
-            target = np.zeros_like(holes)
-            target[incomplete[rows]] = where
-            filled[target], std[target] = mean[where], spread[where]
-        return self._filled_as(given, X, filled, std if return_std else None)
+        return self._impute(X, return_std, self._clipped, of_draw)
 
     def transform(self, X, layer=1):
         """Expected activations of a hidden layer of the reference draw given each row.
@@ -473,10 +456,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             raise ValueError(f"layer must be at most n_layers_ = {self.n_layers_}, got {layer}")
         if self.n_layers_ == 0:
             return np.empty((len(X), 0))
-        outside = self._units.is_outside(X)
-        if outside.any():
-            self._warn_outside(outside, "are clipped to the range of the training data")
-        A, draw = self._visible(X), self._reference
+        A, draw = self._clipped(X), self._reference
         components = self._components(draw, 0)
 
         def activations(start, stop):
@@ -763,6 +743,17 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             "n_temperatures": self.n_temperatures,
             "n_particles": self.n_particles,
         }
+
+    def _in_units(self, mean, variance):
+        """Means and standard deviations of all columns in the units of X."""
+        return self._units.moments(mean, variance)
+
+    def _clipped(self, X):
+        """Pre-activations of rows; says so where it had to clip them."""
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "are clipped to the range of the training data")
+        return self._visible(X)
 
     def _warn_outside(self, outside, what):
         warn(

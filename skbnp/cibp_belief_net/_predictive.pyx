@@ -19,6 +19,7 @@ from libc.string cimport memcpy
 
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport Activations, squash_all
 from skbnp.numerics cimport linalg, rng as random, special
+from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
@@ -461,7 +462,7 @@ cdef class Chain:
 
 
 cdef class Moments:
-    """Sums of E[g(a)] and E[g(a)^2] over a visible unit's own noise, g = s or the identity."""
+    """Mean and variance of g(a) over a visible unit's own noise, g = s or the identity."""
 
     cdef:
         Network net
@@ -477,13 +478,13 @@ cdef class Moments:
         self.bias, self.precision = net.bias, net.precision
 
     cdef void add(
-        self, double weight, const double* u, const Py_ssize_t[::1] missing, double* first,
-        double* second,
+        self, double before, double weight, const double* u, const Py_ssize_t[::1] missing,
+        double* first, double* square,
     ) noexcept nogil:
-        """Add weight times both moments given u (n_hidden,), at the missing units of a row."""
+        """Let u (n_hidden,) join those of weight ``before``, at the missing units of a row."""
         cdef Py_ssize_t i, d, e
         cdef int h
-        cdef double y, spread, one, two
+        cdef double y, spread, mean, variance
         cdef double[N_NODES] a
         for i in range(missing.shape[0]):
             d = missing[i]
@@ -491,22 +492,22 @@ cdef class Moments:
             for e in range(self.net.child_start[d], self.net.child_start[d + 1]):
                 y += self.net.weight[e] * u[self.net.parent[e]]
             if not self.sigmoid:
-                one, two = y, y * y + 1.0 / self.precision[d]
+                mean, variance = y, 1.0 / self.precision[d]
             else:
                 spread = 1.0 / sqrt(self.precision[d])
                 for h in range(N_NODES):
                     a[h] = y + spread * self.node[h]
                 squash_all(N_NODES, a, a)
-                one, two = 0.0, 0.0
+                mean, variance = 0.0, 0.0
                 for h in range(N_NODES):
-                    one += self.share[h] * a[h]
-                    two += self.share[h] * a[h] * a[h]
-            first[d] += weight * one
-            second[d] += weight * two
+                    mean += self.share[h] * a[h]
+                for h in range(N_NODES):
+                    variance += self.share[h] * (a[h] - mean) * (a[h] - mean)
+            merge_part(before, weight, mean, variance, &first[d], &square[d])
 
 
 def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t, n_burn_in, n_kept):
-    """Means over the kept passes of an inner chain: moments of missing entries, or of layer's u.
+    """Over the kept passes of an inner chain mean and variance of missing entries, or mean of u.
 
     One chain per row from a random training row; where the top layer is a mixture, four from
     training rows resampled by their likelihood, since a chain seldom leaves its cluster.
@@ -519,6 +520,7 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
     cdef const uint64_t[::1] key = row_keys(A)
     cdef bint entries = layer == 0
     cdef double weight = 1.0 / (kept * n_copies)
+    cdef double[::1] total = np.zeros(len(A))
     cdef const double* u
     cdef double[:, ::1] one = np.zeros(A.shape if entries else (len(A), net.width[layer - 1]))
     cdef double[:, ::1] two = np.zeros(A.shape if entries else (0, 0))
@@ -557,7 +559,10 @@ def _sampled(Network net, A, stored, Moments moments, Py_ssize_t layer, seed, t,
                         u = chain.activations_of(i)
                         at = rows[(first + i) // n_copies]
                         if entries:
-                            moments.add(weight, u, missing, &one[at, 0], &two[at, 0])
+                            moments.add(
+                                total[at], weight, u, missing, &one[at, 0], &two[at, 0]
+                            )
+                            total[at] += weight
                         else:
                             for k in range(begin, end):
                                 one[at, k - begin] += weight * u[k]
@@ -813,10 +818,11 @@ cdef class Expansion:
 
 
 def _expanded(Network net, A, Moments moments, seed, t, n_samples, bint corrected):
-    """log evidence of each row relative to u = 0, and means over draws around the modes.
+    """log evidence of each row relative to u = 0, and what draws around the modes say.
 
-    The means are moments of the missing entries or, without ``moments``, of u; if ``corrected``
-    there are none, and evidences are corrected by ``n_samples`` points of importance sampling.
+    That is mean and variance of the missing entries or, without ``moments``, the mean of u; if
+    ``corrected`` nothing, and evidences are corrected by ``n_samples`` points of importance
+    sampling.
     O(C K^3) per row to screen C > 15 components, and O(15 K^3) per Newton step.
     """
     cdef Expansion expansion = Expansion(net)
@@ -824,7 +830,7 @@ def _expanded(Network net, A, Moments moments, seed, t, n_samples, bint correcte
     cdef bint entries = moments is not None
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
-    cdef double[::1] evidence = np.empty(len(A))
+    cdef double[::1] evidence = np.empty(len(A)), total = np.zeros(len(A))
     cdef double[:, ::1] one = np.zeros(A.shape if entries else (len(A), net.n_hidden))
     cdef double[:, ::1] two = np.zeros(A.shape if entries else (0, 0))
     cdef const double[:, ::1] T, S
@@ -855,13 +861,18 @@ def _expanded(Network net, A, Moments moments, seed, t, n_samples, bint correcte
                     for j in range(n):
                         expansion.draw(&stream, i, &T[g, 0], &S[0, 0], j == 0)
                         if entries:
-                            moments.add(share / n, &expansion.u[0], missing, &one[at, 0],
-                                        &two[at, 0])
+                            moments.add(total[at], share / n, &expansion.u[0], missing,
+                                        &one[at, 0], &two[at, 0])
+                            total[at] += share / n
                         else:
                             for k in range(net.n_hidden):
                                 one[at, k] += share / n * expansion.u[k]
         if failed != 0:
             raise ArithmeticError(f"the expansion around a mode of row {at} is not definite")
+    if entries:
+        # Components of a negligible share were left out.
+        norm = np.where(np.asarray(total) > 0.0, total, 1.0)
+        two = np.asarray(two) / norm[:, np.newaxis]
     return np.asarray(evidence), np.asarray(one), np.asarray(two)
 
 
@@ -925,7 +936,7 @@ def _own_component(draw):
 
 def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
                     n_kept=80, n_samples=8):
-    """Posterior mean and second moment of missing entries under one draw.
+    """Posterior mean and variance of missing entries under one draw.
 
     By an inner chain of ``n_burn_in`` + ``n_kept`` passes; with ``components`` and one hidden
     layer by Laplace's approximation of each component, ``n_samples`` draws around its mode.
@@ -938,7 +949,7 @@ def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
     A : array of shape (n_rows, n_features)
         Visible pre-activations, NaN where missing.
     visible : {"gaussian", "sigmoid"}
-        Whether moments are of a or of s(a), over the unit's own noise as well.
+        Whether they are those of a or of s(a), over the unit's own noise as well.
     seed, t : int
         Random numbers of a row depend on seed, t and the row's values alone.
     components : tuple, default=None
@@ -946,7 +957,7 @@ def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
 
     Returns
     -------
-    first, second : array of shape (n_rows, n_features)
+    mean, variance : array of shape (n_rows, n_features)
         0 where an entry is observed.
     """
     A = np.ascontiguousarray(A, dtype=np.float64)
@@ -965,7 +976,7 @@ def _independent_moments(Network net, Moments moments, A):
     """Moments where there are no hidden units."""
     cdef double[:, ::1] both = np.zeros((2, net.n_features))
     cdef const Py_ssize_t[::1] every = np.arange(net.n_features)
-    moments.add(1.0, NULL, every, &both[0, 0], &both[1, 0])
+    moments.add(0.0, 1.0, NULL, every, &both[0, 0], &both[1, 0])
     missing = np.isnan(A)
     return tuple(np.where(missing, one, 0.0) for one in np.asarray(both))
 

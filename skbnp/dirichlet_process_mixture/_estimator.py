@@ -24,8 +24,8 @@ from skbnp.dirichlet_process_mixture._model import (
 )
 from skbnp.dirichlet_process_mixture._predictive import (
     Rows,
-    accumulate_moments,
     accumulate_shares,
+    conditional_moments,
     log_densities,
     log_weights,
     sample_row,
@@ -455,14 +455,19 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         return log_density - np.log(len(draws)) - jacobian
 
     def impute(self, X, return_std=False, rounding=False):
-        """Fill missing cells with their posterior predictive mean given the row's observed ones.
+        """Fill missing cells with their mean given the row's observed ones, over all draws alike.
+
+        The posterior predictive mean would let a draw count for a row by its density of what is
+        observed, as `predict_proba` and `score_samples` do. For a fitted row that counts the row
+        twice, and in many columns it leaves one draw of a hundred in effect: equal weights have
+        smaller errors and honest deviations.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             New rows, NaN where missing. For the training rows see `X_imputed_`.
         return_std : bool, default=False
-            Also return the posterior predictive standard deviation.
+            Also return the predictive standard deviation.
         rounding : bool, default=False
             Round the means of Bernoulli and Poisson cells to integers.
 
@@ -476,23 +481,15 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             observed cells, inf where a component has no second moment. For a level, the root of
             p (1 - p) with p the probability of the one that was filled in.
         """
-        given, X = X, self._check_new(X)
-        draws = self._prediction_draws()
-        holes = np.isnan(X)
-        incomplete = np.flatnonzero(holes.any(axis=1))
-        filled, std = X.copy(), np.zeros_like(X)
-        if incomplete.size:
 
-            def moments(start, stop):
-                return self._conditional_moments(X[incomplete[start:stop]], draws, return_std)
+        def of_draw(draw, t, rows):
+            log_p = self._log_densities(rows, draw)
+            moments = conditional_moments(rows, draw, self._prior, log_p)
+            return [rows.unsort(one) for one in moments]
 
-            mean, variance = self._by_row_blocks(moments, len(incomplete)).transpose(1, 0, 2)
-            where = holes[incomplete]
-            filled[holes] = (mean * self._scale + self._center)[where]
-            std[holes] = (np.sqrt(variance) * self._scale)[where]
+        check_is_fitted(self, "posterior_")
         whole = self._whole_columns() if rounding else []
-        filled[:, whole] = np.rint(filled[:, whole])
-        return self._filled_as(given, X, filled, std if return_std else None, whole)
+        return self._impute(X, return_std, self._standard, of_draw, self._as_rows, whole)
 
     @property
     def X_imputed_(self):
@@ -964,7 +961,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             return (X - self._center) / self._scale
 
     def _rows(self, X):
-        return Rows(self._standard(X), self._prior)
+        return self._as_rows(self._standard(X))
+
+    def _as_rows(self, standard):
+        return Rows(standard, self._prior)
 
     def _log_weights(self, draw):
         return log_weights(draw, self._prior)
@@ -1002,30 +1002,16 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         return self._by_row_blocks(shares, len(X))
 
-    def _conditional_moments(self, X, draws, with_variance):
-        """Means and variances of the missing cells, standardised: (n_rows, 2, n_features)."""
-        rows = self._rows(X)
-        mean, _, levels = self._moments(rows, draws, np.zeros(X.shape))
-        variance = np.zeros(X.shape)
-        if with_variance:
-            # The second pass takes squares about the mean of the first: no cancellation.
-            variance = self._moments(rows, draws, mean)[1]
+    def _in_units(self, mean, variance):
+        """What fills missing cells and its deviation, in the units of X; levels come last."""
+        d = len(self._center)
+        mean, levels = np.split(mean, [d], axis=1)
+        variance = variance[:, :d].copy()
         for part in self._parts_of(CategoricalPrior):
             for c, j in enumerate(part.columns):
                 p = levels[:, part.level_start[c] : part.level_start[c + 1]]
                 mean[:, j], variance[:, j] = self._level_moments(j, p)
-        return rows.unsort(np.stack([mean, variance], axis=1))
-
-    def _moments(self, rows, draws, center):
-        """Mean, second moment about center, and level probabilities of missing cells, sorted."""
-        n, d = center.shape
-        n_levels = sum(part.level_start[-1] for part in self._parts_of(CategoricalPrior))
-        level, sums = np.full(n, -np.inf), np.zeros((n, 1 + 2 * d + n_levels))
-        for draw in draws:
-            log_p = self._log_densities(rows, draw)
-            accumulate_moments(rows, draw, self._prior, log_p, level, sums, center)
-        first, second, levels = np.split(sums[:, 1:] / sums[:, :1], [d, 2 * d], axis=1)
-        return center + first, second, levels
+        return mean * self._scale + self._center, np.sqrt(variance) * self._scale
 
     def _level_moments(self, column, p):
         """What fills cells of a column of levels, and its variance; p is (n_cells, n_levels)."""

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from skbnp.numerics cimport linalg
+from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.special cimport lgamma
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
@@ -346,78 +347,72 @@ def accumulate_shares(
                     sums[i, c] += w * table[k, c]
 
 
-def accumulate_moments(rows, draw, prior, log_p, level, sums, center):
-    """Add one draw to the conditional moments of the missing cells, given the observed ones.
+# -- missing cells ----------------------------------------------------------------------------
 
-    With w = exp(log_p - level), ``sums`` (n_rows, 1 + 2 n_features + n_levels) gains w; for
-    each missing number w (mean - center) and w (variance + (mean - center)^2); and for each
-    missing level w times its probability. A variance is inf where the conditional t has no
-    second moment.
+
+def conditional_moments(rows, draw, prior, log_p):
+    """Mean and variance of the missing cells given the observed ones, under one draw.
+
+    ``log_p`` are ``log_densities``. Both are (n_rows, n_features + n_levels), in sorted order: of
+    missing numbers first, then of the levels of missing categorical cells 0 and 1, the means of
+    which are probabilities. A variance is inf where the conditional t has no second moment.
     """
-    _raise_levels(log_p, level, sums)
-    w = np.exp(log_p - level[:, None])
-    sums[:, 0] += w.sum(axis=1)
+    w = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    w /= w.sum(axis=1, keepdims=True)
+    n_levels = sum(
+        part.level_start[len(part.columns)] for part in prior.parts
+        if isinstance(part, CategoricalPrior)
+    )
+    mean, variance = np.zeros((2, len(w), prior.n_features + n_levels))
     for part, x in zip(prior.parts, rows.parts, strict=True):
         if isinstance(part, CategoricalPrior):
-            by_level = sums[:, 1 + 2 * prior.n_features:]
+            p = w @ level_probabilities(part, draw)
             holes = np.repeat(x.place < 0, np.diff(part.level_start), axis=1)
-            by_level += holes * (w @ level_probabilities(part, draw))
+            mean[:, prior.n_features:] = np.where(holes, p, 0.0)
+            variance[:, prior.n_features:] = np.where(holes, p * (1.0 - p), 0.0)
         elif isinstance(part, PoissonPrior):
             a, b = _rates(part, draw)
-            _add_moments(w, a / b, a / b * (1.0 + 1.0 / b), x.place < 0, part.columns, sums,
-                         center)
+            _same_moments(w, a / b, a / b * (1.0 + 1.0 / b), x.place < 0, part.columns, mean,
+                          variance)
         elif part.covariance_type == "full":
             _full_moments(x, draw["n_members"], draw["mean"], draw["factor"],
-                          part.mean_precision, part.degrees_of_freedom, w, part.columns, sums,
-                          center)
+                          part.mean_precision, part.degrees_of_freedom, w, part.columns, mean,
+                          variance)
         else:
             _diagonal_moments(x, draw["count"], draw["mean"], draw["rate"], part.mean_precision,
                               part.degrees_of_freedom / 2, part.covariance_type == "spherical",
-                              w, part.columns, sums, center)
+                              w, part.columns, mean, variance)
+    return mean, variance
 
 
-cdef _raise_levels(const double[:, ::1] log_p, double[::1] level, double[:, ::1] sums):
-    cdef Py_ssize_t i
-    with nogil:
-        for i in range(log_p.shape[0]):
-            _raise_level(&log_p[i, 0], log_p.shape[1], &level[i], &sums[i, 0], sums.shape[1])
-
-
-def _add_moments(w, mean, variance, holes, columns, sums, center):
-    """Moments that do not depend on the row: mean and variance (K + 1, n_columns) by block."""
-    n_features = center.shape[1]
+def _same_moments(w, of_block, variance_of_block, holes, columns, mean, variance):
+    """What does not depend on the row: mean and variance (K + 1, n_columns) by block."""
     for c, j in enumerate(columns):
         rows = np.flatnonzero(holes[:, c])
-        off = mean[:, c] - center[rows, j, None]
-        sums[rows, 1 + j] += np.sum(w[rows] * off, axis=1)
-        sums[rows, 1 + n_features + j] += np.sum(w[rows] * (variance[:, c] + off**2), axis=1)
-
-
-cdef void _add_moment(
-    double w, double mean, double variance, double center, double* first, double* second
-) noexcept nogil:
-    first[0] += w * (mean - center)
-    second[0] += w * (variance + (mean - center) * (mean - center))
+        mean[rows, j] = w[rows] @ of_block[:, c]
+        off = of_block[:, c] - mean[rows, j, np.newaxis]
+        variance[rows, j] = np.sum(w[rows] * (variance_of_block[:, c] + off**2), axis=1)
 
 
 cdef _full_moments(
     _PatternRows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
     const double[:, :, ::1] factor, double mean_precision, double prior_df,
-    const double[:, ::1] w, const Py_ssize_t[::1] column, double[:, ::1] sums,
-    const double[:, ::1] center,
+    const double[:, ::1] w, const Py_ssize_t[::1] column, double[:, ::1] first,
+    double[:, ::1] square,
 ):
     """Mean m_m + U_om^T y, variance ((kappa + 1) / kappa + y.y) / (df + |o| - 2) Schur."""
     cdef Py_ssize_t d = rows.x.shape[1], n_blocks = n_members.shape[0]
-    cdef Py_ssize_t p, k, i, a, b, j, n, o, first, n_features = center.shape[1]
+    cdef Py_ssize_t p, k, i, a, b, j, n, o, start
     cdef double kappa, df, q, location, spread, schur
+    cdef double[::1] total = np.zeros(w.shape[0])   # weight of the blocks so far
     cdef double[:, ::1] work = np.empty((max(rows.x.shape[0], 1), max(d, 1)))
-    cdef double[:, ::1] square = np.empty((d, d))
+    cdef double[:, ::1] factor_of_k = np.empty((d, d))
     cdef double* y
-    cdef double* u = &square[0, 0]
+    cdef double* u = &factor_of_k[0, 0]
     with nogil:
         for p in range(rows.start.shape[0] - 1):
-            first = rows.start[p]
-            n = rows.start[p + 1] - first
+            start = rows.start[p]
+            n = rows.start[p + 1] - start
             o = rows.n_observed[p]
             if o == d:
                 continue
@@ -427,7 +422,7 @@ cdef _full_moments(
                 _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, d, u)
                 _solve_observed(rows, p, &mean[k, 0], o, u, d, &work[0, 0])
                 for i in range(n):
-                    if w[first + i, k] == 0.0:
+                    if w[start + i, k] == 0.0:
                         continue
                     y = &work[0, 0] + i * o
                     q = linalg.dot(o, y, y)
@@ -443,23 +438,23 @@ cdef _full_moments(
                         for b in range(o, a + 1):
                             schur += u[b * d + a] * u[b * d + a]
                         j = column[j]
-                        _add_moment(w[first + i, k], location, spread * schur,
-                                    center[first + i, j], &sums[first + i, 1 + j],
-                                    &sums[first + i, 1 + n_features + j])
+                        merge_part(total[start + i], w[start + i, k], location, spread * schur,
+                                   &first[start + i, j], &square[start + i, j])
+                    total[start + i] += w[start + i, k]
 
 
 cdef _diagonal_moments(
     const double[:, ::1] x, const double[:, ::1] count, const double[:, ::1] mean,
     const double[:, ::1] rate, double mean_precision, double shape, bint shared,
-    const double[:, ::1] w, const Py_ssize_t[::1] column, double[:, ::1] sums,
-    const double[:, ::1] center,
+    const double[:, ::1] w, const Py_ssize_t[::1] column, double[:, ::1] first,
+    double[:, ::1] square,
 ):
     """Features are independent given the block; a shared variance learns from observed cells."""
     cdef Py_ssize_t d = x.shape[1], n_blocks = count.shape[0], k, i, j, c
-    cdef Py_ssize_t n_features = center.shape[1]
-    cdef double r, kappa, a, b, variance
+    cdef double r, kappa, a, b, variance, total
     with nogil:
         for i in range(x.shape[0]):
+            total = 0.0
             for k in range(n_blocks):
                 if w[i, k] == 0.0:
                     continue
@@ -482,8 +477,8 @@ cdef _diagonal_moments(
                     kappa = mean_precision + count[k, j]
                     variance = b / (a - 1.0) * ((kappa + 1.0) / kappa) if a > 1.0 else INFINITY
                     c = column[j]
-                    _add_moment(w[i, k], mean[k, j], variance, center[i, c],
-                                &sums[i, 1 + c], &sums[i, 1 + n_features + c])
+                    merge_part(total, w[i, k], mean[k, j], variance, &first[i, c], &square[i, c])
+                total += w[i, k]
 
 
 # -- simulation -------------------------------------------------------------------------------

@@ -309,6 +309,10 @@ class BaseICPNetwork(BaseMCMCEstimator):
 
     # -- one draw
 
+    def _in_units(self, mean, variance):
+        """Means and standard deviations of all columns in the units of X."""
+        return self._units.moments(mean, variance)
+
     def _finite_visible(self, units, X):
         """Pre-activations, or inputs, for new rows."""
         A = units.to_visible(X)

@@ -363,7 +363,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
 
         n_effective = []
         A = self._finite_visible(self._units, X)
-        for rows, parts in self._over_draws(A, of_draw, stack=True):
+        for rows, parts in self._over_draws(A, of_draw):
             value, effective = np.concatenate(parts).transpose(1, 0, 2)
             log_density[rows] += logsumexp(value, axis=0) - np.log(len(value))
             n_effective.append(np.median(effective, axis=0))
@@ -394,33 +394,13 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
         """
-        given, X = X, self._check_new(X)
-        holes = np.isnan(X)
-        incomplete = np.flatnonzero(holes.any(axis=1))
-        filled, std = X.copy(), np.zeros_like(X)
-        if not incomplete.size:
-            return self._filled_as(given, X, filled, std if return_std else None)
-        outside = self._units.is_outside(X[incomplete])
-        if outside.any():
-            self._warn_outside(outside, "are clipped to the range of the training data")
 
         def of_draw(draw, t, A):
-            return np.stack(
-                imputed_moments(
-                    draw, self._prior, A, self.visible, self.seed_, t, **self._density_options()
-                )
+            return imputed_moments(
+                draw, self._prior, A, self.visible, self.seed_, t, **self._density_options()
             )
 
-        n_draws = len(self._prediction_draws())
-        A = self._finite_visible(self._units, X[incomplete])
-        for rows, parts in self._over_draws(A, of_draw):
-            first, second = np.sum(parts, axis=0) / n_draws
-            mean, spread = self._units.moments(first, second - first**2)
-            where = holes[incomplete[rows]]
-            target = np.zeros_like(holes)
-            target[incomplete[rows]] = where
-            filled[target], std[target] = mean[where], spread[where]
-        return self._filled_as(given, X, filled, std if return_std else None)
+        return self._impute(X, return_std, self._clipped, of_draw)
 
     def transform(self, X):
         """Expected activations of the hidden nodes of the reference draw given each row.
@@ -436,10 +416,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             Between -1 and 1, in ascending order of the nodes; signs mean nothing.
         """
         X = self._check_new(X)
-        outside = self._units.is_outside(X)
-        if outside.any():
-            self._warn_outside(outside, "are clipped to the range of the training data")
-        A, draw = self._finite_visible(self._units, X), self._reference
+        A, draw = self._clipped(X), self._reference
 
         def activations(start, stop):
             return expected_activations(
@@ -588,6 +565,13 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         super()._check_loaded()
         if len(self._training_rows.labels) or "input" in self._prior.roles:
             raise ValueError("the prior must have columns alone")
+
+    def _clipped(self, X):
+        """Pre-activations of rows; says so where it had to clip them."""
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "are clipped to the range of the training data")
+        return self._finite_visible(self._units, X)
 
     def _warn_outside(self, outside, what):
         warn(

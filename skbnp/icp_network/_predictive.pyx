@@ -20,6 +20,7 @@ from numpy.random cimport bitgen_t
 from skbnp.icp_network._feedforward cimport BLOCK, HIDDEN, INPUT, OBSERVED, Feedforward
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.numerics cimport linalg, rng as random, special
+from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
@@ -207,10 +208,10 @@ cdef class Particles:
     # -- what is asked of the particles
 
     cdef void moments(
-        self, const Py_ssize_t[::1] wanted, int mode, double* first, double* second
+        self, const Py_ssize_t[::1] wanted, int mode, double* mean, double* variance
     ) noexcept nogil:
-        """Both moments (n, n_wanted) of nodes that are not known, over the own noise of those
-        outside ``above``; "CLASSES": probabilities of the classes, and no second.
+        """Mean and variance (n, n_wanted) of nodes that are not known, over the own noise of those
+        outside ``above``; "CLASSES": probabilities of the classes, and no variance.
         """
         cdef Py_ssize_t i, j, k, h, n_wanted = wanted.shape[0], p
         cdef double one, two, spread
@@ -222,7 +223,7 @@ cdef class Particles:
                     self.rest_position[k], self.n, self.rest_u, &self.mean[k, 0]
                 )
         if mode == CLASSES:
-            self._classes(wanted, first)
+            self._classes(wanted, mean)
             return
         for j in range(n_wanted):
             k = wanted[j]
@@ -231,10 +232,9 @@ cdef class Particles:
             for i in range(self.n):
                 if not self.later[k]:
                     one = self.a[k, i] if mode == VALUES else self.u[k, i]
-                    two = one * one
+                    two = 0.0
                 elif mode == VALUES:
-                    one = self.mean[k, i]
-                    two = one * one + spread * spread
+                    one, two = self.mean[k, i], spread * spread
                 else:
                     for h in range(NODES):
                         x[h] = self.mean[k, i] + spread * self.node[h]
@@ -242,9 +242,10 @@ cdef class Particles:
                     one, two = 0.0, 0.0
                     for h in range(NODES):
                         one += self.share[h] * x[h]
-                        two += self.share[h] * x[h] * x[h]
-                first[i * n_wanted + j] = one
-                second[i * n_wanted + j] = two
+                    for h in range(NODES):
+                        two += self.share[h] * (x[h] - one) * (x[h] - one)
+                mean[i * n_wanted + j] = one
+                variance[i * n_wanted + j] = two
 
     cdef void _classes(self, const Py_ssize_t[::1] wanted, double* out) noexcept nogil:
         """P(latent c is the largest), or of one latent, that it is above 0: a is N(mean, 1).
@@ -346,11 +347,43 @@ def _fantasies_of_all(draw, Particles particles, A, noise_, wanted_, int mode):
         for i in np.flatnonzero(far):
             score[i] = constant - 0.5 * ((rest[i] - mean) ** 2 @ precision)
     evidence, n_effective, share = _weighed(score)
-    n_out = _n_out(wanted_, mode)
-    return (
-        evidence, n_effective, share @ np.asarray(one)[:, :n_out],
-        share @ np.asarray(two)[:, :n_out],
-    )
+    return evidence, n_effective, *_mixed(share, one, two, _n_out(wanted_, mode))
+
+
+def _mixed(share, const double[:, ::1] one, two, Py_ssize_t n_out):
+    """Mean and variance (n_rows, n_out) over samples that all rows share: means one, variances two.
+
+    ``share`` (n_rows, n_samples) sums to one in each row. O(n_rows n_samples n_out).
+    """
+    mean_ = share @ np.asarray(one)[:, :n_out]
+    variance_ = share @ np.asarray(two)[:, :n_out]
+    cdef const double[:, ::1] w = share, mean = mean_
+    cdef double[:, ::1] variance = variance_
+    cdef Py_ssize_t i, j, s
+    with nogil:
+        for i in range(w.shape[0]):
+            for s in range(w.shape[1]):
+                if w[i, s] == 0.0:
+                    continue
+                for j in range(n_out):
+                    variance[i, j] += w[i, s] * (one[s, j] - mean[i, j]) * (one[s, j] - mean[i, j])
+    return mean_, variance_
+
+
+cdef void mix_row(
+    const double* share, Py_ssize_t n, const double* one, const double* two, Py_ssize_t n_out,
+    double* mean, double* variance,
+) noexcept nogil:
+    """The same for a row with samples (n, n_out) of its own; out starts at 0."""
+    cdef Py_ssize_t s, j
+    cdef double off
+    for s in range(n):
+        for j in range(n_out):
+            mean[j] += share[s] * one[s * n_out + j]
+    for s in range(n):
+        for j in range(n_out):
+            off = one[s * n_out + j] - mean[j]
+            variance[j] += share[s] * (two[s * n_out + j] + off * off)
 
 
 def _weighed(score):
@@ -380,13 +413,13 @@ cdef double weigh(double* score, Py_ssize_t n, double* n_effective) noexcept nog
 
 def _fantasies_by_row(Particles particles, A_, noise_, wanted_, int mode):
     """Where sampled nodes are children of known ones, inputs among them: each row has its own."""
-    cdef Py_ssize_t first, n, i, s, j, S = noise_.shape[1], n_rows = len(A_)
+    cdef Py_ssize_t first, n, i, S = noise_.shape[1], n_rows = len(A_)
     cdef Py_ssize_t n_out = _n_out(wanted_, mode)
     cdef const double[:, ::1] A = A_, noise = noise_
     cdef const Py_ssize_t[::1] wanted = wanted_
     cdef double[:, ::1] one = np.zeros((S, max(1, n_out))), two = np.zeros((S, max(1, n_out)))
-    cdef double[:, ::1] first_moment = np.zeros((n_rows, n_out))
-    cdef double[:, ::1] second_moment = np.zeros((n_rows, n_out))
+    cdef double[:, ::1] mean = np.zeros((n_rows, max(1, n_out)))
+    cdef double[:, ::1] variance = np.zeros((n_rows, max(1, n_out)))
     cdef double[::1] evidence = np.empty(n_rows), n_effective = np.ones(n_rows)
     cdef double[::1] score = np.empty(S)
     with nogil:
@@ -402,13 +435,10 @@ def _fantasies_by_row(Particles particles, A_, noise_, wanted_, int mode):
                     particles.moments(wanted, mode, &one[first, 0], &two[first, 0])
                 first += n
             evidence[i] = weigh(&score[0], S, &n_effective[i])
-            for s in range(S):
-                for j in range(n_out):
-                    first_moment[i, j] += score[s] * one[s, j]
-                    second_moment[i, j] += score[s] * two[s, j]
+            mix_row(&score[0], S, &one[0, 0], &two[0, 0], n_out, &mean[i, 0], &variance[i, 0])
     return (
-        np.asarray(evidence), np.asarray(n_effective), np.asarray(first_moment),
-        np.asarray(second_moment),
+        np.asarray(evidence), np.asarray(n_effective), np.asarray(mean)[:, :n_out],
+        np.asarray(variance)[:, :n_out],
     )
 
 
@@ -417,10 +447,10 @@ def _fantasies_by_row(Particles particles, A_, noise_, wanted_, int mode):
 
 def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particles, n_after,
               wanted_, int mode):
-    """log of an unbiased estimate of each row's density (Neal 2001), and moments of ``wanted``.
+    """log of an unbiased estimate of each row's density (Neal 2001), mean and variance of wanted.
 
     Particles go from the network's prior through powers (k / n_temperatures)^4 of the
-    likelihood, which the first steps raise gently, by slices over their noises; moments are means
+    likelihood, which the first steps raise gently, by slices over their noises; the moments are
     over ``n_after`` more, weighed as the particles are.
     """
     cdef Py_ssize_t copies = n_particles, steps = n_temperatures, after = n_after
@@ -432,8 +462,8 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
     cdef double[:, ::1] one = np.zeros((BLOCK, max(1, n_out)))
     cdef double[:, ::1] two = np.zeros((BLOCK, max(1, n_out)))
     cdef double[:, ::1] weight = np.zeros((n_rows, copies))
-    cdef double[:, ::1] first_moment = np.zeros((n_rows * copies, n_out))
-    cdef double[:, ::1] second_moment = np.zeros((n_rows * copies, n_out))
+    cdef double[:, ::1] mean = np.zeros((n_rows * copies, n_out))
+    cdef double[:, ::1] square = np.zeros((n_rows * copies, n_out))
     cdef double heat, before
     with nogil:
         first = 0
@@ -466,16 +496,15 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
                 particles.moments(wanted, mode, &one[0, 0], &two[0, 0])
                 for i in range(n):
                     for j in range(n_out):
-                        first_moment[first + i, j] += one[i, j] / after
-                        second_moment[first + i, j] += two[i, j] / after
+                        merge_part(_, 1.0, one[i, j], two[i, j], &mean[first + i, j],
+                                   &square[first + i, j])
             first += n
     evidence, n_effective, share = _weighed(np.asarray(weight))
-    shape = (n_rows, copies, n_out)
-    return (
-        evidence, n_effective,
-        np.einsum("nc,ncj->nj", share, np.asarray(first_moment).reshape(shape)),
-        np.einsum("nc,ncj->nj", share, np.asarray(second_moment).reshape(shape)),
-    )
+    share, shape = share[:, :, np.newaxis], (n_rows, copies, n_out)
+    means, variances = np.reshape(mean, shape), np.reshape(square, shape) / max(1, after)
+    total = np.sum(share * means, axis=1)
+    variances += (means - total[:, np.newaxis]) ** 2
+    return evidence, n_effective, total, np.sum(share * variances, axis=1)
 
 
 # -- importance sampling around modes ----------------------------------------------------------
@@ -689,7 +718,7 @@ cdef class Modes:
 
 
 def _around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, wanted_, int mode):
-    """log of an unbiased estimate of each row's density, and moments, by importance sampling.
+    """log of an unbiased estimate of each row's density, mean and variance, by importance sampling.
 
     Points come from Gaussians around the modes that are found from 0 and from the best of BLOCK
     fantasies, and from the prior, in shares. O(H^3) per step of the search, O(H^2) per point.
@@ -701,8 +730,8 @@ def _around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, 
     cdef const uint64_t[::1] key = key_
     cdef const Py_ssize_t[::1] wanted = wanted_
     cdef double[:, ::1] one = np.zeros((S, max(1, n_out))), two = np.zeros((S, max(1, n_out)))
-    cdef double[:, ::1] first_moment = np.zeros((n_rows, n_out))
-    cdef double[:, ::1] second_moment = np.zeros((n_rows, n_out))
+    cdef double[:, ::1] mean = np.zeros((n_rows, max(1, n_out)))
+    cdef double[:, ::1] variance = np.zeros((n_rows, max(1, n_out)))
     cdef double[::1] evidence = np.empty(n_rows), n_effective = np.ones(n_rows)
     cdef double[::1] score = np.empty(S)
     cdef Modes modes = Modes(particles)
@@ -755,13 +784,10 @@ def _around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, 
                     particles.moments(wanted, mode, &one[first, 0], &two[first, 0])
                 first += n
             evidence[i] = weigh(&score[0], S, &n_effective[i])
-            for s in range(S):
-                for k in range(n_out):
-                    first_moment[i, k] += score[s] * one[s, k]
-                    second_moment[i, k] += score[s] * two[s, k]
+            mix_row(&score[0], S, &one[0, 0], &two[0, 0], n_out, &mean[i, 0], &variance[i, 0])
     return (
-        np.asarray(evidence), np.asarray(n_effective), np.asarray(first_moment),
-        np.asarray(second_moment),
+        np.asarray(evidence), np.asarray(n_effective), np.asarray(mean)[:, :n_out],
+        np.asarray(variance)[:, :n_out],
     )
 
 
@@ -770,9 +796,9 @@ def _around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, 
 
 def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method="auto",
            n_fantasies=2000, n_importance=200, n_temperatures=60, n_particles=8, n_after=0):
-    """log density, effective number of samples, and moments of ``wanted_of(known)`` by row.
+    """log density, effective number of samples, mean and variance of ``wanted_of(known)`` by row.
 
-    Moments are (n_rows, n_out), with those of node k in column k if ``in_place``. Under "auto" each
+    The last two are (n_rows, n_out), with those of node k in column k if ``in_place``. Under "auto" each
     half of the fantasies is judged by the other: by themselves those would stay that happen to be
     high.
     """
@@ -837,13 +863,15 @@ def _by_fantasies(draw, Particles particles, A, noise, wanted, int mode):
 
 def _mean_of(one, other):
     """What two halves of the samples say together."""
-    (log_0, n_0, *moments_0), (log_1, n_1, *moments_1) = one, other
+    (log_0, n_0, mean_0, variance_0), (log_1, n_1, mean_1, variance_1) = one, other
     total = np.logaddexp(log_0, log_1)
     share = np.full((len(total), 1), 0.5)
     possible = total > -np.inf
     share[possible, 0] = np.exp(log_0[possible] - total[possible])
-    moments = (share * x + (1.0 - share) * y for x, y in zip(moments_0, moments_1))
-    return total - np.log(2.0), n_0 + n_1, *moments
+    rest = 1.0 - share
+    mean = share * mean_0 + rest * mean_1
+    variance = share * variance_0 + rest * variance_1 + share * rest * (mean_0 - mean_1) ** 2
+    return total - np.log(2.0), n_0 + n_1, mean, variance
 
 
 def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
@@ -885,7 +913,7 @@ def _nothing(known):
 
 def imputed_moments(draw, prior, A, visible, seed, t=0, method="auto", n_fantasies=2000,
                     n_importance=200, n_temperatures=60, n_particles=8, n_after=40):
-    """Posterior mean and second moment of missing entries under one draw, 0 of others.
+    """Posterior mean and variance of missing entries under one draw, 0 of others.
 
     "gaussian" ``visible`` means of a, "sigmoid" of s(a). Other parameters are those of
     ``log_densities``; annealed particles make ``n_after`` more steps, over which they are averaged.
@@ -908,7 +936,7 @@ def expected_activations(draw, prior, A, seed, t=0, method="auto", n_fantasies=2
 
 
 def predicted(draw, prior, A, seed, t=0, n_fantasies=200):
-    """Mean and second moment of each output given the inputs in A, (n_rows, n_outputs) each.
+    """Mean and variance of each output given the inputs in A, (n_rows, n_outputs) each.
 
     With latents as outputs: probabilities of the classes, (n_rows, n_classes), and zeros.
     """

@@ -165,14 +165,12 @@ class _SupervisedICPNetwork(BaseICPNetwork):
         return int(self._prior.has_law(self._prior.n_observed).sum())
 
     def _predicted(self, X):
-        """Mean over the draws of the first and second moments of targets, or of classes."""
+        """Mean and variance of targets over the draws, all alike, or of classes the mean."""
 
         def of_draw(draw, t, A):
-            return np.stack(predicted(draw, self._prior, A, self.seed_, t, self.n_fantasies))
+            return predicted(draw, self._prior, A, self.seed_, t, self.n_fantasies)
 
-        A, n_draws = self._nodes(X), len(self._prediction_draws())
-        blocks = [np.sum(parts, axis=0) / n_draws for _, parts in self._over_draws(A, of_draw)]
-        return np.concatenate(blocks, axis=1)
+        return self._moments(self._nodes(X), of_draw)
 
     def _check_loaded(self):
         check_units(self._input_units, self.n_features_in_)
@@ -382,11 +380,7 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         std : ndarray of the same shape
             Only if `return_std`: by the law of total variance over draws, noise included.
         """
-        first, second = self._predicted(X)
-        # The noise of the targets themselves, which is lost where the squares cancel far out.
-        outputs = slice(self._n_outputs())
-        least = np.mean([1.0 / d["unit_precision"][outputs] for d in self._prediction_draws()], 0)
-        mean, std = self._units.moments(first, np.maximum(second - first**2, least))
+        mean, std = self._in_units(*self._predicted(X))
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def sample_y(self, X, n_samples=1, random_state=None):

@@ -498,7 +498,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             return cluster_probabilities(self._rows(block), laws[t]) @ tables[t]
 
         proba = np.empty((len(A), self.n_clusters_))
-        for rows, parts in self._over_draws(A, of_draw):
+        for rows, parts in self._over_draws(A, of_draw, sum):
             proba[rows] = np.sum(parts, axis=0) / len(draws)
         return proba / proba.sum(axis=1, keepdims=True)
 
@@ -532,7 +532,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             return responsibilities(log_p)[:, -1]
 
         score = np.empty(len(A))
-        for rows, parts in self._over_draws(A, of_draw):
+        for rows, parts in self._over_draws(A, of_draw, sum):
             score[rows] = np.sum(parts, axis=0) / len(draws)
         return score
 
@@ -572,7 +572,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 return np.stack(log_density(draw, block, self.seed_, t))
 
         density, error = np.empty(len(X)), np.empty(len(X))
-        for rows, parts in self._over_draws(self._visible(X), of_draw, stack=True):
+        for rows, parts in self._over_draws(self._visible(X), of_draw):
             log_p, relative = np.concatenate(parts).transpose(1, 0, 2)
             density[rows] = logsumexp(log_p, axis=0) - np.log(len(draws))
             error[rows] = relative.mean(axis=0)
@@ -652,22 +652,18 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             Only if `return_std`: by the law of total variance over draws and clusters, 0 for
             observed cells, inf where a tail has no variance.
         """
-        given, X = X, self._check_new(X)
-        A, holes = self._visible(X), np.isnan(X)
-        incomplete = np.flatnonzero(holes.any(axis=1))
-        filled, std = X.copy(), np.zeros_like(X)
-        if not incomplete.size:
-            return self._filled_as(given, X, filled, std if return_std else None)
-        A = A[incomplete]
-        mean, _ = self._cell_moments(A, np.zeros(A.shape))
-        variance = np.zeros(A.shape)
-        if return_std:
-            # Squares about the mean of the first pass: nothing cancels.
-            _, variance = self._cell_moments(A, mean)
-        mean, spread = self._units.moments(mean, variance)
-        where = holes[incomplete]
-        filled[holes], std[holes] = mean[where], spread[where]
-        return self._filled_as(given, X, filled, std if return_std else None)
+        check_is_fitted(self, "posterior_")
+        if self._is_mixture:
+            # What a draw makes of clusters is the same for all rows.
+            laws = [components(draw, self._prior) for draw in self._prediction_draws()]
+
+        def of_draw(draw, t, block):
+            if self._is_mixture:
+                return cell_moments(block, laws[t])
+            return scale_cell_moments(draw, block, self.seed_, t)
+
+        prepare = self._rows if self._is_mixture else None
+        return self._impute(X, return_std, self._visible, of_draw, prepare)
 
     def sample(self, n_samples=1, random_state=None):
         """Draw rows from the posterior predictive distribution, each from a draw of its own.
@@ -1099,23 +1095,9 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _rows(self, A):
         return as_rows(A, self._training_rows.limit)
 
-    def _cell_moments(self, A, center):
-        """Means of cells, and their squares about a center, over the prediction draws."""
-        draws, d = self._prediction_draws(), A.shape[1]
-        if self._is_mixture:
-            laws = [components(draw, self._prior) for draw in draws]
-
-        def of_draw(draw, t, block):
-            block, about = np.ascontiguousarray(block[:, :d]), block[:, d:]
-            if self._is_mixture:
-                return cell_moments(self._rows(block), laws[t], about)
-            mean, variance = scale_cell_moments(draw, block, self.seed_, t)
-            return np.stack([mean, variance + (mean - about) ** 2], axis=1)
-
-        out = np.empty((2, *A.shape))
-        for rows, parts in self._over_draws(np.concatenate([A, center], axis=1), of_draw):
-            out[:, rows] = np.sum(parts, axis=0).transpose(1, 0, 2) / len(draws)
-        return out
+    def _in_units(self, mean, variance):
+        """Means and standard deviations of all columns in the units of X."""
+        return self._units.moments(mean, variance)
 
     def _companion_table(self, draw):
         """Shares of the clusters of `labels_` among the members of each component."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, log_ndtr, stdtr
 
+from skbnp.numerics.moments import merged
+
 # Draws from the prior that stand for a cluster that no training row has.
 N_NEW = 10
 # Draws of the upper scores, where there are layers above.
@@ -346,25 +348,26 @@ def expected_scores(rows, parts):
     )
 
 
-def cell_moments(rows, parts, center):
-    """E x and E (x - center)^2 of every cell given the row's readings, over the draw's clusters.
+def cell_moments(rows, parts):
+    """Mean and variance of every cell given the row's readings, over the draw's clusters.
 
-    Of use for missing cells, whose law this is; (n, 2, n_features), infinite where it is.
+    Of use for missing cells, whose law this is; (n, n_features) each, a variance inf where it is.
     """
     weight, given = _by_component(rows, parts)
     w = parts.loadings
-    first, second = np.zeros_like(rows.x), np.zeros_like(rows.x)
-    for c, (share, one) in enumerate(zip(weight.T, given, strict=True)):
-        mean = one.scores @ w.T + parts.offset[c]
+
+    def of_component(c, share, one):
         variance = _quadratic(w, one.covariance)[rows.pattern]
         variance[one.which] = _quadratic(w, one.own)
         variance = (variance + parts.noise[c]) * one.inflation[:, np.newaxis]
-        share = share[:, np.newaxis]
-        first += share * mean
         # Not 0 times infinity: a component without a share has no say.
-        square = variance + (mean - center) ** 2
-        second += np.multiply(share, square, where=share > 0, out=np.zeros_like(square))
-    return np.stack([first, second], axis=1)
+        square = np.multiply(share, variance, where=share > 0, out=np.zeros_like(variance))
+        return share, one.scores @ w.T + parts.offset[c], square
+
+    total, mean, square = merged(
+        of_component(c, weight[:, c, np.newaxis], one) for c, one in enumerate(given)
+    )
+    return mean, square / total
 
 
 def _quadratic(w, matrices):

@@ -15,6 +15,7 @@ from libc.stdint cimport uint64_t
 from numpy.random cimport bitgen_t
 
 from skbnp.numerics cimport rng as random
+from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.rng cimport RowStream
 
 from functools import lru_cache
@@ -340,9 +341,9 @@ def row_moments(draw, X, seed, t=0, n_burn=20, n_kept=100, feature_variance=None
     Returns
     -------
     moments : dict
-        "mean" E y, "magnitude" E|y|, "energy" E y^2 of the first layer's factors; "amplitude" E A
-        and "amplitude_square" E A^2 of the features; "largest", a list over the layers of arrays
-        (n_rows, K + 1): how probably the background (first) or a factor has the largest energy.
+        "mean" E y, "magnitude" E|y|, "energy" E y^2 of the first layer's factors; "amplitude" E A,
+        "amplitude_square" E A^2 and "amplitude_variance" Var A of the features; "largest", a list
+        over the layers of arrays (n_rows, K + 1): how probably the background (first) or a factor has the largest energy.
     """
     loadings = layers_of(draw)
     cdef Row row = Row(loadings, draw["noise_variance"], draw["location"], draw["hyper"][1])
@@ -352,10 +353,11 @@ def row_moments(draw, X, seed, t=0, n_burn=20, n_kept=100, feature_variance=None
     cdef double share = 1.0 / n_kept, energy, most
     cdef const double[:, ::1] x = np.ascontiguousarray(X, dtype=np.float64)
     cdef const uint64_t[::1] key = row_keys(np.asarray(x))
-    cdef double[:, ::1] mean, magnitude, square, amplitude, amplitude_square, largest
+    cdef double[:, ::1] mean, magnitude, square, largest
+    cdef double[:, ::1] amplitude, amplitude_square, amplitude_spread
     cdef RowStream stream
     mean, magnitude, square = (np.zeros((n_rows, K)) for _ in range(3))
-    amplitude, amplitude_square = (np.zeros((n_rows, N)) for _ in range(2))
+    amplitude, amplitude_square, amplitude_spread = (np.zeros((n_rows, N)) for _ in range(3))
     scales = [energy_per_square(draw, i + 1, feature_variance) for i in range(n_layers)]
     cdef double[::1] per_square = np.concatenate([scale[0] for scale in scales])
     cdef double[::1] background = np.array([scale[1] for scale in scales])
@@ -376,8 +378,9 @@ def row_moments(draw, X, seed, t=0, n_burn=20, n_kept=100, feature_variance=None
                     magnitude[i, d] += share * fabs(row.y[d])
                     square[i, d] += share * row.y[d] * row.y[d]
                 for d in range(N):
-                    amplitude[i, d] += share * row.amplitude[d]
                     amplitude_square[i, d] += share * row.amplitude[d] * row.amplitude[d]
+                    merge_part(j - burn, 1.0, row.amplitude[d], 0.0, &amplitude[i, d],
+                               &amplitude_spread[i, d])
                 for level in range(n_layers):
                     first, most, best = end[level], background[level], -1
                     for k in range(first, end[level + 1]):
@@ -391,6 +394,7 @@ def row_moments(draw, X, seed, t=0, n_burn=20, n_kept=100, feature_variance=None
         "energy": np.asarray(square),
         "amplitude": np.asarray(amplitude),
         "amplitude_square": np.asarray(amplitude_square),
+        "amplitude_variance": np.asarray(amplitude_spread) * share,
         "largest": np.split(np.asarray(largest), ends[:n_layers - 1] + np.arange(1, n_layers), 1),
     }
 
@@ -401,9 +405,10 @@ def cell_moments(draw, X, seed, t=0, n_burn=20, n_kept=20):
     Only those of the missing cells are of that kind: observed ones have shaped the factors.
     """
     found = row_moments(draw, X, seed, t, n_burn, n_kept)
-    drift, mean, square = draw["hyper"][1], found["amplitude"], found["amplitude_square"]
-    variance = square + draw["noise_variance"] + drift**2 * np.maximum(square - mean**2, 0.0)
-    return draw["location"] + drift * mean, variance
+    drift = draw["hyper"][1]
+    variance = found["amplitude_square"] + draw["noise_variance"]
+    variance += drift**2 * found["amplitude_variance"]
+    return draw["location"] + drift * found["amplitude"], variance
 
 
 # -- densities --------------------------------------------------------------------------------

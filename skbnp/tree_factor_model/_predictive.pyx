@@ -9,13 +9,15 @@ what a new branch would take is left out, unless ``_new_branches`` has put some 
 from libc.math cimport fmax
 
 from skbnp.numerics cimport linalg
+from skbnp.numerics._moments cimport merge_part
 from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law, Rows, log_norm
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-# Branches with less than this share of a row add nothing to its moments that a double could hold.
-cdef double NEGLIGIBLE = 1e-18
+# Branches with less than this share of a row add nothing to its moments that a double could hold,
+# not to the variance of a far row either, for which branches that lie far apart count.
+cdef double NEGLIGIBLE = 1e-60
 
 
 def branch_paths(draw):
@@ -145,14 +147,17 @@ def log_densities(Rows rows, draw):
     return np.asarray(out)
 
 
-def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] first,
-                double[:, ::1] second):
-    """Add weight[i, b] times E[y | y_obs, b], and E[y^2 | y_obs, b], at the missing entries.
+def conditional_moments(Rows rows, draw):
+    """Mean and variance of the missing entries given the observed ones, (n_rows, n_features) each.
 
-    E[y_mis | b] = m_mis + D_mis' x with x = G^-1 kappa D Lambda (y_obs - m), and its variance is
-    D_mis' G^-1 D_mis + 1 / (kappa lambda); under a t law it is (df + q) / (df + P_obs - 2) times
-    that, or infinite. Shapes (n_rows, n_branches), (n_rows, n_features) twice.
+    Under branch b E[y_mis] = m_mis + D_mis' x with x = G^-1 kappa D Lambda (y_obs - m), and the
+    variance is D_mis' G^-1 D_mis + 1 / (kappa lambda); under a t law it is
+    (df + q) / (df + P_obs - 2) times that, or infinite. Entries that are observed stand at 0.
     """
+    cdef double[:, ::1] weight = branch_probabilities(rows, draw)
+    cdef double[:, ::1] first = np.zeros((rows.n_samples, rows.n_features))
+    cdef double[:, ::1] square = np.zeros((rows.n_samples, rows.n_features))
+    cdef double[::1] total = np.zeros(rows.n_samples)
     cdef Draw d = Draw(draw)
     cdef Law law = Law(rows, d.depth)
     cdef Py_ssize_t depth = d.depth, n_features = rows.n_features
@@ -215,8 +220,14 @@ def add_moments(Rows rows, draw, const double[:, ::1] weight, double[:, ::1] fir
                             mean = d.mean[b, p] + linalg.dot(
                                 width, &column[k * width], &law.omega[n * width]
                             )
-                            first[i, p] += w * mean
-                            second[i, p] += w * (wider * variance[k] + mean * mean)
+                            merge_part(
+                                total[i], w, mean, wider * variance[k], &first[i, p],
+                                &square[i, p],
+                            )
+                        total[i] += w
+    # Branches without a share were left out, and a row of which nothing is missing adds nothing.
+    norm = np.where(np.asarray(total) > 0.0, total, 1.0)
+    return np.asarray(first), np.asarray(square) / norm[:, np.newaxis]
 
 
 def expected_scores(Rows rows, draw, const double[:, ::1] weight):
@@ -278,31 +289,6 @@ def branch_probabilities(rows, draw):
     """P(b | y_obs) under one draw, shape (n_rows, n_branches)."""
     log_density = log_densities(rows, draw) + log_branch_weights(draw)
     return np.exp(log_density - np.logaddexp.reduce(log_density, axis=1, keepdims=True))
-
-
-def imputed(rows, draws, draw_weights="predictive"):
-    """Mean and variance of the missing entries given the observed ones, two (n_rows, n_features).
-
-    Of the mixture over draws and branches: under "predictive" weights a draw counts for a row by
-    its density of what is observed, as Bayes' rule has it; under "equal" all draws count alike.
-    Entries that are observed stand at 0.
-    """
-    log_density = [log_densities(rows, draw) + log_branch_weights(draw) for draw in draws]
-    evidence = np.array([np.logaddexp.reduce(one, axis=1) for one in log_density])
-    if draw_weights == "predictive":
-        total = np.logaddexp.reduce(evidence, axis=0)
-    elif draw_weights == "equal":
-        total = None
-    else:
-        raise ValueError(
-            f"draw_weights must be 'predictive' or 'equal', got {draw_weights!r}"
-        )
-    first = np.zeros((rows.n_samples, rows.n_features))
-    second = np.zeros((rows.n_samples, rows.n_features))
-    for t, draw in enumerate(draws):
-        norm = evidence[t] + np.log(len(draws)) if total is None else total
-        add_moments(rows, draw, np.exp(log_density[t] - norm[:, np.newaxis]), first, second)
-    return first, np.maximum(second - first**2, 0.0)
 
 
 def inverted(Phi, v, double noise_var, draws):

@@ -331,15 +331,18 @@ def test_sparse_counts():
         DirichletProcessMixture(**SHORT).fit(csr_matrix(X.astype(float)))
 
 
-def test_spread_of_a_filled_level_is_that_of_its_indicator(fitted):
+def test_spread_of_a_filled_level_is_that_of_its_indicator(fitted, monkeypatch):
+    """Its probability is the mean of those that the draws give it, each by its densities."""
     dpm, table, _ = fitted
     row = table.iloc[:1].copy()
     row["city"] = None
     filled, std = dpm.impute(row, return_std=True)
-    p = []
-    for city in ("Bern", "Oslo", "Rome"):
-        p.append(dpm.score_samples(row.assign(city=city))[0] - dpm.score_samples(row)[0])
-    p = np.exp(p)
+    by_draw = []
+    for draw in dpm._prediction_draws():
+        monkeypatch.setattr(dpm, "_prediction_draws", lambda draw=draw: [draw])
+        whole = [dpm.score_samples(row.assign(city=city))[0] for city in ("Bern", "Oslo", "Rome")]
+        by_draw.append(np.exp(whole - dpm.score_samples(row)))
+    p = np.mean(by_draw, axis=0)
     assert_allclose(p.sum(), 1.0, rtol=1e-8)
     assert filled["city"].iloc[0] == ("Bern", "Oslo", "Rome")[np.argmax(p)]
     assert_allclose(std["city"].iloc[0], np.sqrt(p.max() * (1 - p.max())), rtol=1e-8)

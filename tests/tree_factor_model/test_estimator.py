@@ -258,8 +258,6 @@ def test_bad_data_and_arguments(X):
     with pytest.raises(ValueError, match="observed value in every column"):
         short().fit(X * [1.0, np.nan, 1.0, 1.0])
     model = short().fit(X)
-    with pytest.raises(ValueError, match="draw_weights must be"):
-        model.impute(X, draw_weights="none")
     with pytest.raises(ValueError, match="Phi must have 4 columns"):
         model.invert(np.ones((2, 3)), np.ones((1, 2)))
     with pytest.raises(ValueError, match="Phi must have 4 columns and v one for each"):

@@ -1,0 +1,37 @@
+"""Mean and variance of a mixture, merged part by part: no difference of squares is ever taken.
+
+A part is a tuple (weight, mean, square): its weight, its mean, and weight times variance. Of
+mixtures merged so the mean is the weighted mean, and square / weight the variance by the law of
+total variance. Chan, Golub and LeVeque (1983).
+"""
+
+import numpy as np
+
+
+def merged(parts):
+    """All parts in their order as one.
+
+    Parameters
+    ----------
+    parts : iterable of (weight, mean, square)
+        Arrays that broadcast to the shape of the means, or numbers. A part without weight has
+        no say; a square may be inf.
+
+    Returns
+    -------
+    part : tuple of (weight, mean, square)
+    """
+    parts = iter(parts)
+    total, mean, square = next(parts)
+    for weight, other, more in parts:
+        before, total = total, total + weight
+        rest, share, off = _share(before, total), _share(weight, total), other - mean
+        # From the weightier of the two: a part far off that hardly counts would leave its rounding.
+        mean = np.where(weight <= before, mean + share * off, other - rest * off)
+        square = square + more + weight * rest * off**2
+    return total, mean, square
+
+
+def _share(weight, total):
+    weight, total = np.broadcast_arrays(weight, total)
+    return np.divide(weight, total, where=total > 0, out=np.zeros(total.shape))
