@@ -488,7 +488,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         return self._by_row_blocks(scores, len(X))
 
     def invert(self, Phi, v, noise_var=0.0):
-        """Posterior predictive mean of rows y of which linear measurements are known.
+        """Mean of rows y of which linear measurements are known, over all draws alike.
 
         v = Phi y + e with e ~ N(0, `noise_var`): compressive sensing, Chen et al. (2010).
 
@@ -522,19 +522,21 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             )
         if not isinstance(noise_var, Real) or not 0.0 <= noise_var < np.inf:
             raise ValueError(f"noise_var must be a number >= 0, got {noise_var!r}")
-        draws = self._prediction_draws()
-        standard = v - Phi @ self._center
+        Phi_standard, v_standard = Phi * self._scale, v - Phi @ self._center
 
-        def mean(start, stop):
-            try:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    return inverted(Phi * self._scale, standard[start:stop], noise_var, draws)
-            except np.linalg.LinAlgError as error:
-                raise ValueError(
-                    "Phi must have linearly independent rows where noise_var is 0"
-                ) from error
+        def of_draw(draw, t, block):
+            with np.errstate(over="ignore", invalid="ignore"):
+                return inverted(Phi_standard, block, noise_var, draw)
 
-        y = self._by_row_blocks(mean, len(v)) * self._scale + self._center
+        n_draws, y = len(self._prediction_draws()), np.empty((len(v), self.n_features_in_))
+        try:
+            for rows, parts in self._over_draws(v_standard, of_draw, sum):
+                y[rows] = np.sum(parts, axis=0) / n_draws
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                "Phi must have linearly independent rows where noise_var is 0"
+            ) from error
+        y = y * self._scale + self._center
         if not np.isfinite(y).all():
             raise ValueError(
                 f"v must be within about {_FARTHEST:g} standard deviations of what Phi makes of "

@@ -291,42 +291,41 @@ def branch_probabilities(rows, draw):
     return np.exp(log_density - np.logaddexp.reduce(log_density, axis=1, keepdims=True))
 
 
-def inverted(Phi, v, double noise_var, draws):
-    """Posterior predictive mean of y given v = Phi y + e, e ~ N(0, noise_var), row by row.
+def inverted(Phi, v, double noise_var, draw):
+    """Mean of y given v = Phi y + e, e ~ N(0, noise_var), row by row, under one draw.
 
-    The mixture over draws and branches with weights proportional to w_b p(v | b), normal or t
-    around Phi m_b with the scale matrix C_b = Phi Omega_b Phi' + noise_var I, of
+    The mixture over branches with weights proportional to w_b p(v | b), normal or t around
+    Phi m_b with the scale matrix C_b = Phi Omega_b Phi' + noise_var I, of
     m_b + Omega_b Phi' C_b^-1 (v - Phi m_b).
 
     Phi is (n_measurements, n_features), v (n_rows, n_measurements); returns (n_rows, n_features).
     """
     n_measurements, n_rows = Phi.shape[0], len(v)
     total, mean = np.full(n_rows, -np.inf), np.zeros((n_rows, Phi.shape[1]))
-    for draw in draws:
-        log_weights, paths = log_branch_weights(draw), branch_paths(draw)
-        noise = noise_precisions(draw)
-        for b in range(len(paths)):
-            # Omega Phi' without the P x P matrix.
-            D = draw["loadings"][paths[b]]
-            crossed = (D.T / draw["score_precision"][b]) @ (D @ Phi.T)
-            crossed += Phi.T / noise[b][:, np.newaxis]
-            C = Phi @ crossed
-            C[np.arange(n_measurements), np.arange(n_measurements)] += noise_var
-            factor = cho_factor(C, lower=True)
-            off = v - Phi @ draw["leaf_mean"][b]
-            solved = cho_solve(factor, off.T).T
-            log_det = 2 * np.sum(np.log(np.diag(factor[0])))
-            df, square = draw["tail_df"][b], np.sum(off * solved, axis=1)
-            log_weight = log_weights[b] + log_norm(n_measurements, log_det, df)
-            if np.isinf(df):
-                log_weight = log_weight - 0.5 * square
-            else:
-                log_weight = log_weight - 0.5 * (df + n_measurements) * np.log1p(square / df)
-            before, total = total, np.logaddexp(total, log_weight)
-            mean *= np.exp(before - total)[:, np.newaxis]
-            mean += np.exp(log_weight - total)[:, np.newaxis] * (
-                draw["leaf_mean"][b] + solved @ crossed.T
-            )
+    log_weights, paths = log_branch_weights(draw), branch_paths(draw)
+    noise = noise_precisions(draw)
+    for b in range(len(paths)):
+        # Omega Phi' without the P x P matrix.
+        D = draw["loadings"][paths[b]]
+        crossed = (D.T / draw["score_precision"][b]) @ (D @ Phi.T)
+        crossed += Phi.T / noise[b][:, np.newaxis]
+        C = Phi @ crossed
+        C[np.arange(n_measurements), np.arange(n_measurements)] += noise_var
+        factor = cho_factor(C, lower=True)
+        off = v - Phi @ draw["leaf_mean"][b]
+        solved = cho_solve(factor, off.T).T
+        log_det = 2 * np.sum(np.log(np.diag(factor[0])))
+        df, square = draw["tail_df"][b], np.sum(off * solved, axis=1)
+        log_weight = log_weights[b] + log_norm(n_measurements, log_det, df)
+        if np.isinf(df):
+            log_weight = log_weight - 0.5 * square
+        else:
+            log_weight = log_weight - 0.5 * (df + n_measurements) * np.log1p(square / df)
+        before, total = total, np.logaddexp(total, log_weight)
+        mean *= np.exp(before - total)[:, np.newaxis]
+        mean += np.exp(log_weight - total)[:, np.newaxis] * (
+            draw["leaf_mean"][b] + solved @ crossed.T
+        )
     return mean
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skbnp import TreeFactorModel
 from skbnp.mcmc.io import FileFormatError
 from skbnp.tree_factor_model import _model
+from skbnp.tree_factor_model._predictive import inverted
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:X is constant:UserWarning"
@@ -277,6 +278,20 @@ def test_bad_data_and_arguments(X):
         model.predict(X * 1e60)
     with pytest.raises(ValueError, match="n_samples must be an integer >= 1"):
         model.sample(0)
+
+
+def test_a_selection_of_columns_as_measurements_is_imputation(X):
+    """Both weigh all draws alike, unlike the density."""
+    model = short().fit(X)
+    row = np.array([0.5, np.nan, -1.0, np.nan])
+    seen = ~np.isnan(row)
+    back = model.invert(np.eye(4)[seen], row[seen])
+    assert_allclose(back, model.impute(row[np.newaxis])[0], rtol=1e-8, atol=1e-8)
+    by_draw = []
+    for draw in model._prediction_draws():
+        v = ((row - model._center) / model._scale)[np.newaxis, seen]
+        by_draw.append(inverted(np.eye(4)[seen], v, 0.0, draw)[0])
+    assert_allclose(back, np.mean(by_draw, axis=0) * model._scale + model._center, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -194,15 +194,16 @@ def test_inversion_against_dense_algebra(branch_scale, noise_var, tail):
     _, draws, _ = fitted("tree", branch_scale, tail=tail)
     rng = np.random.default_rng(1)
     Phi, v = rng.standard_normal((4, 6)), rng.standard_normal((5, 4))
-    got = _predictive.inverted(Phi, v, noise_var, draws)
-    for i in range(5):
-        logs, means = [], []
-        for log_weight, mean, Omega, df in components(draws):
-            C = Phi @ Omega @ Phi.T + noise_var * np.eye(4)
-            logs.append(log_weight + _model.log_student(v[i], Phi @ mean, C, df))
-            means.append(mean + Omega @ Phi.T @ np.linalg.solve(C, v[i] - Phi @ mean))
-        weight = np.exp(logs - logsumexp(logs))
-        assert_allclose(got[i], weight @ np.array(means), rtol=1e-8, atol=1e-9)
+    for draw in draws:
+        got = _predictive.inverted(Phi, v, noise_var, draw)
+        for i in range(5):
+            logs, means = [], []
+            for log_weight, mean, Omega, df in components([draw]):
+                C = Phi @ Omega @ Phi.T + noise_var * np.eye(4)
+                logs.append(log_weight + _model.log_student(v[i], Phi @ mean, C, df))
+                means.append(mean + Omega @ Phi.T @ np.linalg.solve(C, v[i] - Phi @ mean))
+            weight = np.exp(logs - logsumexp(logs))
+            assert_allclose(got[i], weight @ np.array(means), rtol=1e-8, atol=1e-9)
 
 
 @every_tail
@@ -213,7 +214,7 @@ def test_missing_entries_are_an_inversion(tail):
         first = _predictive.conditional_moments(Rows(X), draw)[0]
         for i in (2, 3, 4, 5):
             o = ~np.isnan(X[i])
-            y = _predictive.inverted(np.eye(6)[o], X[i : i + 1, o], 0.0, [draw])[0]
+            y = _predictive.inverted(np.eye(6)[o], X[i : i + 1, o], 0.0, draw)[0]
             assert_allclose(y[~o], first[i, ~o], rtol=1e-8, atol=1e-9)
             assert_allclose(y[o], X[i, o], rtol=1e-8, atol=1e-8)
 
