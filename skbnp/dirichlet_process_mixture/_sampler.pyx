@@ -23,6 +23,7 @@ from skbnp.likelihoods.gamma_poisson import GammaPoisson
 from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
 from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from skbnp.likelihoods.product import ProductFamily
+from skbnp.numerics.buffers import longer
 
 
 cdef enum:
@@ -788,10 +789,7 @@ cdef class Sampler:
             self.family.reserve(n_blocks + 4)
         if self.log_weight.shape[0] < self.family.n_slots:
             with gil:
-                old = np.asarray(self.log_weight)
-                longer = np.zeros(self.family.n_slots)
-                longer[:old.shape[0]] = old
-                self.log_weight = longer
+                self.log_weight = longer(self.log_weight, (self.family.n_slots,))
                 self.log_density = np.zeros(self.family.n_slots)
                 self.new_label = np.zeros(self.family.n_slots, dtype=np.intp)
         return 0

@@ -22,20 +22,22 @@ cdef enum:
 cdef class Clusters(Factors):
     """The moves that see y and R = X - Y W' and integrate m, v, s, o out, or draw them."""
 
+    def __cinit__(self, *args, **kwargs):
+        self.column_weight = self.column_sum = self.column_square = np.zeros((0, 0))
+        self.column = self.column_factor = self.half_width = np.zeros(0)
+
     def __init__(self, X, prior, state, bit_generator, limit, int fault):
         super().__init__(X, prior, state, bit_generator, limit, fault)
         self.member = np.zeros(self.n_samples, dtype=np.intp)
         self.side = np.zeros(self.n_samples, dtype=np.uint8)
-        self.column_weight = self.column_sum = self.column_square = None
-        self.column = self.column_factor = self.half_width = None
 
     cdef int _need_division(self) except -1 with gil:
         cdef Py_ssize_t k = self.n_factors, p = self.n_features, n = k + p
-        if self.column is None or self.n_columns != n:
+        if self.n_columns != n:
             self.n_columns = n
             self.column_weight, self.column_sum, self.column_square = np.zeros((3, 3, n))
             self.column, self.column_factor = np.zeros(n), np.ones(n)
-        if self.half_width is None or self.half_width.shape[0] < self.cluster_room:
+        if self.half_width.shape[0] < self.cluster_room:
             self.half_width = np.zeros(self.cluster_room)
         return 0
 

@@ -32,15 +32,17 @@ cdef enum:
 cdef class Divisions(Clusters):
     """The move. Launched clusters use the three slots after the last one; noise is theirs."""
 
+    def __cinit__(self, *args, **kwargs):
+        self.launched = self.draft = np.zeros((0, 0))
+
     def __init__(self, X, prior, state, bit_generator, limit, int fault):
         super().__init__(X, prior, state, bit_generator, limit, fault)
-        self.launched = self.draft = None
         self.log_density_of = np.zeros((2, self.n_samples))
 
     cdef int _need_drafts(self) except -1 with gil:
         self._need_rows()
         self._need_division()
-        if self.draft is None or self.draft.shape[1] != max(1, self.n_factors):
+        if self.draft.shape[1] != max(1, self.n_factors):
             self.launched, self.draft = np.zeros((2, self.n_samples, max(1, self.n_factors)))
         return 0
 

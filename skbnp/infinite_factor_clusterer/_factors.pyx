@@ -23,21 +23,23 @@ cdef double STRETCH = 0.15
 cdef class Factors(Rows):
     """The moves of columns of W, given labels and scores."""
 
+    def __cinit__(self, *args, **kwargs):
+        self.gram = self.weighted = np.zeros((0, 0))
+        self.cluster_gram = self.cluster_side = np.zeros((0, 0, 0))
+        self.feature_side = self.new_variance = self.new_noise = np.zeros(0)
+        self.order = np.zeros(0, dtype=np.intp)
+
     def __init__(self, X, prior, state, bit_generator, limit, int fault):
         super().__init__(X, prior, state, bit_generator, limit, fault)
         self.residual = np.zeros(self.n_samples)
-        self.gram = self.weighted = self.feature_side = None
-        self.cluster_gram = self.cluster_side = self.order = None
-        self.new_variance = self.new_noise = np.zeros(0)
 
     cdef int _need_sums(self) except -1 with gil:
         """Room for the sums over the rows of each cluster."""
         cdef Py_ssize_t k = max(1, self.n_factors), n = 1 if self.shared_noise else self.n_clusters
-        if self.gram is None or self.gram.shape[0] != k:
+        if self.gram.shape[0] != k:
             self.gram, self.feature_side = np.zeros((k, k)), np.zeros(k)
             self.weighted, self.order = np.zeros((2 * CHUNK, k)), np.zeros(k, dtype=np.intp)
-            self.cluster_gram = None
-        if self.cluster_gram is None or self.cluster_gram.shape[0] < n:
+        if self.cluster_gram.shape[0] < n or self.cluster_gram.shape[1] != k:
             self.cluster_gram = np.zeros((n + 4, k, k))
             self.cluster_side = np.zeros((n + 4, k, self.n_features))
         if self.new_variance.shape[0] < self.n_clusters:

@@ -17,6 +17,8 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
 from skbnp.numerics.truncated cimport normal_above
 
+from skbnp.numerics.buffers import longer
+
 cdef double LOG_2_PI = 1.8378770664093454836
 
 cdef enum:
@@ -27,6 +29,12 @@ cdef enum:
 cdef class Rows(State):
     """The moves in which rows are independent given the parameters."""
 
+    def __cinit__(self, *args, **kwargs):
+        self.law_loading = self.law_gram = self.law_factor = self.half = np.zeros((0, 0))
+        self.information = self.whitened = np.zeros((0, 0))
+        self.log_weight = self.shape = self.side = self.law_inverse = np.zeros(0)
+        self.renamed = np.zeros(0, dtype=np.intp)
+
     def __init__(self, X, prior, state, bit_generator, limit, int fault):
         super().__init__(X, prior, state, bit_generator, limit, fault)
         n, p = self.n_samples, self.n_features
@@ -35,28 +43,21 @@ cdef class Rows(State):
         self.law_mean, self.law_precision = np.zeros(p), np.zeros(p)
         self.log_slice, self.best, self.square = np.zeros(n), np.zeros(n), np.zeros(n)
         self.weighted_row = np.zeros(p)
-        self.law_loading = self.law_gram = self.law_factor = self.half = None
-        self.log_weight = self.shape = self.side = self.law_inverse = None
-        self.information = self.whitened = None
-        self.renamed = None
 
     cdef int _need_rows(self) except -1 with gil:
         """Scratch of the present number of factors and room for clusters."""
         cdef Py_ssize_t k = max(1, self.n_factors), p = self.n_features, room
-        if self.law_gram is None or self.law_gram.shape[0] != k:
+        if self.law_gram.shape[0] != k:
             self.law_loading, self.whitened = np.zeros((p, k)), np.zeros((k, p))
             self.law_gram, self.law_factor = np.zeros((k, k)), np.zeros((k, k))
             self.half, self.law_inverse = np.zeros((CHUNK, k)), np.zeros(k)
         room = (self.n_factors if self.means != OF_FEATURES else 0)
         room += p if self.means != OF_FACTORS else 0
-        if self.information is None or self.side.shape[0] != room:
+        if self.information.shape[0] != max(1, room):
             self.information, self.side = np.zeros((max(1, room), max(1, room))), np.zeros(room)
-        if self.log_weight is None or self.log_weight.shape[0] <= self.cluster_room:
+        if self.log_weight.shape[0] <= self.cluster_room:
             room = self.cluster_room + 1
-            log_weight = np.zeros(room)
-            if self.log_weight is not None:
-                log_weight[:self.log_weight.shape[0]] = self.log_weight
-            self.log_weight, self.shape = log_weight, np.zeros(room)
+            self.log_weight, self.shape = longer(self.log_weight, (room,)), np.zeros(room)
             self.renamed = np.zeros(room, dtype=np.intp)
         return 0
 

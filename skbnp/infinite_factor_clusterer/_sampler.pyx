@@ -65,6 +65,9 @@ cdef class Sampler(Divisions):
         double _log_jacobian
         Py_ssize_t[::1] size                # (cluster_room,) of the clusters
 
+    def __cinit__(self, *args, **kwargs):
+        self.size = np.zeros(0, dtype=np.intp)
+
     def __init__(
         self, X, prior, state, bit_generator, *, limit=None, Py_ssize_t n_births=1,
         Py_ssize_t n_split_merges=10, double log_jacobian=0.0, int fault=0,
@@ -277,7 +280,7 @@ cdef class Sampler(Divisions):
         cdef Py_ssize_t g, j
         cdef double harmonic = 0.0
         if isnan(self.given_concentration):
-            if self.size is None or self.size.shape[0] < self.n_clusters:
+            if self.size.shape[0] < self.n_clusters:
                 with gil:
                     self.size = np.zeros(self.cluster_room, dtype=np.intp)
             for g in range(self.n_clusters):

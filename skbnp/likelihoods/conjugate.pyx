@@ -16,6 +16,8 @@ import numpy as np
 
 from skbnp.numerics cimport rng as draws
 
+from skbnp.numerics.buffers import longer
+
 
 def check_array_of_state(name, array, like):
     """Raise a ValueError unless an array of a state has the shape and the dtype of another."""
@@ -69,9 +71,7 @@ cdef class ConjugateFamily:
         cdef Py_ssize_t k
         old = self.n_slots
         for name, array in self._slot_arrays().items():
-            longer = np.zeros((n_slots, *array.shape[1:]), dtype=array.dtype)
-            longer[:old] = array
-            self._set_slot_array(name, longer)
+            self._set_slot_array(name, longer(array, (n_slots, *array.shape[1:])))
         self.n_slots = n_slots
         for k in range(old, n_slots):
             self.clear(k)

@@ -12,7 +12,7 @@ from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law
 
-from skbnp.tree_factor_model._state import longer
+from skbnp.numerics.buffers import longer
 
 
 cdef enum:
@@ -47,6 +47,7 @@ cdef class Paths(State):
         self.leaf_log_mass = self.tail_weight = np.zeros(0)
         self.auxiliary = self.owner = np.zeros(0, dtype=np.intp)
         self.tail_score = np.zeros((0, 0))
+        self.covariance = np.zeros((0, 0, 0))
         self._scratch = []
 
     def __init__(self, X, prior, state, bit_generator, path_update, birth, for_rows, int fault):
@@ -77,7 +78,7 @@ cdef class Paths(State):
         self.node_gamma = longer(self.node_gamma, (n + 1,))
         self.node_rest = longer(self.node_rest, (n + 1,))
         self.node_total = longer(self.node_total, (n + 1,))
-        self.auxiliary = longer(self.auxiliary, (n + 1,), np.intp)
+        self.auxiliary = longer(self.auxiliary, (n + 1,))
         self.needed = np.zeros(n, dtype=np.uint8)
         self.n_children = np.zeros(n + 1, dtype=np.intp)
 
@@ -86,7 +87,7 @@ cdef class Paths(State):
         self.leaf_log_mass = longer(self.leaf_log_mass, (n,))
         self.tail_weight = longer(self.tail_weight, (n,))
         self.tail_score = longer(self.tail_score, (n, self.max_depth))
-        self.owner = longer(self.owner, (n,), np.intp)
+        self.owner = longer(self.owner, (n,))
         self.log_weight = np.empty(n)
 
     # -- work in items ------------------------------------------------------------------------
@@ -634,7 +635,7 @@ cdef class Paths(State):
         """Omega of all occupied leaves, where rows have fewer entries than there are levels."""
         if not self._has_few:
             return 0
-        if self.covariance is None or self.covariance.shape[0] < self.n_leaves:
+        if self.covariance.shape[0] < self.n_leaves:
             self.covariance = np.empty((2 * self.n_leaves, self.n_features, self.n_features))
         return self._run(COVARIANCES, self.n_leaves)
 

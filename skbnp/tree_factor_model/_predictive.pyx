@@ -87,7 +87,7 @@ cdef class Draw:
         self.path = branch_paths(draw)
         self.n_branches, self.depth = draw["score_precision"].shape
         self.n_nodes = len(draw["parent"])
-        self.covariance = None  # an attribute that was never set is not None to Cython
+        self.covariance = np.zeros((0, 0, 0))
 
     def need_covariances(self, Rows rows, draw):
         """Omega of all branches, if rows have fewer entries than there are levels."""
@@ -100,7 +100,7 @@ cdef class Draw:
     ) except -1 nogil:
         """Set up a law for densities and moments, by whichever matrix is smaller."""
         if (
-            self.covariance is not None and law.rows.n_observed[g] < self.depth
+            self.covariance.shape[0] > 0 and law.rows.n_observed[g] < self.depth
             and law.prepare_dense(
                 g, &self.covariance[b, 0, 0], &self.mean[b, 0], self.tail_df[b]
             ) == 0

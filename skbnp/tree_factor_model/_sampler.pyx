@@ -89,7 +89,10 @@ cdef class Sampler(Paths):
         double[::1] weighted_square, node_scratch
 
     def __cinit__(self, *args, **kwargs):
-        self.piece_gram = np.zeros((0, 0))
+        self.piece_gram = self.piece_side = self.piece_square = np.zeros((0, 0))
+        self.node_gram = self.node_side = self.leaf_gram = self.leaf_side = np.zeros((0, 0))
+        self.rss = self.piece_tail = np.zeros((0, 0))
+        self.piece_total = self.weighted_square = self.node_scratch = np.zeros(0)
 
     def __init__(
         self, X, prior, state, bit_generator, *, path_update="slice", birth="integrated",
@@ -118,11 +121,11 @@ cdef class Sampler(Paths):
             self.piece_gram, self.piece_side = np.empty((n, width**2)), np.empty((n, width * p))
             self.piece_square, self.piece_total = np.empty((n, p)), np.empty(n)
             self.piece_tail = np.empty((n, self.df_grid.shape[0]))
-        if self.node_gram is None or self.node_gram.shape[0] < self.n_nodes:
+        if self.node_gram.shape[0] < self.n_nodes:
             n = 2 * self.n_nodes
             self.node_gram, self.node_side = np.empty((n, self.max_depth)), np.empty((n, p))
             self.weighted_square, self.node_scratch = np.empty(n), np.empty(3 * n)
-        if self.leaf_gram is None or self.leaf_gram.shape[0] < self.n_leaves:
+        if self.leaf_gram.shape[0] < self.n_leaves:
             n = 2 * self.n_leaves
             self.leaf_gram, self.leaf_side = np.empty((n, width)), np.empty((n, p))
             self.rss = np.empty((n, p))

@@ -11,6 +11,7 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_gamma_density
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 
+from skbnp.numerics.buffers import longer
 from skbnp.tree_factor_model._model import BRANCH_SCALES, DF_GRID, NOISES, TAILS, checked_state
 
 
@@ -287,10 +288,10 @@ cdef class State:
     def _resize_nodes(self, n):
         """Make room for n nodes; what is there stays."""
         p, depth = self.n_features, self.max_depth
-        self.parent = longer(self.parent, (n,), np.intp)
-        self.level = longer(self.level, (n,), np.intp)
-        self.node_count = longer(self.node_count, (n,), np.intp)
-        self.node_path = longer(self.node_path, (n, depth), np.intp)
+        self.parent = longer(self.parent, (n,))
+        self.level = longer(self.level, (n,))
+        self.node_count = longer(self.node_count, (n,))
+        self.node_path = longer(self.node_path, (n, depth))
         self.loading = longer(self.loading, (n, p))
         self.local = longer(self.local, (n, p))
         self.multiplier = longer(self.multiplier, (n,))
@@ -300,18 +301,18 @@ cdef class State:
     def _resize_leaves(self, n):
         """Make room for n leaves; what is there stays."""
         p, depth = self.n_features, self.max_depth
-        self.leaf_node = longer(self.leaf_node, (n,), np.intp)
-        self.leaf_count = longer(self.leaf_count, (n,), np.intp)
+        self.leaf_node = longer(self.leaf_node, (n,))
+        self.leaf_count = longer(self.leaf_count, (n,))
         self.leaf_mean = longer(self.leaf_mean, (n, p))
         self.psi = longer(self.psi, (n, depth))
         self.kappa = longer(self.kappa, (n,))
         self.tail_df = longer(self.tail_df, (n,))
-        self.leaf_start = longer(self.leaf_start, (n + 1,), np.intp)
+        self.leaf_start = longer(self.leaf_start, (n + 1,))
         self.new_leaf = np.zeros(n, dtype=np.intp)
         # A leaf has one piece that is not full, at most.
         n_pieces = self.n_samples // PIECE + n
-        self.piece_start = longer(self.piece_start, (n_pieces + 1,), np.intp)
-        self.piece_leaf = longer(self.piece_leaf, (n_pieces,), np.intp)
+        self.piece_start = longer(self.piece_start, (n_pieces + 1,))
+        self.piece_leaf = longer(self.piece_leaf, (n_pieces,))
 
     cdef double _tau(self, Py_ssize_t n) noexcept nogil:
         return exp(fmax(fmin(self.log_tau[n], 300.0), -300.0))
@@ -385,11 +386,3 @@ cdef class State:
             if alpha > 0.0:
                 total += log(alpha) + lgamma(self.leaf_count[b])
         return total
-
-
-def longer(old, shape, dtype=np.float64):
-    """A larger array with what the old one holds."""
-    out = np.zeros(shape, dtype=dtype)
-    if len(old) > 0:
-        out[:len(old)] = old
-    return out

@@ -108,6 +108,9 @@ cdef class Activations:
     Not for several threads at once; ``reserve`` before the GIL is given up.
     """
 
+    def __cinit__(self, *args, **kwargs):
+        self.order = np.empty(0, dtype=np.intp)
+
     def __init__(self, method="auto", Py_ssize_t n_passes=2, Py_ssize_t n_tries=5):
         if method not in METHODS:
             raise ValueError(f"method must be one of {sorted(METHODS)}, got {method!r}")
@@ -145,7 +148,7 @@ cdef class Activations:
 
     cdef int reserve(self, Py_ssize_t width) except -1:
         """Make room for layers up to this width."""
-        if self.order is not None and width <= self.order.shape[0]:
+        if width <= self.order.shape[0]:
             return 0
         self.order = np.empty(width, dtype=np.intp)
         self.scratch = np.empty((5 * BLOCK + 2) * width)

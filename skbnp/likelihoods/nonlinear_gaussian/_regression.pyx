@@ -27,13 +27,16 @@ cdef class RowRegression:
     rank-one update (BLAS 2); a row starts by sweeping blocks of its parents (BLAS 3).
     """
 
+    def __cinit__(self, *args, **kwargs):
+        self.active = np.zeros(0, dtype=np.uint8)
+
     def __init__(self, Py_ssize_t size=8):
         self.size = 0
         self.reserve(size)
 
     cdef int reserve(self, Py_ssize_t size) except -1:
         """Room for so many candidates, the bias included."""
-        if self.active is not None and self.active.shape[0] >= size:
+        if self.active.shape[0] >= size:
             return 0
         cdef Py_ssize_t room = 2 * size
         self.active = np.zeros(room, dtype=np.uint8)
