@@ -3,11 +3,16 @@
 #   make demo       cluster iris and wine without K and fill holes; pictures in demo_output/
 #   make test       the fast tests, against the wheel built from the sdist
 #   make test-slow  the longer statistical tests, in the same way
+#   make test-debug the fast tests of kernels and models, with bounds checks and sanitizers
+#   make test-debug-smoke  every kernel once, with bounds checks: quick to build
 #   make lint       ruff and cython-lint
 #   make bench      benchmarks, short form
 #   make doc        HTML pages in doc/_build/html
 #   make install    editable development install in .venv
 #   make clean      back to a fresh clone
+#
+# The kernels of test-debug are in build/debug and build/sanitize, those of everything else stay as
+# they are. SKBNP_DEBUG and SKBNP_SANITIZE in setup.py say how each kind is compiled.
 #
 # .venv-EXTRA holds the wheel with one extra of pyproject.toml and nothing else, so that a
 # dependency nobody declared is found here and not by a user.
@@ -28,6 +33,32 @@ RUN_TESTS = mkdir -p build/test && cd build/test && env $(ONE_BLAS_THREAD) MPLBA
     SKBNP_TEST_INSTALLED=1 ../../.venv-test/bin/python -m pytest -c ../../pyproject.toml \
     -p no:cacheprovider -n auto --dist worksteal ../../tests
 
+# What runs kernels, but for whole joint-distribution and recovery runs: under sanitizers those
+# take most of an hour, and kernels do nothing in them that they do not do in the others.
+DEBUG_TESTS := $(addprefix $(CURDIR)/,$(sort $(filter-out tests/checks/ tests/mcmc/ tests/plot/, \
+    $(dir $(wildcard tests/*/test_*.py)))))
+DEBUG_ARGS := --ignore-glob='*_geweke.py' --ignore-glob='*_recovery.py'
+SMOKE_TESTS := $(CURDIR)/tests/contract/test_kernels_smoke.py
+
+SANITIZERS := address,undefined,float-cast-overflow
+# Python itself is not built with the runtimes, so they are loaded before it; empty where the
+# compiler has none (without a file of that name it answers with the name alone).
+RUNTIMES := $(filter /%,$(foreach name,asan ubsan,$(shell $(CC) -print-file-name=lib$(name).so)))
+# What lives to the end of a process in CPython and NumPy is no leak of ours. An allocation that is
+# too large ends in a MemoryError, as without the sanitizer. Python's own allocator would hide
+# writes beyond small blocks.
+SANITIZED := LD_PRELOAD='$(RUNTIMES)' PYTHONMALLOC=malloc \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+
+# $(call run_debug,KIND,ENVIRONMENT,TESTS): a process may report to a file what fails no test.
+run_debug = @rm -rf build/$(1)/reports && mkdir -p build/$(1)/reports && cd build/$(1)/reports && \
+    status=0; env $(ONE_BLAS_THREAD) MPLBACKEND=Agg SKBNP_REPORTS="$$PWD" \
+    PYTHONPATH=$(CURDIR)/build/$(1)/lib:$(CURDIR)/tests/checks/debug $(2) $(CURDIR)/.venv-debug/bin/python -m pytest \
+    -c $(CURDIR)/pyproject.toml -q -p no:cacheprovider -n auto --dist worksteal \
+    -W error::pytest.PytestUnraisableExceptionWarning $(3) $(PYTEST_ARGS) || status=$$?; \
+    if cat * 2>/dev/null; then echo "$@: reports, see above"; status=1; fi; \
+    echo "$@ of build/$(1): $$(test $$status = 0 && echo passed || echo FAILED)"; exit $$status
+
 # $(call requirements,TABLE): a list of requirements in pyproject.toml, one a line.
 requirements = $(PYTHON) -c "import tomllib; \
     print(*tomllib.load(open('pyproject.toml', 'rb'))$(1), sep='\n')"
@@ -37,7 +68,7 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
     "skbnp needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")' && \
     { test $(1)/pyvenv.cfg -nt pyproject.toml || $(PYTHON) -m venv --clear $(1); }
 
-.PHONY: demo test test-slow lint bench doc install clean FORCE
+.PHONY: demo test test-slow test-debug test-debug-smoke lint bench doc install clean FORCE
 
 demo: .venv-plot/installed
 	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
@@ -47,6 +78,17 @@ test: .venv-test/installed
 
 test-slow: .venv-test/installed
 	$(RUN_TESTS) -m slow $(PYTEST_ARGS)
+
+test-debug: $(if $(RUNTIMES),build/sanitize/built,build/debug/built)
+ifeq ($(RUNTIMES),)
+	@echo "$(CC) has no sanitizers: bounds checks alone"
+	$(call run_debug,debug,,$(DEBUG_TESTS) $(DEBUG_ARGS))
+else
+	$(call run_debug,sanitize,$(SANITIZED),$(DEBUG_TESTS) $(DEBUG_ARGS))
+endif
+
+test-debug-smoke: build/debug/built
+	$(call run_debug,debug,,$(SMOKE_TESTS))
 
 lint: .venv-lint/installed
 	.venv-lint/bin/ruff check .
@@ -83,6 +125,26 @@ dist/built: $(SOURCES) build/sources .venv-build/installed
 build/sources: FORCE
 	@mkdir -p build
 	@printf '%s\n' $(SOURCES) | cmp -s - $@ || printf '%s\n' $(SOURCES) > $@
+
+# Copies of modules are made anew, so that a deleted one leaves the build; kernels stay, they are slow.
+build/debug/built: $(SOURCES) build/sources .venv-debug/installed
+	rm -rf build/debug/lib/skbnp/*.py build/debug/lib/skbnp/*/*.py
+	env SKBNP_DEBUG=1 .venv-debug/bin/python setup.py --quiet build
+	@touch $@
+
+build/sanitize/built: $(SOURCES) build/sources .venv-debug/installed
+	rm -rf build/sanitize/lib/skbnp/*.py build/sanitize/lib/skbnp/*/*.py
+	env SKBNP_SANITIZE=$(SANITIZERS) .venv-debug/bin/python setup.py --quiet build
+	@touch $@
+
+# Without skbnp: what builds it and what its tests need.
+.venv-debug/installed: pyproject.toml
+	$(call environment,.venv-debug)
+	$(call requirements,['build-system']['requires']) > .venv-debug/requirements.txt
+	$(call requirements,['project']['dependencies']) >> .venv-debug/requirements.txt
+	$(call requirements,['project']['optional-dependencies']['test']) >> .venv-debug/requirements.txt
+	.venv-debug/bin/python -m pip install --quiet -r .venv-debug/requirements.txt
+	@touch $@
 
 # The wheel's version need not change when its content does: reinstall it, then what it asks for.
 .venv-%/installed: dist/built

@@ -8,7 +8,10 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-DEBUG = os.environ.get("SKBNP_DEBUG", "0") == "1"  # bounds checks and annotated sources
+# SKBNP_DEBUG=1: bounds checks and assertions, hardly optimised. SKBNP_SANITIZE=address,undefined:
+# the same C with the compiler's sanitizers. `make test-debug` builds and tests both.
+SANITIZE = os.environ.get("SKBNP_SANITIZE", "")
+DEBUG = bool(SANITIZE) or os.environ.get("SKBNP_DEBUG", "0") == "1"
 ROOT = Path(__file__).parent
 
 sources = sorted(path.relative_to(ROOT) for path in (ROOT / "skbnp").rglob("*.pyx"))
@@ -18,9 +21,26 @@ if not sources:
 
 # Nobody looks at floating-point traps, and with them comparisons in loops are not vectorised.
 # Without debug information, which Python's own flags ask for, compilers take much less time.
-COMPILE = ["/O2"] if sys.platform == "win32" else ["-O3", "-fno-trapping-math"]
-if not DEBUG and sys.platform != "win32":
-    COMPILE.append("-g0")
+LINK = []
+if sys.platform == "win32":
+    COMPILE = ["/Od" if DEBUG else "/O2"]
+elif SANITIZE:
+    # Python's own flags make signed integers wrap around, and then UBSan has nothing to say.
+    LINK = [f"-fsanitize={SANITIZE}"]
+    COMPILE = ["-O0", "-g1", "-UNDEBUG", "-fno-wrapv", "-fno-omit-frame-pointer", *LINK]
+elif DEBUG:
+    COMPILE = ["-O0", "-g0", "-UNDEBUG"]
+else:
+    COMPILE = ["-O3", "-fno-trapping-math", "-g0"]
+
+# Neither Cython nor setuptools notices that options have changed: each kind of build has its own
+# directory. In the source tree there is room for one kind of kernels only.
+BASE = Path("build", *(["sanitize"] if SANITIZE else ["debug"] if DEBUG else []))
+TRANSLATED = Path("build", *(["debug"] if DEBUG else []), "cython")
+if DEBUG and {"--inplace", "-i", "develop", "editable_wheel"}.intersection(sys.argv):
+    sys.exit(
+        f"A debug build does not belong in the source tree: `setup.py build` puts it in {BASE}."
+    )
 # An sdist and metadata need no C: translating takes a minute, and the wheel's build does it again.
 TRANSLATES = {"build", "build_ext", "bdist_wheel", "develop", "editable_wheel", "install"}
 
@@ -32,6 +52,7 @@ extensions = [
         library_dirs=[str(Path(np.get_include()).parents[1] / "random" / "lib")],
         libraries=["npyrandom"] + ([] if sys.platform == "win32" else ["m"]),
         extra_compile_args=COMPILE,
+        extra_link_args=LINK,
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
     )
     for source in sources
@@ -40,9 +61,7 @@ extensions = [
 if TRANSLATES.intersection(sys.argv):
     extensions = cythonize(
         extensions,
-        build_dir="build/cython",
-        force=DEBUG,
-        annotate=DEBUG,
+        build_dir=str(TRANSLATED),
         nthreads=os.cpu_count() or 1,
         compiler_directives={
             "language_level": "3",
@@ -56,6 +75,9 @@ if TRANSLATES.intersection(sys.argv):
     )
 
 setup(
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+    options={
+        "build": {"build_base": str(BASE), "build_lib": str(BASE / "lib")} if DEBUG else {},
+        "build_ext": {"parallel": os.cpu_count() or 1},
+    },
     ext_modules=extensions,
 )
