@@ -71,8 +71,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     A subclass defines ``_prepare(X)``, which checks its own parameters against the validated X
     and returns ``make_sampler(bit_generator, chain)``; ``_summarise(X)``, which computes point
     estimates from ``posterior_``; ``_auto_lengths(X)``; and ``score_samples``. For files it says
-    in ``_check_draw(draw)`` and ``_check_loaded()`` what would make its kernels read beyond an
-    array.
+    which attributes ``fit`` sets, which of their numbers need not be finite, and in
+    ``_check_draw(draw)`` and ``_check_loaded()`` what would make its kernels read beyond an array
+    or its answers no numbers.
     """
 
     _parameter_constraints: dict = {
@@ -104,6 +105,23 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     _parameters_after_sampling = ()
     # Classes of the subclass that its fitted attributes are made of.
     _saved_types = ()
+    # The attributes that ``fit`` sets, with their types: what files hold, and nothing else.
+    _fitted_attributes: dict = {
+        "posterior_": Posterior,
+        "n_warmup_": Integral,
+        "n_draws_": Integral,
+        "seed_": Integral,
+        "n_features_in_": Integral,
+        "feature_names_in_": np.ndarray,
+        "_form": TableForm,
+        "_fitted_on": dict,
+        "_sklearn_output_config": dict,
+    }
+    # Those among them that depend on parameters or data.
+    _not_always_fitted = ("feature_names_in_", "_sklearn_output_config")
+    # Names of arrays and numbers in files that need not be finite, and what they may hold. An
+    # index of a frame may hold anything.
+    _may_hold: dict = dict.fromkeys(["parameters", "_form"], (np.nan, np.inf, -np.inf))
 
     @_fit_context(prefer_skip_nested_validation=True)
     @refuses_by_name
@@ -150,6 +168,10 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             a column has another value in nearly every row, as an identifier has.
         """
         attempt = copy(self)
+        for name in self._not_always_fitted:
+            # Of an earlier fit, which this one might not find. How output is shown stays.
+            if name != "_sklearn_output_config":
+                vars(attempt).pop(name, None)
         with HeldInterrupt() as interrupt:
             was_cut_short = attempt._sample(X, y)
             # One assignment: whoever looks finds the fit before or this one, never parts of both.
@@ -225,7 +247,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         checkpoint = None
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, fingerprint, self.checkpoint_every)
-            stored = checkpoint.load()
+            stored = checkpoint.load(self._may_hold)
             if stored is not None:
                 checkpoint.check(stored, self._check_draw)
                 found.append(stored)
@@ -277,7 +299,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            If a parameter is no data, such as a callable.
+            If a parameter is no data, such as a callable, or an attribute is none of `fit`.
         OSError
             If the file cannot be written.
         """
@@ -289,6 +311,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             # Callbacks are code, and what belongs to them.
             if name not in parameters and "callback" not in name
         }
+        for name in fitted:
+            if name not in self._fitted_attributes:
+                raise TypeError(
+                    f"{name} cannot be saved: it is neither a parameter of "
+                    f"{type(self).__name__} nor an attribute that fit sets"
+                )
         content = {"parameters": parameters, "fitted": fitted}
         io.write(path, f"fitted {type(self).__name__}", content, self._types_in_files())
         return self
@@ -314,19 +342,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         skbnp.mcmc.io.FileFormatError
             If the file is damaged, holds another estimator or comes from a newer version.
         """
-        content = io.read(path, f"fitted {cls.__name__}", cls._types_in_files())
+        content = io.read(path, f"fitted {cls.__name__}", cls._types_in_files(), cls._may_hold)
         try:
             estimator = cls(**content["parameters"])
             estimator._validate_params()
-            for name, value in content["fitted"].items():
-                # Names with two underscores mean something to Python and to NumPy.
-                if not name.isidentifier() or name.startswith("__") or hasattr(estimator, name):
-                    raise ValueError(f"it sets {name!r}")
-                setattr(estimator, name, value)
-            if not isinstance(estimator.posterior_, Posterior):
-                raise ValueError("its posterior_ is none")
-            if not isinstance(estimator._form, TableForm):
-                raise ValueError("it does not say of what form its table was")
+            cls._check_attributes(content["fitted"])
+            vars(estimator).update(content["fitted"])
             estimator._form.check(estimator.n_features_in_)
             estimator._check_loaded()
             for chain in estimator.posterior_.all_draws():
@@ -342,6 +363,28 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     @classmethod
     def _types_in_files(cls):
         return (Posterior, TableForm, *cls._saved_types)
+
+    @classmethod
+    def _check_attributes(cls, fitted):
+        """Raise a ValueError unless fitted attributes are those of this class, of their types."""
+        for name, value in fitted.items():
+            kind = cls._fitted_attributes.get(name)
+            if kind is None:
+                raise ValueError(f"it sets {name!r}")
+            # True is an integer to Python.
+            if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
+                raise ValueError(f"its {name} is a {type(value).__name__}")
+            if kind is Integral and value < 0:
+                raise ValueError(f"its {name} is {value}")
+        for name in cls._fitted_attributes:
+            if name not in fitted and name not in cls._not_always_fitted:
+                raise ValueError(f"it has no {name}")
+        posterior, names = fitted["posterior_"], fitted.get("feature_names_in_")
+        found = (posterior.seed, posterior.n_warmup, posterior.n_draws)
+        if found != tuple(fitted[name] for name in ("seed_", "n_warmup_", "n_draws_")):
+            raise ValueError("its posterior_ is not that of seed_, n_warmup_ and n_draws_")
+        if names is not None and names.shape != (fitted["n_features_in_"],):
+            raise ValueError("its feature_names_in_ are not those of n_features_in_ features")
 
     @refuses_by_name
     def score(self, X, y=None):

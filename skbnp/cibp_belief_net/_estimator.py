@@ -31,6 +31,7 @@ from skbnp.likelihoods.nonlinear_gaussian.units import (
     fitted_units,
     steps,
 )
+from skbnp.mcmc import io
 from skbnp.mcmc.caller import warn
 
 # Features beyond which every part of a sweep is slow.
@@ -264,6 +265,20 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         *("dequantise", "skip_connections", "row_clusters"),
     )
     _saved_types = (Prior, Units, TrainingRows)
+    _fitted_attributes: dict = {
+        **BaseMCMCEstimator._fitted_attributes,
+        "n_layers_": Integral,
+        "layer_widths_": np.ndarray,
+        "n_edges_": Integral,
+        "n_guard_rejections_": Integral,
+        "visible_": str,
+        "_units": Units,
+        "_prior": Prior,
+        "_reference": dict,
+        "_training_rows": TrainingRows,
+        "_n_features_out": Integral,
+    }
+    _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
 
     def __init__(
         self,
@@ -714,9 +729,16 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         X = self._training_rows.X
         if X.ndim != 2 or X.shape[1] != d or X.dtype != np.float64:
             raise ValueError("the training rows must have a number for each feature")
+        if not io.is_same(self._units, self._training_rows.units, (Units,)):
+            raise ValueError("the units of the training rows must be those of the draws")
         self._check_draw(self._reference)
-        if self.n_layers_ != len(self._reference["widths"]) - 1:
-            raise ValueError("n_layers_ must be that of the reference draw")
+        widths = self._reference["widths"][1:]
+        if self.n_layers_ != len(widths) or not np.array_equal(self.layer_widths_, widths):
+            raise ValueError("n_layers_ and layer_widths_ must be those of the reference draw")
+        if self.n_edges_ != len(self._reference["edges"]):
+            raise ValueError("n_edges_ must be that of the reference draw")
+        if self._n_features_out != (widths[0] if len(widths) else 0):
+            raise ValueError("_n_features_out must be the first of layer_widths_")
 
     # -- one draw
 

@@ -39,7 +39,7 @@ import numpy as np
 from scipy.special import betaln, digamma, gammainc, gammaln
 
 from skbnp.numerics.rng import sample_truncated_gamma
-from skbnp.numerics.states import checked_array, checked_floats
+from skbnp.numerics.states import check_positive, checked_array, checked_floats
 from skbnp.processes import crp, ibp
 
 HYPER = (
@@ -352,6 +352,17 @@ def check_prior(prior, n_features):
         raise ValueError("max_depth of the prior must be None or an integer from 1 to 100000")
     if prior.row_clusters and depth is None:
         raise ValueError("max_depth of the prior must be a number where there are row clusters")
+    check_positive(
+        prior,
+        *("mass", "concentration", "noise_prior", "highest_precision", "row_concentration"),
+        "cluster_prior",
+    )
+    for name in ("mass_bounds", "concentration_bounds"):
+        if not all(0 <= low < high for low, high in getattr(prior, name)):
+            raise ValueError(f"{name} of the prior must be ascending")
+    for name in ("weight_prior", "bias_prior"):
+        if not min(getattr(prior, name)[1:]) > 0:
+            raise ValueError(f"{name} of the prior must be positive")
 
 
 def checked_state(state, prior, n_samples, draw=False):

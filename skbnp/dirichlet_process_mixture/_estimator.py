@@ -2,6 +2,7 @@
 
 from functools import partial
 from numbers import Integral, Real
+from types import NoneType
 
 import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
@@ -294,6 +295,25 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     _reported_traces = ("log_joint", "n_clusters", "concentration", "largest_cluster")
     _parameters_after_sampling = ("point_estimate",)
     _saved_types = (Prior, GaussianPrior, CategoricalPrior, PoissonPrior, Table, TrainingRows)
+    _fitted_attributes: dict = {
+        **BaseMCMCEstimator._fitted_attributes,
+        "labels_": np.ndarray,
+        "n_clusters_": Integral,
+        "expected_loss_": Real,
+        "partition_info_": dict,
+        "families_": np.ndarray,
+        "levels_": list,
+        "algorithm_": str,
+        "_X_imputed": np.ndarray,
+        "_table": (Table, NoneType),
+        "_center": np.ndarray,
+        "_scale": np.ndarray,
+        "_prior": Prior,
+        "_training_rows": TrainingRows,
+        "_n_features_out": Integral,
+    }
+    _not_always_fitted = (*BaseMCMCEstimator._not_always_fitted, "_X_imputed")
+    _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
 
     def __init__(
         self,
@@ -918,7 +938,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             )
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
-        self.__dict__.pop("_X_imputed", None)
         if np.isnan(X).any():
             self._X_imputed = self._impute_training(X)
 

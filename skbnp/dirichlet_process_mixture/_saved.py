@@ -3,12 +3,16 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
+from skbnp.mcmc import io
+from skbnp.numerics.states import check_positive
 
 _FAMILIES_OF = {
     GaussianPrior: {"gaussian"},
     CategoricalPrior: {"bernoulli", "categorical"},
     PoissonPrior: {"poisson"},
 }
+# Statistics of blocks that count or add up what is not negative.
+_SUMS = ("count", "level_count", "total", "cells")
 
 
 def check_draw(draw, prior, X):
@@ -33,11 +37,23 @@ def check_draw(draw, prior, X):
     for name in ("concentration", "discount", "prior_scale"):
         if type(draw[name]) is not float:
             raise ValueError(f"{name} of a draw must be a number, got {draw[name]!r}")
+    lowest = 0.0 if prior.n_components else -draw["discount"]
+    if not (
+        draw["concentration"] > lowest and draw["discount"] < 1.0 and draw["prior_scale"] > 0.0
+    ):
+        raise ValueError("concentration, discount and prior_scale of a draw must be in range")
     for part in prior.parts:
         for name, shape in _shapes(part).items():
             _check(name, draw[name], (n_blocks, *shape))
+            if name in _SUMS and not (draw[name] >= 0.0).all():
+                raise ValueError(f"{name} of a draw must be >= 0")
+    if "rate" in draw and not (draw["rate"] > 0.0).all():
+        raise ValueError("rate of a draw must be > 0")
     gaussian = prior.gaussian
     if gaussian is not None and gaussian.covariance_type == "full":
+        factor = draw["factor"]
+        if not (np.diagonal(factor, axis1=1, axis2=2) > 0.0).all() or np.tril(factor, -1).any():
+            raise ValueError("factor of a draw must be upper triangular, its diagonal > 0")
         n_missing = int(np.isnan(X[:, gaussian.columns]).sum())
         if n_missing:
             _check("imputed", draw["imputed"], (n_missing,))
@@ -75,14 +91,23 @@ def check_prior(prior, n_features):
             shape = {"full": (d, d), "diag": (d,), "spherical": ()}[part.covariance_type]
             _check("mean", part.mean, (d,))
             _check("covariance", np.asarray(part.covariance), shape)
+            check_positive(part, "mean_precision", "degrees_of_freedom")
+            diagonal = np.diag(part.covariance) if shape == (d, d) else part.covariance
+            _check_positive("covariance", diagonal)
         elif isinstance(part, CategoricalPrior):
             if len(part.pseudo_counts) != d:
                 raise ValueError("pseudo_counts must have one entry per column")
             for counts in part.pseudo_counts:
                 _check("pseudo_counts", counts, (len(counts),))
+                _check_positive("pseudo_counts", counts)
         else:
             _check("shape", part.shape, (d,))
             _check("rate", part.rate, (d,))
+            _check_positive("shape", part.shape)
+            _check_positive("rate", part.rate)
+    check_positive(prior, "n_components", "concentration_prior", "discount_prior", "prior_scale")
+    if prior.discount is not None and not 0.0 <= prior.discount < 1.0:
+        raise ValueError(f"discount of the prior must be in [0, 1), got {prior.discount!r}")
 
 
 def check_fitted(estimator):
@@ -96,11 +121,17 @@ def check_fitted(estimator):
     n = len(rows.X)
     _check("X", rows.X, (n, d))
     estimator._form.check(d, n)
-    for prior in (estimator._prior, rows.prior):
-        check_prior(prior, d)
-        _check_families(prior, estimator)
+    check_prior(estimator._prior, d)
+    _check_families(estimator._prior, estimator)
     for name in ("_center", "_scale"):
         _check(name, getattr(estimator, name), (d,))
+    _check_positive("_scale", estimator._scale)
+    ours = {"prior": estimator._prior, "center": estimator._center, "scale": estimator._scale}
+    theirs = {name: getattr(rows, name) for name in ours}
+    if not io.is_same(ours, theirs, (type(estimator._prior), *_FAMILIES_OF)):
+        raise ValueError("the training rows must have the prior and the units of the draws")
+    if estimator._n_features_out != estimator.n_clusters_:
+        raise ValueError("_n_features_out must be n_clusters_")
     if "_X_imputed" in vars(estimator):
         _check("X_imputed_", estimator._X_imputed, (n, d))
     labels, n_clusters = estimator.labels_, estimator.n_clusters_
@@ -114,8 +145,12 @@ def _check_families(prior, estimator):
     """Cells of new rows are read as the table says and used as the prior says: both must agree."""
     table = estimator._table
     families = ["gaussian"] * estimator.n_features_in_ if table is None else table.families
-    if list(estimator.families_) != list(families):
-        raise ValueError("families_ must be those of the table")
+    levels = [None] * len(families) if table is None else table.levels
+    same = len(levels) == len(estimator.levels_) and all(
+        np.array_equal(one, other) for one, other in zip(levels, estimator.levels_, strict=True)
+    )
+    if list(estimator.families_) != list(families) or not same:
+        raise ValueError("families_ and levels_ must be those of the table")
     for part in prior.parts:
         for t, j in enumerate(part.columns):
             if families[j] not in _FAMILIES_OF[type(part)]:
@@ -124,6 +159,11 @@ def _check_families(prior, estimator):
                 n_levels = 2 if families[j] == "bernoulli" else len(table.levels[j])
                 if len(part.pseudo_counts[t]) != n_levels:
                     raise ValueError(f"column {j} must have one pseudo count for each level")
+
+
+def _check_positive(name, array):
+    if not np.all(array > 0.0):
+        raise ValueError(f"{name} must be > 0")
 
 
 def _check(name, array, shape, dtype=np.float64):

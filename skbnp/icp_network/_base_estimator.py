@@ -85,6 +85,21 @@ class BaseICPNetwork(BaseMCMCEstimator):
     )
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "store_activations")
     _saved_types = (Prior, Units, TrainingRows)
+    _fitted_attributes: dict = {
+        **BaseMCMCEstimator._fitted_attributes,
+        "n_hidden_": Integral,
+        "n_edges_": Integral,
+        "depth_": Integral,
+        "n_guard_rejections_": Integral,
+        "_prior": Prior,
+        "_reference": dict,
+        "_training_rows": TrainingRows,
+    }
+    _may_hold: dict = {
+        **BaseMCMCEstimator._may_hold,
+        "table": (np.nan,),
+        "visible": (np.nan,),
+    }
 
     # -- the networks
 
@@ -305,7 +320,11 @@ class BaseICPNetwork(BaseMCMCEstimator):
             raise ValueError("the prior of the training rows must be that of the draws")
         if len(self._node_columns()) != n_observed:
             raise ValueError("the prior must have a role for each column that varies")
-        self._check_draw(self._reference)
+        draw = self._reference
+        self._check_draw(draw)
+        found = (len(draw["order"]) - n_observed, len(draw["edges"]), _depth(draw))
+        if (self.n_hidden_, self.n_edges_, self.depth_) != found:
+            raise ValueError("n_hidden_, n_edges_ and depth_ must be those of the reference draw")
 
     # -- one draw
 

@@ -16,6 +16,7 @@ from skbnp.icp_network._predictive import (
     sample_rows,
 )
 from skbnp.likelihoods.nonlinear_gaussian.units import (
+    Units,
     check_units,
     checked_bounds,
 )
@@ -238,6 +239,8 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         "n_temperatures": [Interval(Integral, 1, 1_000_000, closed="both")],
         "n_particles": [Interval(Integral, 1, 1_000_000, closed="both")],
     }
+
+    _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_units": Units}
 
     def __init__(
         self,
@@ -561,7 +564,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         return self._feature_names()
 
     def _check_loaded(self):
-        check_units(self._units, self.n_features_in_, self.visible)
+        check_units(self._units, self.n_features_in_, self._units.visible)
         super()._check_loaded()
         if len(self._training_rows.labels) or "input" in self._prior.roles:
             raise ValueError("the prior must have columns alone")

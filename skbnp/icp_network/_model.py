@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from skbnp.numerics.states import checked_array, checked_floats
+from skbnp.numerics.states import check_positive, checked_array, checked_floats
 from skbnp.processes import icp
 
 HYPER = ("mass", "concentration", "observed_popularity")
@@ -282,6 +282,12 @@ def check_prior(prior):
             raise ValueError(f"orders of the prior must be None or from 0 to 1, got {order!r}")
         if order != {"input": 1.0, "latent": 0.0}.get(role, order):
             raise ValueError(f"orders of the prior must be 1 for inputs, 0 for latents: {order!r}")
+    check_positive(
+        prior,
+        *("mass", "concentration", "observed_popularity", "mass_prior"),
+        *("inverse_concentration_prior", "popularity_prior", "weight_variance"),
+        *("input_weight_variance", "bias_variance", "noise_prior"),
+    )
 
 
 def checked_state(state, prior, n_samples, draw=False):

@@ -17,6 +17,7 @@ from skbnp.icp_network._predictive import (
     sample_rows,
 )
 from skbnp.likelihoods.nonlinear_gaussian.units import (
+    Units,
     check_units,
 )
 
@@ -31,6 +32,7 @@ class _SupervisedICPNetwork(BaseICPNetwork):
         "input_weight_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
         "init": [StrOptions({"auto", "network", "empty", "prior"})],
     }
+    _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_input_units": Units}
 
     @refuses_by_name
     def __init__(
@@ -363,6 +365,12 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
     True
     """
 
+    _fitted_attributes: dict = {
+        **_SupervisedICPNetwork._fitted_attributes,
+        "_units": Units,
+        "_is_single": bool,
+    }
+
     def predict(self, X, return_std=False):
         """Posterior predictive mean of the targets.
 
@@ -640,6 +648,11 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
     True
     """
 
+    _fitted_attributes: dict = {
+        **_SupervisedICPNetwork._fitted_attributes,
+        "classes_": np.ndarray,
+    }
+
     def predict(self, X):
         """The most probable class of each row.
 
@@ -716,5 +729,7 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
             raise ValueError("the training rows must have a label each")
         if n_classes < 2 or not np.isin(labels, np.arange(n_classes)).all():
             raise ValueError("labels of the training rows must be of classes that there are")
+        if self.classes_.ndim != 1 or not np.array_equal(np.unique(self.classes_), self.classes_):
+            raise ValueError("classes_ must be sorted, each once")
         if self._prior.roles.count("latent") != self._n_latents():
             raise ValueError("the prior must have a latent for each class, one for two")

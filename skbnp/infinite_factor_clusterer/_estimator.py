@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from types import NoneType
 
 import numpy as np
 from scipy.special import logsumexp
@@ -350,6 +351,37 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     _parameters_after_sampling = ("merge_overlap", "signed", "transform_output")
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "center", "signed", "standardize")
     _saved_types = (Prior, ScalePrior, Units, TrainingRows)
+    _fitted_attributes: dict = {
+        **BaseMCMCEstimator._fitted_attributes,
+        "labels_": np.ndarray,
+        "component_labels_": np.ndarray,
+        "n_clusters_": Integral,
+        "labels_per_level_": list,
+        "feature_labels_": np.ndarray,
+        "n_factors_": Real,
+        "n_shared_factors_": Real,
+        "n_layers_": Integral,
+        "cluster_energies_": dict,
+        "energy_correlation_": np.ndarray,
+        "partition_info_": dict,
+        "_limit": (np.ndarray, NoneType),
+        "_units": Units,
+        "_prior": (Prior, ScalePrior),
+        "_reference": dict,
+        "_training_rows": TrainingRows,
+        "_n_features_out": Integral,
+    }
+    _not_always_fitted = (
+        *BaseMCMCEstimator._not_always_fitted,
+        *("component_labels_", "cluster_energies_", "partition_info_"),
+    )
+    # Below the detection limit X is -inf; rows without tails have infinitely many degrees of
+    # freedom, the last of ``hyper``.
+    _may_hold: dict = {
+        **BaseMCMCEstimator._may_hold,
+        "X": (np.nan, -np.inf),
+        "hyper": (np.inf,),
+    }
 
     def __init__(
         self,

@@ -45,8 +45,13 @@ class Checkpoint:
         self._failed = False
         self._has_begun = False
 
-    def load(self):
+    def load(self, may_hold=None):
         """What an earlier run has left.
+
+        Parameters
+        ----------
+        may_hold : dict of str to tuple of float, default=None
+            As for `skbnp.mcmc.io.read`: where numbers need not be finite.
 
         Returns
         -------
@@ -59,7 +64,7 @@ class Checkpoint:
             If there is one but not of this run, damaged, or from a newer version.
         """
         try:
-            content = io.read(self.path, "checkpoint")
+            content = io.read(self.path, "checkpoint", may_hold=may_hold)
         except FileNotFoundError:
             return None
         except io.FileFormatError as error:

@@ -131,7 +131,7 @@ def remove_unfinished(path):
                 unfinished.unlink()
 
 
-def read(path, kind, types=()):
+def read(path, kind, types=(), may_hold=None):
     """Read what `write` has written.
 
     Parameters
@@ -140,6 +140,9 @@ def read(path, kind, types=()):
     kind : str
     types : iterable of type
         As for `write`. No other class is ever made, whatever the file says.
+    may_hold : dict of str to tuple of float, default=None
+        By key of a dict or name of a field which of NaN, inf and -inf the numbers below it may
+        be; all others must be finite. None: all numbers may be anything.
 
     Returns
     -------
@@ -161,6 +164,8 @@ def read(path, kind, types=()):
             content = _decode(document["content"], pending, _by_name(types))
             for name, arrays in pending.items():
                 _fill(archive, name, arrays)
+            if may_hold is not None:
+                _refuse_non_finite(content, may_hold)
             return _finished(content)
     except (FileFormatError, OSError, ImportError):  # a frame may need its library
         raise
@@ -381,6 +386,31 @@ def _decode(node, pending, types):
     return _Making(makers[tag], decode(body))
 
 
+def _refuse_non_finite(node, may_hold, names=()):
+    """Raise a ValueError for numbers that are not finite where none may be.
+
+    Looks at the tree before objects are made: many draws still are a few long arrays.
+    """
+    if isinstance(node, dict):
+        for name, item in node.items():
+            _refuse_non_finite(item, may_hold, (*names, name))
+    elif isinstance(node, list):
+        for item in node:
+            _refuse_non_finite(item, may_hold, names)
+    elif isinstance(node, _Making):
+        _refuse_non_finite(node.of, may_hold, names)
+    else:
+        value = node.value if isinstance(node, _Pending) else node
+        if isinstance(value, float) or isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            value = np.asarray(value)
+            found = value[~np.isfinite(value)]
+            allowed = next((may_hold[name] for name in names if name in may_hold), ())
+            for number in allowed:
+                found = found[~((found == number) | (np.isnan(found) & np.isnan(number)))]
+            if found.size:
+                raise ValueError(f"{'.'.join(map(str, names))} holds {found[0]}")
+
+
 def _finished(node):
     if isinstance(node, list):
         return [_finished(item) for item in node]
@@ -411,6 +441,29 @@ def _random_state(state):
         raise ValueError(f"a random state has the position {position}")
     random_state.set_state(state)
     return random_state
+
+
+def is_same(one, other, types=()):
+    """Whether two things would be written alike, every NaN the same.
+
+    Parameters
+    ----------
+    one, other : tree
+        As for `write`.
+    types : iterable of type
+
+    Returns
+    -------
+    is_same : bool
+    """
+    documents, arrays = [], ({}, {})
+    for content, parts in zip((one, other), arrays, strict=True):
+        documents.append(_encode(content, parts, _by_name(types)))
+    return documents[0] == documents[1] and all(
+        np.array_equal(part, other_part, equal_nan=part.dtype.kind == "f")
+        for name, parts in arrays[0].items()
+        for part, other_part in zip(parts, arrays[1][name], strict=True)
+    )
 
 
 # -- many small dicts

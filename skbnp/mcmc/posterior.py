@@ -461,6 +461,9 @@ class Posterior:
         for name in ("store_every", "n_draws", "n_warmup", "sweeps_per_draw", "n_sweeps_run"):
             if type(data[name]) is not int or data[name] < (name == "store_every"):
                 raise ValueError(f"{name} is {data[name]!r}")
+        for move, counts in data["acceptance"].items():
+            if not ((counts >= 0) & (counts[:, :1] <= counts[:, 1:])).all():
+                raise ValueError(f"the acceptance of {move} is {counts.tolist()}")
         return cls(draws, data.pop("traces"), **data)
 
     def __repr__(self):

@@ -1,5 +1,7 @@
 """Parts of a sampler's state that come from outside, checked: what kernels may read unseen."""
 
+from numbers import Real
+
 import numpy as np
 
 
@@ -45,6 +47,18 @@ def checked_indices(state, name, shape, least, below):
     if not ((value >= least) & (value < below)).all():
         raise ValueError(f"{name} of the state is out of range")
     return value
+
+
+def check_positive(prior, *names):
+    """Raise a ValueError unless hyperparameters are positive numbers, or tuples of such, or None.
+
+    ``prior`` has them as attributes.
+    """
+    for name in names:
+        value = getattr(prior, name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if number is not None and not (isinstance(number, Real) and 0.0 < number < np.inf):
+                raise ValueError(f"{name} of the prior must be positive, got {value!r}")
 
 
 def put_bit_generator(bit_generator, state):

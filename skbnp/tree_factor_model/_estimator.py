@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import BaseMCMCEstimator
+from skbnp.mcmc import io
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
 from skbnp.tree_factor_model._model import (
@@ -297,6 +298,23 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
     _parameters_after_sampling = ("new_branch",)
     _saved_types = (Prior, TrainingRows)
+    _fitted_attributes: dict = {
+        **BaseMCMCEstimator._fitted_attributes,
+        "labels_": np.ndarray,
+        "n_branches_": Integral,
+        "tree_": dict,
+        "max_depth_": Integral,
+        "branch_levels_": tuple,
+        "init_": str,
+        "_center": np.ndarray,
+        "_scale": np.ndarray,
+        "_prior": Prior,
+        "_reference": dict,
+        "_training_rows": TrainingRows,
+        "_n_features_out": Integral,
+    }
+    # Gaussian rows are Student-t ones with infinitely many degrees of freedom.
+    _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,), "tail_df": (np.inf,)}
 
     def __init__(
         self,
@@ -760,12 +778,17 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         draw = self._reference = self._reference_draw(len(X))
         self.labels_ = draw["branch"].astype(np.intp)
         self.n_branches_ = len(draw["leaf_node"])
+        self.tree_ = self._tree_of(draw)
+        self._n_features_out = len(draw["parent"])
+
+    def _tree_of(self, draw):
+        """The tree of a draw in the units of X."""
         count = np.zeros(len(draw["parent"]), dtype=np.intp)
         np.add.at(count, draw["leaf_node"], draw["leaf_count"])
         for node in range(len(count) - 1, -1, -1):
             if draw["parent"][node] >= 0:
                 count[draw["parent"][node]] += count[node]
-        self.tree_ = {
+        return {
             "parent": draw["parent"].copy(),
             "level": draw["level"].copy(),
             "count": count,
@@ -774,7 +797,6 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             "leaf_count": draw["leaf_count"].copy(),
             "leaf_mean": draw["leaf_mean"] * self._scale + self._center,
         }
-        self._n_features_out = len(count)
 
     def _reference_draw(self, n_rows):
         """The draw whose branches part the rows most like those of all others."""
@@ -794,6 +816,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
 
     def _check_loaded(self):
         check_prior(self._prior, self.n_features_in_)
+        found = (self.max_depth_, self.branch_levels_)
+        if found != (self._prior.max_depth, self._prior.branch_levels):
+            raise ValueError("max_depth_ and branch_levels_ must be those of the prior")
         X = self._training_rows.X
         if X.ndim != 2 or X.shape[1] != self.n_features_in_ or X.dtype != np.float64:
             raise ValueError("the training rows must have a number for each feature")
@@ -801,9 +826,20 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             value = getattr(self, name)
             if value.shape != (self.n_features_in_,) or value.dtype != np.float64:
                 raise ValueError(f"{name} must have one number for each feature")
+            if not np.array_equal(value, getattr(self._training_rows, name[1:])):
+                raise ValueError(f"{name} must be that of the training rows")
+        if not (self._scale > 0.0).all():
+            raise ValueError("_scale must be > 0")
         self._check_draw(self._reference)
-        if len(self.tree_["parent"]) != len(self._reference["parent"]):
-            raise ValueError("tree_ must be that of the reference draw")
+        tree = self._tree_of(self._reference)
+        same = io.is_same(tree, self.tree_)
+        if not same or not np.array_equal(self.labels_, self._reference["branch"]):
+            raise ValueError("tree_ and labels_ must be those of the reference draw")
+        if (self.n_branches_, self._n_features_out) != (
+            len(tree["leaf_node"]),
+            len(tree["parent"]),
+        ):
+            raise ValueError("n_branches_ must be that of the reference draw")
 
     # -- one draw
 

@@ -31,7 +31,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from skbnp.numerics.states import checked_array, checked_floats, checked_indices
+from skbnp.numerics.states import (
+    check_positive,
+    checked_array,
+    checked_floats,
+    checked_indices,
+)
 from skbnp.processes import multiplicative_gamma, ncrp
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
@@ -348,6 +353,14 @@ def check_prior(prior, n_features):
         raise ValueError("the prior has an unknown noise or branch_scale")
     if prior.tail not in TAILS or prior.tail_df not in TAIL_DFS:
         raise ValueError("the prior has an unknown tail or tail_df")
+    check_positive(
+        prior,
+        *("concentration", "concentration_prior", "concentration_decay", "shrinkage_root"),
+        *("shrinkage", "local_shrinkage_df", "noise_prior", "noise_rate_prior"),
+        *("mean_precision_prior", "score_precision_prior", "noise_scale_prior"),
+    )
+    if prior.concentration is not None and len(prior.concentration) != len(levels):
+        raise ValueError("the prior must have a concentration for each of branch_levels")
 
 
 def checked_state(state, prior, n_samples, draw=False):

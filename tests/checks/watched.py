@@ -101,6 +101,7 @@ class _ToyModel(BaseMCMCEstimator):
         self.verbose = verbose
 
     _parameter_constraints: dict = {**BaseMCMCEstimator._parameter_constraints, "start": [float]}
+    _fitted_attributes: dict = {**BaseMCMCEstimator._fitted_attributes, "mean_": float}
 
     def _prepare(self, X):
         return partial(ToySampler, start=self.start + float(np.nansum(X)))

@@ -149,8 +149,12 @@ def check_units(units, n_columns, visible="gaussian"):
     columns = np.asarray(units.columns)
     if columns.dtype.kind not in "iu" or not np.isin(columns, np.arange(n_columns)).all():
         raise ValueError("the units must be of columns that there are")
+    if columns.ndim != 1 or (np.diff(columns) <= 0).any():
+        raise ValueError("the columns of the units must be ascending")
     sizes = {"constant": n_columns, "center": len(columns), "scale": len(columns)}
     for name, size in sizes.items():
         value = getattr(units, name)
         if value.shape != (size,) or value.dtype != np.float64:
             raise ValueError(f"{name} of the units must have {size} numbers")
+    if not (units.scale > 0.0).all():
+        raise ValueError("scale of the units must be > 0")

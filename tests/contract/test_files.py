@@ -1,0 +1,204 @@
+"""Files hold what fit has found and nothing else, in numbers that mean something."""
+
+import warnings
+
+import numpy as np
+import pytest
+from contract.registry import SETTINGS
+
+from checks.documents import Document
+from skbnp.mcmc import io
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+each = pytest.mark.parametrize("setting", SETTINGS, ids=str)
+# NaN marks a missing cell there, -inf one below the detection limit, and infinitely many degrees
+# of freedom are no tails.
+MAY_HOLD = {"X": {"nan", "-inf"}, "table": {"nan"}, "visible": {"nan"}}
+MAY_HOLD |= {"tail_df": {"inf"}, "hyper": {"inf"}}
+
+
+def table(setting):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(24, 3))
+    X[:12] += 3.0
+    if setting.takes_holes:
+        X[3, 1] = np.nan
+    return X
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A file of an estimator fitted under a setting, made once."""
+    directory, found = tmp_path_factory.mktemp("files"), {}
+
+    def save(setting):
+        if setting.name not in found:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = setting.fit(table(setting))
+            found[setting.name] = directory / setting.name
+            model.save(found[setting.name])
+        return found[setting.name]
+
+    return save
+
+
+def some(places, n=12):
+    """A few of the arrays of a file, spread over it."""
+    return places[:: max(1, len(places) // n)]
+
+
+def spoiled(path, to, kind, change):
+    """A copy of a file after a change to its content."""
+    types, name = kind._types_in_files(), f"fitted {kind.__name__}"
+    content = io.read(path, name, types)
+    change(content)
+    io.write(to, name, content, types)
+    return to
+
+
+@each
+def test_a_file_comes_back_as_it_was(setting, saved, tmp_path):
+    model = setting.kind.load(saved(setting))
+    model.save(tmp_path / "again")
+    one, other = Document(saved(setting)), Document(tmp_path / "again")
+    assert one.tree == other.tree
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name])
+
+
+@each
+@pytest.mark.parametrize("name", ["extra_", "coclustering_", "predict", "_sampler", "__class__"])
+def test_attributes_that_are_not_of_the_estimator(setting, saved, tmp_path, name):
+    def change(content):
+        content["fitted"][name] = 1.0
+
+    path = spoiled(saved(setting), tmp_path / "file", setting.kind, change)
+    with pytest.raises(io.FileFormatError, match=f"it sets '{name}'"):
+        setting.kind.load(path)
+
+
+@each
+def test_attributes_of_another_type_or_missing(setting, saved, tmp_path):
+    fitted = io.read(
+        saved(setting), f"fitted {setting.kind.__name__}", setting.kind._types_in_files()
+    )["fitted"]
+    for name in fitted:
+
+        def other_type(content, name=name):
+            content["fitted"][name] = "text" if name[:5] not in ("init_", "algor", "visib") else 1
+
+        def missing(content, name=name):
+            del content["fitted"][name]
+
+        path = spoiled(saved(setting), tmp_path / "file", setting.kind, other_type)
+        with pytest.raises(io.FileFormatError, match=f"its {name} is a "):
+            setting.kind.load(path)
+        if name not in setting.kind._not_always_fitted:
+            path = spoiled(saved(setting), tmp_path / "file", setting.kind, missing)
+            with pytest.raises(io.FileFormatError, match=f"it has no {name}"):
+                setting.kind.load(path)
+
+
+@each
+def test_what_fit_has_not_set_is_not_saved(setting, saved, tmp_path):
+    model = setting.kind.load(saved(setting))
+    model.note_ = "mine"
+    with pytest.raises(TypeError, match="note_ cannot be saved"):
+        model.save(tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+
+
+@each
+def test_numbers_that_are_not_finite(setting, saved, tmp_path):
+    document, random = Document(saved(setting)), np.random.default_rng(0)
+    places = [
+        place
+        for place in document.places
+        if place[1].startswith("float") and "fitted" in place[0] and place[3]
+    ]
+    for names, dtype, start, size in some(places):
+        allowed = set().union(*(MAY_HOLD.get(name, ()) for name in names))
+        array, place = document.arrays[dtype], start + random.integers(size)
+        before = array[place]
+        array[place] = random.choice(sorted({"nan", "inf", "-inf"} - allowed))
+        document.write(tmp_path / "file")
+        with pytest.raises(io.FileFormatError, match="file"):
+            setting.kind.load(tmp_path / "file")
+        array[place] = before
+
+
+@each
+def test_integers_out_of_range(setting, saved, tmp_path):
+    document, random = Document(saved(setting)), np.random.default_rng(0)
+    # Classes may be any numbers, and a state is looked at when a chain goes on from it.
+    places = [
+        place
+        for place in document.places
+        if document.arrays[place[1]].dtype.kind in "iu"
+        and "fitted" in place[0]
+        and place[3]
+        and not {"classes_", "ends", "acceptance"} & set(place[0])
+    ]
+    for _, dtype, start, size in some(places):
+        array = document.arrays[dtype]
+        place, limits = start + random.integers(size), np.iinfo(array.dtype)
+        before = array[place]
+        for value in {limits.min, limits.max} - {before, 0}:
+            array[place] = value
+            document.write(tmp_path / "file")
+            with pytest.raises(io.FileFormatError, match="file"):
+                setting.kind.load(tmp_path / "file")
+        array[place] = before
+
+
+@each
+def test_counts_out_of_range(setting, saved, tmp_path):
+    fitted = io.read(
+        saved(setting), f"fitted {setting.kind.__name__}", setting.kind._types_in_files()
+    )["fitted"]
+    for name in (name for name, value in fitted.items() if type(value) is int):
+        for value in (-1, 10**9):
+            # How many proposals were refused may be any number.
+            if (name, value) == ("n_guard_rejections_", 10**9):
+                continue
+
+            def change(content, name=name, value=value):
+                content["fitted"][name] = value
+
+            path = spoiled(saved(setting), tmp_path / "file", setting.kind, change)
+            with pytest.raises(io.FileFormatError, match="file is damaged"):
+                setting.kind.load(path)
+
+
+@each
+def test_acceptance_that_cannot_be(setting, saved, tmp_path):
+    document = Document(saved(setting))
+    for names, dtype, start, _ in document.places:
+        if "acceptance" in names:
+            document.arrays[dtype][start] = -1
+            break
+    document.write(tmp_path / "file")
+    with pytest.raises(io.FileFormatError, match=f"the acceptance of {names[-1]} is"):
+        setting.kind.load(tmp_path / "file")
+
+
+@each
+def test_checkpoints_with_numbers_that_are_not_finite(setting, tmp_path):
+    X = table(setting)
+    (tmp_path / "runs").mkdir()
+    setting.fit(X, checkpoint=tmp_path / "runs")
+    (path,) = (tmp_path / "runs").iterdir()
+    document = Document(path)
+    places = [
+        place
+        for place in document.places
+        if place[1].startswith("float") and place[3] and not MAY_HOLD.keys() & set(place[0])
+    ]
+    for names, dtype, start, _ in some(places, 5):
+        before = document.arrays[dtype][start]
+        document.arrays[dtype][start] = np.nan
+        document.write(path)
+        with pytest.raises(io.FileFormatError, match=f"{names[-1]} holds nan"):
+            setting.fit(X, checkpoint=tmp_path / "runs", n_draws=5)
+        document.arrays[dtype][start] = before
