@@ -83,7 +83,9 @@ def check_prior(prior, n_features):
     columns = [part.columns for part in prior.parts]
     for column in columns:
         _check("columns", column, (len(column),), np.intp)
-    if sorted(np.concatenate(columns).tolist()) != list(range(n_features)):
+    shared_out = sorted(np.concatenate(columns).tolist())
+    # The length first: the number of features may be anything.
+    if len(shared_out) != n_features or shared_out != list(range(n_features)):
         raise ValueError("the parts of a prior must share out the columns")
     for part in prior.parts:
         d = len(part.columns)
@@ -137,7 +139,7 @@ def check_fitted(estimator):
     labels, n_clusters = estimator.labels_, estimator.n_clusters_
     if labels.shape != (n,) or labels.dtype.kind != "i" or type(n_clusters) is not int:
         raise ValueError("labels_ must have one entry per row")
-    if not np.array_equal(np.unique(labels), np.arange(n_clusters)):
+    if n_clusters > n or not np.array_equal(np.unique(labels), np.arange(n_clusters)):
         raise ValueError(f"labels_ must be 0 to n_clusters_ - 1 = {n_clusters - 1}")
 
 

@@ -94,7 +94,10 @@ def check_fitted(estimator):
     labels, n_clusters = estimator.labels_, estimator.n_clusters_
     if labels.shape != (len(rows.X),) or labels.dtype.kind != "i":
         raise ValueError("labels_ must have one entry per row")
-    if isinstance(prior, Prior) and not np.array_equal(np.unique(labels), np.arange(n_clusters)):
+    numbers = np.unique(labels)
+    if isinstance(prior, Prior) and (
+        len(numbers) != n_clusters or not np.array_equal(numbers, np.arange(n_clusters))
+    ):
         raise ValueError(f"labels_ must be 0 to n_clusters_ - 1 = {n_clusters - 1}")
     check_draw(estimator._reference, prior, *rows.X.shape)
     n_factors = estimator._reference["loadings1"].shape[1]

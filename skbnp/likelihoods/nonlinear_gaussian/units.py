@@ -147,7 +147,7 @@ def check_units(units, n_columns, visible="gaussian"):
     if visible not in ("gaussian", "sigmoid") or units.visible != visible:
         raise ValueError("visible must be 'gaussian' or 'sigmoid', as in its units")
     columns = np.asarray(units.columns)
-    if columns.dtype.kind not in "iu" or not np.isin(columns, np.arange(n_columns)).all():
+    if columns.dtype.kind not in "iu" or ((columns < 0) | (columns >= n_columns)).any():
         raise ValueError("the units must be of columns that there are")
     if columns.ndim != 1 or (np.diff(columns) <= 0).any():
         raise ValueError("the columns of the units must be ascending")
