@@ -556,6 +556,19 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     # -- prediction
 
+    def _given_draw(self, draw):
+        """The draw that the user names: the reference draw for None."""
+        if draw is None:
+            return self._reference
+        rule = "draw must be None or a draw of posterior_, such as posterior_[0, 0]"
+        if not isinstance(draw, dict):
+            raise TypeError(f"{rule}, got a {type(draw).__name__}")
+        try:
+            self._check_draw(draw)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise ValueError(f"{rule} of this estimator: {error}") from error
+        return draw
+
     def _prediction_draws(self):
         return self.posterior_.evenly_spaced(self.predict_draws)
 

@@ -31,7 +31,6 @@ from skbnp.likelihoods.nonlinear_gaussian.units import (
     fitted_units,
     steps,
 )
-from skbnp.mcmc import io
 from skbnp.mcmc.caller import warn
 
 # Features beyond which every part of a sweep is slow.
@@ -529,7 +528,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             they are scaled inside; NaN for constant columns.
         """
         check_is_fitted(self, "posterior_")
-        draw = self._reference if draw is None else draw
+        draw = self._given_draw(draw)
         n_visible, n_hidden = draw["widths"][0], int(draw["widths"][1:].sum())
         number = np.concatenate([self._units.columns, self.n_features_in_ + np.arange(n_hidden)])
         layer = np.zeros(self.n_features_in_ + n_hidden, dtype=np.intp)
@@ -729,7 +728,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         X = self._training_rows.X
         if X.ndim != 2 or X.shape[1] != d or X.dtype != np.float64:
             raise ValueError("the training rows must have a number for each feature")
-        if not io.is_same(self._units, self._training_rows.units, (Units,)):
+        if not self._units.is_same(self._training_rows.units):
             raise ValueError("the units of the training rows must be those of the draws")
         self._check_draw(self._reference)
         widths = self._reference["widths"][1:]

@@ -302,7 +302,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "expected_loss_": Real,
         "partition_info_": dict,
         "families_": np.ndarray,
-        "levels_": list,
         "algorithm_": str,
         "_X_imputed": np.ndarray,
         "_table": (Table, NoneType),

@@ -122,7 +122,7 @@ class BaseICPNetwork(BaseMCMCEstimator):
             that are inputs at 1.
         """
         check_is_fitted(self, "posterior_")
-        draw = self._reference if draw is None else draw
+        draw = self._given_draw(draw)
         columns, names = self._node_columns(), self._node_names()
         n_hidden = len(draw["order"]) - len(columns)
         number = np.concatenate([columns, len(names) + np.arange(n_hidden)])

@@ -9,8 +9,7 @@ from skbnp.infinite_factor_clusterer._model import (
     checked_layers,
     checked_parameters,
 )
-from skbnp.mcmc import io
-from skbnp.numerics.states import check_positive, checked_floats, checked_indices
+from skbnp.numerics.states import check_positive, checked_floats, checked_indices, is_same
 
 
 def check_draw(draw, prior, n_samples, n_features):
@@ -102,9 +101,7 @@ def check_fitted(estimator):
     check_draw(estimator._reference, prior, *rows.X.shape)
     n_factors = estimator._reference["loadings1"].shape[1]
     fitted = vars(estimator)
-    if not io.is_same(
-        [estimator._units, prior], [rows.units, rows.prior], (type(estimator._units), type(prior))
-    ):
+    if not is_same([estimator._units, prior], [rows.units, rows.prior]):
         raise ValueError("the units and the prior of the rows must be those of the draws")
     checked_indices(fitted, "feature_labels_", (d,), -1, n_factors)
     checked_floats(fitted, "energy_correlation_", (d, d))

@@ -31,8 +31,9 @@ def rhat(trace):
     Returns
     -------
     rhat : float
-        1 for a constant trace, infinite for chains stuck at different values, NaN where there
-        are too few draws (for a single chain fewer than eight) or values that are not finite.
+        1 for a constant trace, infinite for one that is constant within every chain, or half of
+        one, and differs between them, NaN where there are too few draws (for a single chain fewer
+        than eight) or values that are not finite.
     """
     trace = np.asarray(trace, dtype=np.float64)
     if _is_settled(trace):
@@ -40,6 +41,9 @@ def rhat(trace):
     if len(trace) == 1:
         half = trace.shape[1] // 2
         trace = np.stack([trace[0, :half], trace[0, -half:]]) if half else trace
+    if _is_stuck(trace):
+        # A variance within of zero: rounding errors alone would make it finite.
+        return np.inf
     return _figure(array_stats.rhat, trace, method="rank")
 
 
@@ -79,7 +83,9 @@ def mcse(trace):
         finite.
     """
     trace = np.asarray(trace, dtype=np.float64)
-    return 0.0 if _is_settled(trace) else _figure(array_stats.mcse, trace, method="mean")
+    if _is_settled(trace):
+        return 0.0
+    return _figure(array_stats.mcse, trace, method="mean") * _unit(trace)
 
 
 def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
@@ -216,6 +222,10 @@ def _problems_of(name, trace, max_rhat, min_ess):
     value = rhat(trace)
     if np.isnan(value):
         problems.append(f"R-hat of {name} cannot be computed")
+    elif value == np.inf:
+        parts = "half of a chain" if np.ptp(trace, axis=1).any() else "chain"
+        # An effective sample size would say nothing more.
+        return [f"{name} is constant within every {parts} and differs between them"]
     elif value > max_rhat:
         shown = f"{value:.3f}" if value < 100 else "over 100"
         problems.append(f"R-hat of {name} is {shown} (above {max_rhat:g})")
@@ -236,10 +246,24 @@ def _is_settled(trace):
     )
 
 
+def _is_stuck(trace):
+    """Whether a trace is constant within every half of a chain and differs between them."""
+    if trace.shape[1] < MIN_DRAWS or not np.isfinite(trace).all():
+        return False
+    half = trace.shape[1] // 2
+    halves = np.concatenate([trace[:, :half], trace[:, -half:]])
+    return bool((halves == halves[:, :1]).all() and (halves != halves[0, 0]).any())
+
+
+def _unit(trace):
+    """What a trace is divided by before squares are taken: 1 if floats can hold them."""
+    largest = np.max(np.abs(trace), initial=0.0)
+    return largest if 0.0 < largest < 1e-100 or 1e100 < largest < np.inf else 1.0
+
+
 def _figure(function, trace, **options):
-    """Call an arviz-stats function where it is defined; NaN elsewhere."""
+    """Call an arviz-stats function on a trace in its `_unit` where it is defined; NaN elsewhere."""
     if trace.shape[1] < MIN_DRAWS or not np.isfinite(trace).all():
         return np.nan
-    # Chains stuck at different values have no variance within: infinity is then the answer.
     with np.errstate(all="ignore"):
-        return float(function(trace, **_AXES, **options))
+        return float(function(trace / _unit(trace), **_AXES, **options))

@@ -443,29 +443,6 @@ def _random_state(state):
     return random_state
 
 
-def is_same(one, other, types=()):
-    """Whether two things would be written alike, every NaN the same.
-
-    Parameters
-    ----------
-    one, other : tree
-        As for `write`.
-    types : iterable of type
-
-    Returns
-    -------
-    is_same : bool
-    """
-    documents, arrays = [], ({}, {})
-    for content, parts in zip((one, other), arrays, strict=True):
-        documents.append(_encode(content, parts, _by_name(types)))
-    return documents[0] == documents[1] and all(
-        np.array_equal(part, other_part, equal_nan=part.dtype.kind == "f")
-        for name, parts in arrays[0].items()
-        for part, other_part in zip(parts, arrays[1][name], strict=True)
-    )
-
-
 # -- many small dicts
 
 

@@ -1,5 +1,6 @@
 """Parts of a sampler's state that come from outside, checked: what kernels may read unseen."""
 
+from dataclasses import fields, is_dataclass
 from numbers import Real
 
 import numpy as np
@@ -59,6 +60,24 @@ def check_positive(prior, *names):
         for number in value if isinstance(value, tuple) else (value,):
             if number is not None and not (isinstance(number, Real) and 0.0 < number < np.inf):
                 raise ValueError(f"{name} of the prior must be positive, got {value!r}")
+
+
+def is_same(one, other):
+    """Whether two trees of plain data, arrays and dataclasses are equal, every NaN the same."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(
+            one, other, equal_nan=one.dtype.kind == "f"
+        )
+    if is_dataclass(one):
+        names = [field.name for field in fields(one)]
+        return all(is_same(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return one == other
 
 
 def put_bit_generator(bit_generator, state):

@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import BaseMCMCEstimator
-from skbnp.mcmc import io
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
 from skbnp.tree_factor_model._model import (
@@ -832,7 +831,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             raise ValueError("_scale must be > 0")
         self._check_draw(self._reference)
         tree = self._tree_of(self._reference)
-        same = io.is_same(tree, self.tree_)
+        same = tree.keys() == self.tree_.keys() and all(
+            np.array_equal(tree[name], self.tree_[name]) for name in tree
+        )
         if not same or not np.array_equal(self.labels_, self._reference["branch"]):
             raise ValueError("tree_ and labels_ must be those of the reference draw")
         if (self.n_branches_, self._n_features_out) != (

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skbnp.numerics.states import is_same
+
 # Where values beyond the range of the training data are put before they are squashed back.
 _LARGEST = 0.999
 # Share of a column's range below which values differ by rounding errors alone.
@@ -22,6 +24,10 @@ class Units:
     constant: np.ndarray
     center: np.ndarray
     scale: np.ndarray
+
+    def is_same(self, other):
+        """Whether other units are equal to these."""
+        return is_same(self, other)
 
     def with_common_scale(self):
         """The same with one scale for all columns, the root of their mean variance."""
