@@ -515,7 +515,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _columns(self, X):
         """The values of each column of rows of numbers, levels by their names."""
-        return list(X.T)
+        return X.T
 
     def _whole_columns(self):
         """Columns of which samples are whole numbers."""

@@ -393,7 +393,7 @@ class TableForm:
 
         Parameters
         ----------
-        columns : list of ndarray
+        columns : list of ndarray, or ndarray of shape (n_features, n_samples)
             Values of each column.
         whole : collection of int
             Columns whose numbers are whole: they may be of a dtype of integers.
@@ -434,7 +434,7 @@ def fill_table(X, columns, holes, whole=()):
     Parameters
     ----------
     X : array-like or frame
-    columns : list of ndarray
+    columns : list of ndarray, or ndarray of shape (n_features, n_samples)
         All columns without holes.
     holes : ndarray of bool of shape (n_features,)
         Which columns have missing cells in X; all others stay as they are.
@@ -502,6 +502,8 @@ def _shown(names):
 
 def _stacked(columns):
     """Columns side by side; as objects where no other dtype holds them all."""
+    if isinstance(columns, np.ndarray):
+        return columns.T
     kinds = {column.dtype.kind for column in columns}
     if kinds <= set("biuf") or kinds <= set("biufU") or len(kinds) == 1:
         return np.stack(columns, axis=1, dtype=np.result_type(*columns))
@@ -525,7 +527,7 @@ def _dtype_to_data(dtype, what):
     if isinstance(dtype, pd.StringDtype):
         return {"string": dtype.storage, "nan": dtype.na_value is not pd.NA}
     if isinstance(dtype, pd.ArrowDtype):
-        return {"arrow": str(dtype.pyarrow_dtype)}
+        return _arrow_to_data(dtype.pyarrow_dtype)
     return str(dtype)
 
 
@@ -537,12 +539,11 @@ def _dtype_from_data(data):
         if "categories" in data:
             return pd.CategoricalDtype(index_from_data(data["categories"]), data["ordered"])
         if "string" in data:
-            return pd.StringDtype(data["string"], na_value=np.nan if data["nan"] else pd.NA)
-        import pyarrow
-
+            missing = {"na_value": np.nan} if data["nan"] else {}  # pandas 2.2 knows one kind
+            return pd.StringDtype(data["string"], **missing)
         try:
-            return pd.ArrowDtype(pyarrow.type_for_alias(data["arrow"]))
-        except ValueError:  # of several parts, such as a dictionary
+            return pd.ArrowDtype(_arrow_from_data(data))
+        except ValueError:  # of several parts, such as a list
             return None
     try:
         return None if data is None else pd.api.types.pandas_dtype(data)
@@ -550,9 +551,41 @@ def _dtype_from_data(data):
         return None
 
 
+def _arrow_to_data(kind):
+    import pyarrow
+
+    if not pyarrow.types.is_dictionary(kind):
+        return {"arrow": str(kind)}
+    parts = {"arrow": str(kind.value_type), "codes": str(kind.index_type)}
+    return parts | {"ordered": kind.ordered}
+
+
+def _arrow_from_data(data):
+    import pyarrow
+
+    kind = pyarrow.type_for_alias(data["arrow"])
+    if "codes" not in data:
+        return kind
+    return pyarrow.dictionary(pyarrow.type_for_alias(data["codes"]), kind, data["ordered"])
+
+
+def _coded_by_arrow(values, kind):
+    """Levels as a dictionary of Arrow, which pandas cannot make by a conversion."""
+    import pandas as pd
+    import pyarrow
+
+    coded = pyarrow.array(values.tolist(), kind.value_type).dictionary_encode()
+    coded = pyarrow.DictionaryArray.from_arrays(
+        coded.indices.cast(kind.index_type), coded.dictionary, ordered=kind.ordered
+    )
+    return pd.arrays.ArrowExtensionArray(coded)
+
+
 def _pandas_column(values, dtype, whole, index):
     import pandas as pd
 
+    if hasattr(getattr(dtype, "pyarrow_dtype", None), "index_type") and values.dtype.kind != "f":
+        return pd.Series(_coded_by_arrow(values, dtype.pyarrow_dtype), index)
     if isinstance(dtype, pd.CategoricalDtype):
         values = pd.Index(values, tupleize_cols=False)
         unknown = values[dtype.categories.get_indexer(values) < 0].unique()
@@ -619,6 +652,9 @@ def _narwhals_column(name, values, dtype, whole, library):
         elif dtype.is_integer():
             values = values.astype(np.uint64 if dtype.is_unsigned_integer() else np.int64)
     values = values.tolist() if values.dtype.kind == "O" else values
+    if dtype == nw.Categorical:
+        # By way of text, which all libraries can make levels of.
+        return nw.new_series(name, values, nw.String(), backend=library).cast(dtype)
     return nw.new_series(name, values, dtype, backend=library)
 
 

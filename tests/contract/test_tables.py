@@ -410,6 +410,9 @@ LEVELS = {
     "nullable bools": lambda x: pd.array(x > 3, dtype="boolean"),
     "texts": lambda x: pd.Series(np.where(x > 3, "big", "small")),
     "arrow texts": lambda x: pd.array(np.where(x > 3, "big", "small"), "string[pyarrow]"),
+    "arrow dictionary": lambda x: pd.Series(np.where(x > 3, "big", "small")).astype(
+        pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
+    ),
     "objects": lambda x: pd.Series(np.where(x > 3, "big", "small")).astype(object),
     "mixed": lambda x: pd.Series([1 if t > 3 else "one" for t in x], dtype=object),
     "categories of times": lambda x: pd.Categorical(
