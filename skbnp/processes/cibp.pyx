@@ -471,8 +471,7 @@ def var_depth(n_visible, mass, concentration=1.0, max_depth=None):
     ValueError
         If a parameter is out of its range, or if layers of some 4000 units must be reckoned with.
     """
-    mean, _, square = _Chain(n_visible, mass, concentration, max_depth).totals()
-    return _finite(square) - mean**2
+    return _finite(_Chain(n_visible, mass, concentration, max_depth).totals()[2])
 
 
 def expected_units(n_visible, mass, concentration=1.0, max_depth=None):
@@ -539,7 +538,7 @@ class _Chain:
 
     @np.errstate(all="ignore")
     def totals(self):
-        """Means of the depth, of the number of hidden units and of the squared depth.
+        """Mean of the depth, mean of the number of hidden units and variance of the depth.
 
         Not finite where they are beyond floating-point numbers.
         """
@@ -547,23 +546,34 @@ class _Chain:
             return 0.0, 0.0, 0.0
         k = np.arange(self.n_states, dtype=np.float64)
         here = (k > 0).astype(np.float64)
-        # depth, units, square: what is to come at layer m + 1 and above, by its width k.
+        # depth, units, variance: what is to come at layer m + 1 and above, by its width k.
         if self.max_depth is None:
             last = max(self.n_different - 1, 1)
             P = self._transition(last)
             absorption = _Absorption(P)
             depth, units = absorption.expected_sum(here), absorption.expected_sum(k)
             square = absorption.expected_sum(here * (1.0 + 2.0 * (P @ depth)))
+            # Of the layers after the next, whose number is spread as widely as it is large: the
+            # squares hardly cancel. Above, where they would, variances add up.
+            variance = here * np.maximum(P @ square - (P @ depth) ** 2, 0.0)
             above = last - 1
         else:
-            depth, units, square = here, k, here
+            depth, units, variance = here, k, np.zeros_like(k)
             above = self.max_depth - 1
         for m in range(above, 0, -1):
             P = self._transition(m)
-            square = here * (1.0 + P @ (2.0 * depth + square))
+            variance = here * _total_variance(P, depth, variance)
             depth = here * (1.0 + P @ depth)
             units = k + here * (P @ units)
-        return tuple(float(self.start @ total) for total in (depth, units, square))
+        start = self.start
+        variance = _total_variance(start[np.newaxis], depth, variance)[0]
+        return float(start @ depth), float(start @ units), float(variance)
+
+
+def _total_variance(P, mean, variance):
+    """Variance, for each row of P, of a mixture in these shares."""
+    off = mean - (P @ mean)[:, np.newaxis]
+    return P @ variance + np.sum(P * off**2, axis=1)
 
 
 def _finite(total):

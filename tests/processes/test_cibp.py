@@ -186,6 +186,15 @@ def test_moments_are_those_of_the_distribution(process, max_depth):
     assert cibp.expected_units(*process, max_depth) == pytest.approx(widths.sum(), rel=1e-9)
 
 
+@pytest.mark.parametrize("mass", [5.0, 10.0, 20.0])
+def test_variance_of_a_depth_that_is_nearly_certain(mass):
+    """Nearly always 10: from the small chances of less, where two large squares would cancel."""
+    shortfall = 10.0 - np.arange(10)
+    p = np.diff(cibp.depth_cdf(5, 9, mass, 1.0, 10), prepend=0.0)
+    expected = p @ shortfall**2 - (p @ shortfall) ** 2
+    assert cibp.var_depth(5, mass, 1.0, 10) == pytest.approx(expected, rel=1e-6)
+
+
 def test_depths_beyond_floating_point_differences():
     """A chain that ends with probability 1e-16 per layer, against its exit rate from below."""
     n, mass = 20, 9.0
