@@ -474,3 +474,17 @@ def test_cost_of_the_clusterer(monkeypatch):
         sampler = chain(60, 5, 2, 3)
         sampler.sweep()
         assert np.isfinite(sampler.log_joint())
+
+
+def test_missing_cells(monkeypatch):
+    module = load("missing_cells", monkeypatch)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) + rng.normal(size=(60, 3))
+    monkeypatch.setattr(module, "N_IMPUTATIONS", 2)
+    rows = module.run("one", X, 45, dict(n_chains=2, n_warmup=3, n_draws=5))
+    assert len(rows) == 12 and all(0 < row["rmse"] < 3 for row in rows)
+    # One draw has all the weight either way: then both are the same.
+    model = module.MODELS["tree"](n_chains=1, n_warmup=3, n_draws=1, random_state=0).fit(X)
+    rows = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    mean, std = model.impute(rows, return_std=True)
+    np.testing.assert_allclose(module.by_density(model, rows), [mean, std])

@@ -20,5 +20,5 @@ def longer(old, shape):
     old = np.asarray(old)
     out = np.zeros(shape, dtype=old.dtype)
     if len(old) > 0:
-        out[:len(old)] = old
+        out[: len(old)] = old
     return out
