@@ -5,6 +5,8 @@
 #   make test-slow  the longer statistical tests, in the same way
 #   make test-debug the fast tests of kernels and models, with bounds checks and sanitizers
 #   make test-debug-smoke  every kernel once, with bounds checks: quick to build
+#   make fuzz       a thousand random cases of each estimator, damaged files, kills, interrupts;
+#                   with FUZZ_FIRST=1000 the next thousand
 #   make lint       ruff and cython-lint
 #   make bench      benchmarks, short form
 #   make doc        HTML pages in doc/_build/html
@@ -20,6 +22,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH_ARGS ?= --quick
+FUZZ_FIRST ?= 0
 
 SOURCES := $(sort $(shell find skbnp -name '*.py' -o -name '*.pyx' -o -name '*.pxd')) \
            pyproject.toml setup.py MANIFEST.in README.md LICENSE
@@ -68,7 +71,7 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
     "skbnp needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")' && \
     { test $(1)/pyvenv.cfg -nt pyproject.toml || $(PYTHON) -m venv --clear $(1); }
 
-.PHONY: demo test test-slow test-debug test-debug-smoke lint bench doc install clean FORCE
+.PHONY: demo test test-slow test-debug test-debug-smoke fuzz lint bench doc install clean FORCE
 
 demo: .venv-plot/installed
 	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
@@ -89,6 +92,9 @@ endif
 
 test-debug-smoke: build/debug/built
 	$(call run_debug,debug,,$(SMOKE_TESTS))
+
+fuzz: .venv-test/installed
+	export SKBNP_FUZZ_FIRST=$(FUZZ_FIRST) && $(RUN_TESTS) -m fuzz -v $(PYTEST_ARGS)
 
 lint: .venv-lint/installed
 	.venv-lint/bin/ruff check .

@@ -276,7 +276,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "discount": [Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
         "discount_prior": [tuple, list],
         "mean_prior": ["array-like", None],
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither")],
+        "mean_precision_prior": [Interval(Real, _SMALLEST, _LARGEST, closed="both")],
         "degrees_of_freedom_prior": [Interval(Real, 0, 1e8, closed="right"), None],
         "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
         "prior_scale": [

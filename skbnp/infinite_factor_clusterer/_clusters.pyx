@@ -225,7 +225,8 @@ cdef class Clusters(Factors):
             for j in range(self.n_features):
                 off = self.X[t, j] - self.X[i, j]
                 distance += off * off
-            if distance < nearest:
+            # Any row is a partner where no distance is a number.
+            if best < 0 or distance < nearest:
                 best, nearest = t, distance
         return best
 

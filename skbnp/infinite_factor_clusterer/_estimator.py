@@ -1014,13 +1014,16 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             # Members of each cluster by component.
             share = (self._companion_table(draw) * draw["n_members"][:, np.newaxis]).T
             noise = np.zeros((len(draw["n_members"]), n_features))
-            noise[:, self._units.columns] = draw["noise_variance"] * self._units.scale**2
+            noise[:, self._units.columns] = draw["noise_variance"]
             values = aligned(draw["score_variance"], column, np.ones(n_factors))
             there = np.append(column >= 0, np.ones(n_features, dtype=bool))
             total += share @ np.concatenate([values, noise], axis=1)
             counts += share.sum(axis=1, keepdims=True) * there
         mean = total / np.where(counts > 0, counts, 1.0)
-        return {"factors": mean[:, :n_factors], "noise": mean[:, n_factors:]}
+        noise = mean[:, n_factors:]
+        with np.errstate(over="ignore"):  # inf where no float holds a variance in units of X
+            noise[:, self._units.columns] *= self._units.scale**2
+        return {"factors": mean[:, :n_factors], "noise": noise}
 
     def _summarise_scale_model(self):
         draws = self.posterior_.evenly_spaced(_MOST_SUMMARY_DRAWS)
@@ -1098,7 +1101,9 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if reset:
             limit = _checked_array("detection_limit", self.detection_limit, X.shape[1])
             # A reading of the limit itself may have come as float32, a little above it.
-            self._limit = np.maximum(limit, limit.astype(np.float32))
+            with np.errstate(over="ignore"):
+                single = limit.astype(np.float32)
+            self._limit = np.where(np.isfinite(single), np.maximum(limit, single), limit)
         return X
 
     def _is_below(self, X):

@@ -23,6 +23,7 @@ N_NEW = 10
 N_UPPER = 32
 # Chances of censored cells are at least this: their logarithms are kept finite.
 SMALLEST_CHANCE = 1e-300
+_LEAST_GAMMA = 1e-290
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _generator(draw):
 def _new_clusters(draw, prior, n, rng):
     """Means, variances, noise and offsets of clusters from the prior, given what all share."""
     n_factors, n_features = draw["score_mean"].shape[1], draw["offset"].shape[1]
-    v = prior.score_scale / rng.gamma(prior.score_shape, size=(n, n_factors))
+    v = prior.score_scale / _gamma(rng, prior.score_shape, (n, n_factors))
     m = np.zeros_like(v)
     if prior.means != "feature":
         m = rng.normal(size=v.shape) * np.sqrt(v / prior.score_precision)
@@ -123,11 +124,16 @@ def _new_clusters(draw, prior, n, rng):
     if prior.noise == "shared":
         s = np.repeat(s, n, axis=0)
     else:
-        s = draw["noise_rate"] / rng.gamma(prior.noise_shape, size=(n, n_features))
+        s = draw["noise_rate"] / _gamma(rng, prior.noise_shape, (n, n_features))
     offset = np.zeros_like(s)
     if prior.means != "factor":
         offset = rng.normal(size=s.shape) * np.sqrt(s / draw["hyper"][2])
     return m, v, s, offset
+
+
+def _gamma(rng, shape, size):
+    """Draws that are never 0, as those of a small shape would be below the range of floats."""
+    return np.maximum(rng.gamma(shape, size=size), _LEAST_GAMMA)
 
 
 def _upper_variances(draw, n, rng):

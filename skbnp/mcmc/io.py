@@ -6,6 +6,7 @@ The archive is stored without compression, so that nothing in it can be larger t
 """
 
 import dataclasses
+import errno
 import json
 import os
 import socket
@@ -167,9 +168,12 @@ def read(path, kind, types=(), may_hold=None):
             if may_hold is not None:
                 _refuse_non_finite(content, may_hold)
             return _finished(content)
-    except (FileFormatError, OSError, ImportError):  # a frame may need its library
+    except (FileFormatError, ImportError):  # a frame may need its library
         raise
     except Exception as error:  # whatever is wrong inside, the file is at fault
+        # A member may claim to begin before the file does: an invalid argument to the system.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
         reason = str(error) or type(error).__name__
         raise FileFormatError(f"{path} is damaged or was not written by skbnp: {reason}") from error
 

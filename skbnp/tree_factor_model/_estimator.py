@@ -277,7 +277,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "concentration_decay": [Interval(Real, 0, 1, closed="right")],
         "shrinkage_root": [Interval(Real, 0, 1e6, closed="right")],
         "shrinkage": [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
-        "local_shrinkage_df": [Interval(Real, 0, 1e10, closed="right")],
+        "local_shrinkage_df": [Interval(Real, 0.5, 1e10, closed="both")],
         "noise_prior": [tuple, list],
         "noise_rate_prior": [tuple, list, None],
         "mean_precision_prior": [tuple, list],

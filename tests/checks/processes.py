@@ -4,6 +4,7 @@ They are forked from a server that has imported the library, so that one starts 
 What they run is named by its module, so it lives in `checks`.
 """
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -18,24 +19,27 @@ from unittest import mock
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["checks.watched"])
 _started = []
-_guards = []
 
 _MARK = "SKBNP_TEST_RUN"
 # It waits for the end of its standard input, which is that of the process with the other end.
-# A process may be about to start another one when it is killed, hence the second look.
+# A process may be about to start another one when it is killed, so it looks until there is none.
 _GUARD = """
 import sys, time
 mark = sys.argv[1:]
 sys.stdin.read()
 import psutil
-for _ in range(10):
-    for process in psutil.process_iter(["environ"]):
-        if (process.info["environ"] or {}).get(mark[0]) == mark[1]:
+is_left = True
+while is_left:
+    is_left = False
+    for process in psutil.process_iter(["environ", "status"]):
+        is_marked = (process.info["environ"] or {}).get(mark[0]) == mark[1]
+        if is_marked and process.info["status"] != psutil.STATUS_ZOMBIE:
+            is_left = True
             try:
                 process.kill()
             except psutil.Error:
                 pass
-    time.sleep(0.1)
+    time.sleep(0.05)
 """
 
 
@@ -97,15 +101,14 @@ def end_with_this_one():
     """
     mark = uuid.uuid4().hex
     environment = {name: value for name, value in os.environ.items() if name != _MARK}
-    _guards.append(
-        subprocess.Popen(
-            [sys.executable, "-c", _GUARD, _MARK, mark],
-            stdin=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
+    guard = subprocess.Popen(
+        [sys.executable, "-c", _GUARD, _MARK, mark],
+        stdin=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
     )
     os.environ[_MARK] = mark
+    atexit.register(guard.communicate)
 
 
 def end_all():

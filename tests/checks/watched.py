@@ -5,14 +5,16 @@ import resource
 import signal
 import time
 import warnings
+from contextlib import contextmanager
 from functools import partial
 from unittest import mock
 
 import joblib
 import numpy as np
 
+from checks.answers import answers
 from checks.toy_samplers import ToySampler
-from skbnp import DirichletProcessMixture
+from contract.registry import DEFAULTS
 from skbnp.base import BaseMCMCEstimator
 from skbnp.mcmc import runner
 
@@ -131,8 +133,15 @@ class ToyModel(_WatchedMixin, _ToyModel):
     """Chains of `ToySampler` as a whole estimator; X only moves the start."""
 
 
-class WatchedMixture(_WatchedMixin, DirichletProcessMixture):
-    """The mixture, watched."""
+def _watched(kind):
+    return type(f"Watched{kind.__name__}", (_WatchedMixin, kind), {"__module__": __name__})
+
+
+# Every estimator of the library, watched. Other processes find them by their names.
+WATCHED = {setting.kind.__name__: _watched(setting.kind) for setting in DEFAULTS}
+globals().update({kind.__name__: kind for kind in WATCHED.values()})
+WatchedMixture = WATCHED["DirichletProcessMixture"]
+MODELS = {"toy": ToyModel, "mixture": WatchedMixture, **WATCHED}
 
 
 def table_with_holes(n_samples=60, seed=3):
@@ -145,51 +154,30 @@ def table_with_holes(n_samples=60, seed=3):
     return X
 
 
-def answers(estimator, X):
-    """Everything that two equal fits must have in common, as plain arrays."""
-    posterior = estimator.posterior_
-    found = dict(posterior.traces)
-    for move, counts in posterior.acceptance.items():
-        found |= {f"{move} {name}": counts[name] for name in ("accepted", "proposed")}
-    for place, draw in enumerate(posterior):
-        found |= {f"draw {place} {name}": value for name, value in draw.items()}
-    found["stored"] = posterior.stored
-    found["score_samples"] = estimator.score_samples(X)
-    if isinstance(estimator, DirichletProcessMixture):
-        found |= {
-            "labels": estimator.labels_,
-            "X_imputed": estimator.X_imputed_,
-            "proba": estimator.predict_proba(X),
-            "impute": estimator.impute(X),
-        }
-    return found
+@contextmanager
+def _blocks_of(length):
+    """All blocks but the first have this length, None for that of the library."""
+    if length is None:
+        yield
+    else:
+        with mock.patch.object(runner, "_block_length", lambda *_: length):
+            yield
 
 
-def assert_same_answers(one, other):
-    assert one.keys() == other.keys()
-    for name in one:
-        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
-
-
-def fit(model, X, backend="threading", block=None, watch=None, max_file=None, **parameters):
+def fit(model, X, y=None, backend="threading", block=None, watch=None, max_file=None, **parameters):
     """Fit a model; return its answers and the number of sweeps it made.
 
     All blocks but the first have the length `block`. No file may grow beyond `max_file` bytes.
     """
-    length = runner._block_length if block is None else lambda *_: block
     if max_file is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (max_file, max_file))
-    estimator = {"toy": ToyModel, "mixture": WatchedMixture}[model](random_state=5)
+    estimator = MODELS[model](random_state=5)
     estimator.set_params(**parameters).watch(**(watch or {}))
-    with (
-        mock.patch.object(runner, "_block_length", length),
-        joblib.parallel_config(backend=backend),
-        warnings.catch_warnings(),
-    ):
+    with _blocks_of(block), joblib.parallel_config(backend=backend), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(X)
-    return answers(estimator, X), estimator.posterior_.n_sweeps_run
+        estimator.fit(X, y)
+        return answers(estimator, X), estimator.posterior_.n_sweeps_run
 
 
 def peak_of_fit(backend, n_bytes, n_warmup, n_draws, store, checkpoint=None):
@@ -211,16 +199,22 @@ def peak_of_fit(backend, n_bytes, n_warmup, n_draws, store, checkpoint=None):
     return (after - before) / 1024, of_workers / 1024, summary
 
 
-def fit_until_interrupt(model, X, backend="threading", watch=None, **parameters):
+def fit_until_interrupt(
+    model, X, y=None, backend="threading", block=None, watch=None, **parameters
+):
     """Fit with Ctrl-C expected; return what came of it, for the parent to look at."""
-    estimator = {"toy": ToyModel, "mixture": WatchedMixture}[model](random_state=5)
+    estimator = MODELS[model](random_state=5)
     estimator.set_params(**parameters).watch(**(watch or {}))
     before = signal.getsignal(signal.SIGINT)
     raised, found = None, None
-    with joblib.parallel_config(backend=backend), warnings.catch_warnings(record=True) as caught:
+    with (
+        _blocks_of(block),
+        joblib.parallel_config(backend=backend),
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always")
         try:
-            estimator.fit(X)
+            estimator.fit(X, y)
         except KeyboardInterrupt:
             raised = "KeyboardInterrupt"
         else:

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+
 from contract.registry import DEFAULTS
 
 X = np.random.default_rng(0).normal(size=(12, 2))

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from contract.registry import DEFAULTS, SETTINGS
 
 from checks.documents import Document
+from contract.registry import DEFAULTS, SETTINGS
 from skbnp.mcmc import io
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -7,8 +7,8 @@ kernel that reads or writes beyond an array, or uses one that was never set, fai
 import numpy as np
 import pandas as pd
 import pytest
-from contract.registry import SETTINGS, Setting
 
+from contract.registry import SETTINGS, Setting
 from skbnp import DirichletProcessMixture, InfiniteFactorClusterer, TreeFactorModel
 from skbnp.processes import cibp, crp, ibp, icp, multiplicative_gamma, ncrp
 from skbnp.summaries import partitions

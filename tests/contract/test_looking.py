@@ -8,8 +8,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from contract.registry import SETTINGS
 from sklearn.utils import estimator_html_repr
+
+from contract.registry import SETTINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

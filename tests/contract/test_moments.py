@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from contract.registry import SETTINGS, UNSUPERVISED
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
+from contract.registry import SETTINGS, UNSUPERVISED
 from skbnp import ICPNetworkRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.registry import DEFAULTS
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -24,6 +23,7 @@ from sklearn.datasets import (
     load_wine,
 )
 
+from contract.registry import DEFAULTS
 from skbnp import DirichletProcessMixture, ICPNetworkRegressor
 from skbnp.tables import TableForm, identifier_columns, index_from_data, index_to_data
 

@@ -4,7 +4,8 @@ import signal
 
 import numpy as np
 import pytest
-from contract.answers import answers, assert_same_answers
+
+from checks.answers import answers, assert_same_answers
 from contract.registry import DEFAULTS, SETTINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore")

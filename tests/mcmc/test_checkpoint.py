@@ -11,8 +11,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+from checks.answers import answers, assert_same_answers
 from checks.processes import Child
-from checks.watched import ToyModel, answers, assert_same_answers, fit, table_with_holes
+from checks.watched import ToyModel, fit, table_with_holes
 from skbnp.mcmc import io, runner
 from skbnp.mcmc.checkpoint import Checkpoint, digest
 

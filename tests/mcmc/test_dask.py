@@ -12,8 +12,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+from checks.answers import answers, assert_same_answers
 from checks.toy_samplers import StopAt, TaskLog
-from checks.watched import ToyModel, WatchedMixture, answers, assert_same_answers, table_with_holes
+from checks.watched import ToyModel, WatchedMixture, table_with_holes
 from skbnp.mcmc import runner
 
 X = table_with_holes()

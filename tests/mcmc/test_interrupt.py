@@ -10,16 +10,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from checks.answers import answers, assert_same_answers
 from checks.processes import Child
 from checks.toy_samplers import ToySampler
-from checks.watched import (
-    ToyModel,
-    answers,
-    assert_same_answers,
-    fit,
-    fit_until_interrupt,
-    table_with_holes,
-)
+from checks.watched import ToyModel, fit, fit_until_interrupt, table_with_holes
 from skbnp.mcmc import io, runner
 from skbnp.mcmc.interrupt import HeldInterrupt
 

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
+from checks.answers import answers, assert_same_answers
 from checks.processes import Child
-from checks.watched import (
-    ToyModel,
-    answers,
-    assert_same_answers,
-    peak_of_fit,
-    table_with_holes,
-)
+from checks.watched import ToyModel, peak_of_fit, table_with_holes
 from skbnp.mcmc import runner
 
 X = table_with_holes()

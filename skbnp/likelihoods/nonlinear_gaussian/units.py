@@ -102,9 +102,10 @@ def fitted_units(X, visible, feature_bounds, feature_range, step):
     columns = np.flatnonzero(high > low)
     x, step = X[:, columns], step[columns]
     if visible == "gaussian":
-        center = np.nanmean(x, axis=0)
-        # Variances add: uniform jitter of one step has step^2 / 12.
-        with np.errstate(over="ignore"):
+        # Variances add: uniform jitter of one step has step^2 / 12. What overflows is refused by
+        # name later.
+        with np.errstate(over="ignore", invalid="ignore"):
+            center = np.nanmean(x, axis=0)
             scale = np.sqrt(np.nanvar(x, axis=0) + step**2 / 12)
     else:
         if feature_bounds is None:

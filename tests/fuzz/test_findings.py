@@ -1,0 +1,81 @@
+"""What random cases have found, each with the input that showed it."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from fuzz import files
+from fuzz.search import findings
+from skbnp import (
+    CIBPBeliefNet,
+    DirichletProcessMixture,
+    InfiniteFactorClusterer,
+    TreeFactorModel,
+)
+
+SHORT = {"n_chains": 1, "n_warmup": 1, "n_draws": 2, "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def no_runtime_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+def table(n_samples=12, n_features=3):
+    return np.random.default_rng(0).normal(size=(n_samples, n_features))
+
+
+def test_a_sum_of_all_cells_that_overflows():
+    mixture = DirichletProcessMixture(**SHORT).fit(1e300 * table())
+    far = np.array([[1e308, 1e308, -1e308], [1e308, -1e308, -1e308]])
+    assert np.isfinite(mixture.score_samples(far)).all()
+
+
+def test_a_mean_that_overflows_is_refused():
+    with pytest.raises(ValueError, match="mean and a spread in every column"):
+        CIBPBeliefNet(**SHORT).fit(1.7e308 * np.sign(table()) * np.array([1, 0.9, 0.8]))
+
+
+def test_variances_of_clusters_that_no_float_holds():
+    clusterer = InfiniteFactorClusterer(**SHORT).fit(1e200 * table())
+    assert not np.isnan(clusterer.cluster_energies_["noise"]).any()
+
+
+@pytest.mark.parametrize("option", [{"noise_shape": 1e-6}, {"score_shape": 1e-6}])
+def test_gamma_draws_below_the_range_of_floats(option):
+    clusterer = InfiniteFactorClusterer(**SHORT, **option).fit(table())
+    assert not np.isnan(clusterer.novelty_score(table())).any()
+
+
+def test_a_detection_limit_beyond_float32():
+    X = 1e300 * np.abs(table())
+    clusterer = InfiniteFactorClusterer(**SHORT, detection_limit=2e299).fit(X)
+    assert np.isfinite(clusterer.score_samples(X)).all()
+    assert not np.array_equal(clusterer.score_samples(X), clusterer.score_samples(X + 1e299))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DirichletProcessMixture(**SHORT, mean_precision_prior=1e308, algorithm="parallel"),
+        TreeFactorModel(**SHORT, local_shrinkage_df=0.01),
+    ],
+    ids=["mean_precision_prior", "local_shrinkage_df"],
+)
+def test_ends_of_a_prior_that_no_chain_reaches(model, request):
+    with pytest.raises(ValueError, match=request.node.callspec.id):
+        model.fit(table())
+
+
+def test_a_member_of_an_archive_before_its_beginning():
+    """The system calls the place an invalid argument; that is no fault of the disk."""
+    assert files.damaged_file("DirichletProcessMixture", 15) == []
+
+
+def test_distances_of_which_none_is_a_number():
+    """Then no partner was found for a row, and its index, -1, was used in the kernel."""
+    assert findings("InfiniteFactorClusterer", [9], "forged checkpoints") == []
