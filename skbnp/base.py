@@ -35,6 +35,10 @@ from skbnp.tables import (
 # What "auto" stores of full draws, and one megabyte, in bytes.
 _STORE_AUTO, _MEGABYTE = 10**9, 10**6
 
+# Standard deviations of the training data up to which every kernel stays finite: squares of such
+# distances, times any precision that a prior allows, are far within the range of floats.
+FARTHEST = 1e50
+
 # Numbers that the moments of one block of rows may take, and groups of draws that are summed.
 _BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
 
@@ -485,6 +489,23 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             missing = "" if finite is True else ", NaN where missing"
             rule = f" must hold numbers{missing}" if "convert" in str(error) else ""
             raise kind(f"X{rule}: {error}") from error
+
+    def _refuse_far(self, standard, columns, name="X", farthest=FARTHEST):
+        """Refuse values so far out that densities and distances would leave the range of floats.
+
+        ``standard`` (..., len(columns)) are values of these columns of X in standard deviations of
+        the training data, NaN where missing.
+        """
+        far = np.max(
+            np.abs(standard), axis=tuple(range(np.ndim(standard) - 1)), initial=0.0,
+            where=~np.isnan(standard),
+        )  # fmt: skip
+        if len(far) and far.max() > farthest:
+            j = int(far.argmax())
+            raise ValueError(
+                f"{name} must be within {farthest:g} standard deviations of the training data in "
+                f"every column, got a value at {far[j]:.3g} in {self._named([columns[j]])}"
+            )
 
     def _named(self, columns):
         """Columns in words, by name where there are names."""

@@ -391,7 +391,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
                 **self._density_options(),
             )  # fmt: skip
 
-        for rows, parts in self._over_draws(self._visible(X), of_draw):
+        for rows, parts in self._over_draws(self._units.to_visible(X), of_draw):
             log_density[rows] += logsumexp(np.concatenate(parts), axis=0) - np.log(
                 sum(len(part) for part in parts)
             )
@@ -741,15 +741,11 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
 
     # -- one draw
 
-    def _visible(self, X):
-        """Pre-activations of the visible units for new rows."""
-        A = self._units.to_visible(X)
-        if np.isinf(A).any():
-            raise ValueError(
-                "X must be within the range of floating-point numbers in standard deviations of "
-                f"the training data, got up to {np.nanmax(np.abs(X)):g}"
-            )
-        return A
+    def _check_new(self, X):
+        X = super()._check_new(X)
+        if self.visible_ == "gaussian":
+            self._refuse_far(self._units.scaled(X), self._units.columns)
+        return X
 
     def _components(self, draw, t):
         """The mixture that the top layer's activations follow, None without row clusters."""
@@ -774,7 +770,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         outside = self._units.is_outside(X)
         if outside.any():
             self._warn_outside(outside, "are clipped to the range of the training data")
-        return self._visible(X)
+        return self._units.to_visible(X)
 
     def _warn_outside(self, outside, what):
         warn(

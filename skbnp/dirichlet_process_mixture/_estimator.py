@@ -45,8 +45,6 @@ from skbnp.summaries.partitions import (
     relabel_by_size,
 )
 
-# Beyond these bounds, in standardised units, squared distances leave the range of floats.
-_FARTHEST = 1e50
 # "auto" goes over to the parallel algorithm above so many rows.
 _MANY_ROWS = 20_000
 # Plain Gibbs keeps parameters and a score for every component, empty ones included.
@@ -681,16 +679,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _check_new(self, X):
         X = super()._check_new(X)
-        self._check_near("X", self._standard(X), _FARTHEST)
+        self._refuse_far(self._standard(X), range(X.shape[1]))
         return X
-
-    def _check_near(self, name, standard, farthest):
-        far = np.max(np.abs(standard), where=~np.isnan(standard), initial=0.0)
-        if far > farthest:
-            raise ValueError(
-                f"{name} must be within {farthest:g} standard deviations of the training data in "
-                f"every column, got a value at {far:.3g}"
-            )
 
     # -- before sampling
 
@@ -784,7 +774,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if self.mean_prior is not None:
             given = np.asarray(self.mean_prior, dtype=np.float64)
             mean = (given - self._center[columns]) / self._scale[columns]
-            self._check_near("mean_prior", mean, _FARTHEST_MEAN)
+            self._refuse_far(np.atleast_1d(mean), columns, "mean_prior", _FARTHEST_MEAN)
         return GaussianPrior(columns, kind, mean, float(self.mean_precision_prior), df, covariance)
 
     def _categorical_prior(self):

@@ -49,7 +49,8 @@ _SETTLING = 0.1
 class BaseICPNetwork(BaseMCMCEstimator):
     """Networks under the Indian chefs process: what a table of nodes is made of differs.
 
-    A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes.
+    A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes, and
+    in ``_feature_units()`` which units the columns of X have.
     """
 
     _parameter_constraints: dict = {
@@ -332,15 +333,12 @@ class BaseICPNetwork(BaseMCMCEstimator):
         """Means and standard deviations of all columns in the units of X."""
         return self._units.moments(mean, variance)
 
-    def _finite_visible(self, units, X):
-        """Pre-activations, or inputs, for new rows."""
-        A = units.to_visible(X)
-        if np.isinf(A).any():
-            raise ValueError(
-                "X must be within the range of floating-point numbers in standard deviations of "
-                f"the training data, got up to {np.nanmax(np.abs(X)):g}"
-            )
-        return A
+    def _check_new(self, X):
+        X = super()._check_new(X)
+        units = self._feature_units()
+        if units.visible == "gaussian":
+            self._refuse_far(units.scaled(X), units.columns)
+        return X
 
 
 def _n_values(table):

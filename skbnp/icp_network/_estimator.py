@@ -365,7 +365,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             )
 
         n_effective = []
-        A = self._finite_visible(self._units, X)
+        A = self._units.to_visible(X)
         for rows, parts in self._over_draws(A, of_draw):
             value, effective = np.concatenate(parts).transpose(1, 0, 2)
             log_density[rows] += logsumexp(value, axis=0) - np.log(len(value))
@@ -557,6 +557,9 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
 
     # -- nodes
 
+    def _feature_units(self):
+        return self._units
+
     def _node_columns(self):
         return self._units.columns
 
@@ -574,7 +577,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         outside = self._units.is_outside(X)
         if outside.any():
             self._warn_outside(outside, "are clipped to the range of the training data")
-        return self._finite_visible(self._units, X)
+        return self._units.to_visible(X)
 
     def _warn_outside(self, outside, what):
         warn(

@@ -159,8 +159,11 @@ class _SupervisedICPNetwork(BaseICPNetwork):
         """New rows as observed nodes, targets unknown."""
         X = self._check_new(X)
         A = np.full((len(X), self._prior.n_observed), np.nan)
-        A[:, self._n_outputs() :] = self._finite_visible(self._input_units, X)
+        A[:, self._n_outputs() :] = self._input_units.to_visible(X)
         return A
+
+    def _feature_units(self):
+        return self._input_units
 
     def _n_outputs(self):
         """Number of nodes that are targets."""

@@ -55,8 +55,6 @@ _FOR_GAUSSIAN = (
     *("drift", "center", "birth_move", "schedule", "signed", "transform_output"),
     "n_init_factors",
 )
-# Beyond this, in standardised units, squared distances leave the range of floats.
-_FARTHEST = 1e50
 # Share of the warm-up in which the noise of the paper's model is annealed (spec 4.10).
 _ANNEALED = 0.4
 # Prior variance of a sampled location, in standardised units.
@@ -1115,12 +1113,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if self._limit is not None:
             X = np.where(self._is_below(X), -np.inf, X)
         A = np.ascontiguousarray(self._units.scaled(X))
-        far = np.max(np.abs(A), where=np.isfinite(A) | np.isposinf(A), initial=0.0)
-        if far > _FARTHEST:
-            raise ValueError(
-                f"X must be within {_FARTHEST:g} standard deviations of the training data in "
-                f"every column, got a value at {far:.3g}"
-            )
+        # Below the limit is no distance.
+        self._refuse_far(np.where(A == -np.inf, 0.0, A), self._units.columns)
         return A
 
     def _log_jacobian(self, X):

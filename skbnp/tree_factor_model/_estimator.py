@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import BaseMCMCEstimator
+from skbnp.base import FARTHEST, BaseMCMCEstimator
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
 from skbnp.tree_factor_model._model import (
@@ -49,8 +49,6 @@ _SWEEPS_TO_FILL = 20
 _NEW_BRANCHES = 4
 # Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
 _COMPARISONS = 2e9
-# Beyond this, in standardised units, squared distances leave the range of floats.
-_FARTHEST = 1e50
 
 
 class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
@@ -556,7 +554,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         y = y * self._scale + self._center
         if not np.isfinite(y).all():
             raise ValueError(
-                f"v must be within about {_FARTHEST:g} standard deviations of what Phi makes of "
+                f"v must be within about {FARTHEST:g} standard deviations of what Phi makes of "
                 "the training data"
             )
         return y[0] if single else y
@@ -853,12 +851,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
 
     def _check_new(self, X):
         X = super()._check_new(X)
-        far = np.max(np.abs(self._standard(X)), where=~np.isnan(X), initial=0.0)
-        if far > _FARTHEST:
-            raise ValueError(
-                f"X must be within {_FARTHEST:g} standard deviations of the training data in "
-                f"every column, got a value at {far:.3g}"
-            )
+        self._refuse_far(self._standard(X), range(X.shape[1]))
         return X
 
     def _standard(self, X):
