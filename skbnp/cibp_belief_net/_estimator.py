@@ -119,11 +119,12 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         from a draw of the prior.
     n_init_units : int, default=20
         Components under "pca", at most.
-    density : {"auto", "laplace", "importance", "ais"}, default="auto"
-        How `score_samples` integrates the hidden units out: by Laplace's approximation or that
-        corrected by importance sampling, for one hidden layer; or by annealed importance sampling,
-        for any network, whose logarithm is low on average. "auto": the first for draws of one
-        hidden layer, the last, which is far slower, for deeper ones.
+    density : {"auto", "importance", "ais"}, default="auto"
+        How `score_samples` integrates the hidden units out: by importance sampling around the
+        modes of each row, for one hidden layer; or by annealed importance sampling, for any
+        network. Either density integrates to one, up to the error of the sampling, and its
+        logarithm is low on average. "auto": the first for draws of one hidden layer, the second,
+        which is far slower, for deeper ones.
     n_temperatures : int, default=100
         Steps of the annealing: more is less low.
     n_particles : int, default=8
@@ -252,7 +253,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         "birth": [StrOptions({"auto", "prior", "block"})],
         "init": [StrOptions({"pca", "empty", "prior"})],
         "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "density": [StrOptions({"auto", "laplace", "importance", "ais"})],
+        "density": [StrOptions({"auto", "importance", "ais"})],
         "n_temperatures": [Interval(Integral, 1, 1_000_000, closed="both")],
         "n_particles": [Interval(Integral, 1, 1_000_000, closed="both")],
     }
@@ -658,8 +659,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         )
 
     def _check_density(self, max_depth):
-        if self.density in ("laplace", "importance") and max_depth != 1:
-            raise ValueError(f"density={self.density!r} must have max_depth=1, got {max_depth!r}")
+        if self.density == "importance" and max_depth != 1:
+            raise ValueError(f"density='importance' must have max_depth=1, got {max_depth!r}")
 
     def _checked_feature_bounds(self, X):
         """`feature_bounds` as two arrays, or None."""

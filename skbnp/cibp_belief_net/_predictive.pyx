@@ -16,6 +16,7 @@ blocks, and a row's answer is the same in any company, up to the rounding of mat
 from libc.math cimport INFINITY, exp, fabs, log, sqrt
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
+from numpy.random cimport bitgen_t
 
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport Activations, squash_all
 from skbnp.numerics cimport linalg, rng as random, special
@@ -29,11 +30,14 @@ from skbnp.numerics.rows import patterns, row_keys
 cdef enum:
     BLOCK = 128             # rows, or particles, of a chain at a time
     MOST_COMPONENTS = 15    # that a row is expanded around
+    MOST_STARTS = 3         # of the search for modes beside them
+    MOST_MODES = MOST_COMPONENTS + MOST_STARTS
     N_NEWTON = 12
     N_NODES = 15            # of Gauss-Hermite quadrature over a unit's own noise
 
 cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is left out
 cdef double WIDENED = 1.15          # of the proposals of importance sampling
+cdef double DEFENSIVE = 0.2         # share of the prior among them
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, between keys
 
@@ -651,9 +655,15 @@ cdef class Expansion:
         Network net
         Py_ssize_t width
         double[::1] u, slope, field, step, factor       # (width,) and (width^2,)
-        double[:, ::1] mode                             # (MOST_COMPONENTS, width)
-        Py_ssize_t[::1] kept                            # (MOST_COMPONENTS,)
-        double[::1] log_evidence                        # (MOST_COMPONENTS,)
+        double[:, ::1] mode                             # (MOST_MODES, width)
+        double[:, ::1] mode_factor                      # (MOST_MODES, width^2)
+        Py_ssize_t[::1] kept                            # (MOST_MODES,) component of each mode
+        double[::1] log_evidence, log_share             # (MOST_MODES,) and one more of the prior
+        double[::1] mode_log_det, term                  # the same
+        double[:, ::1] fantasy                          # (BLOCK, width)
+        Py_ssize_t[::1] fantasy_of                      # (BLOCK,) its component
+        double[::1] score, passed                       # (BLOCK,), (n_components,)
+        Py_ssize_t n_modes
         double log_det
 
     def __init__(self, Network net):
@@ -661,9 +671,15 @@ cdef class Expansion:
         self.net, self.width = net, K
         self.u, self.slope, self.field, self.step = (np.empty(K) for _ in range(4))
         self.factor = np.empty(K * K)
-        self.mode = np.empty((MOST_COMPONENTS, K))
-        self.kept = np.empty(MOST_COMPONENTS, dtype=np.intp)
-        self.log_evidence = np.empty(MOST_COMPONENTS)
+        self.mode, self.mode_factor = np.empty((MOST_MODES, K)), np.empty((MOST_MODES, K * K))
+        self.kept = np.empty(MOST_MODES, dtype=np.intp)
+        self.log_evidence, self.mode_log_det, self.log_share, self.term = (
+            np.empty(MOST_MODES + 1) for _ in range(4)
+        )
+        self.fantasy, self.fantasy_of = np.empty((BLOCK, K)), np.empty(BLOCK, dtype=np.intp)
+        self.score = np.empty(BLOCK)
+        weight = np.exp(np.asarray(net.log_weight) - np.max(net.log_weight))
+        self.passed = np.cumsum(weight) / weight.sum()
 
     cdef double _value(
         self, Py_ssize_t c, const double* a, const double* T, const double* S
@@ -699,17 +715,17 @@ cdef class Expansion:
         return 0
 
     cdef int _screen(
-        self, const double* T, const double* S, double* score, Py_ssize_t* n_kept
+        self, const double* T, const double* S, double* score
     ) noexcept nogil:
         """Keep the components of the highest evidence to second order at their means."""
         cdef Py_ssize_t c, k, i, C = self.net.n_components, K = self.width
         cdef double value
-        n_kept[0] = min(C, <Py_ssize_t> MOST_COMPONENTS)
+        self.n_modes = min(C, <Py_ssize_t> MOST_COMPONENTS)
         if C <= MOST_COMPONENTS:
             for c in range(C):
                 self.kept[c] = c
             return 0
-        n_kept[0] = 0
+        self.n_modes = 0
         for c in range(C):
             value = self._value(c, &self.net.mean[c, 0], T, S)
             for k in range(K):
@@ -719,9 +735,9 @@ cdef class Expansion:
             value += 0.5 * linalg.solve_transposed(&self.factor[0], K, &self.step[0])
             value += self.net.log_weight[c] + self.net.half_log_det[c] - 0.5 * self.log_det
             # Into the sorted list of those kept so far.
-            if n_kept[0] < MOST_COMPONENTS:
-                i = n_kept[0]
-                n_kept[0] += 1
+            if self.n_modes < MOST_COMPONENTS:
+                i = self.n_modes
+                self.n_modes += 1
             elif value > score[MOST_COMPONENTS - 1]:
                 i = MOST_COMPONENTS - 1
             else:
@@ -734,132 +750,207 @@ cdef class Expansion:
             self.kept[i] = c
         return 0
 
-    cdef int expand(
-        self, const double* T, const double* S, Py_ssize_t* n_kept
-    ) noexcept nogil:
-        """Modes and log evidences of the kept components of a row; non-zero on failure."""
-        cdef double[MOST_COMPONENTS] score
-        cdef Py_ssize_t i, c, k, r, K = self.width
-        cdef double change, largest, value
-        cdef double* a
-        if self._screen(T, S, score, n_kept) != 0:
-            return 1
-        for i in range(n_kept[0]):
-            c = self.kept[i]
-            a = &self.mode[i, 0]
-            memcpy(a, &self.net.mean[c, 0], K * sizeof(double))
-            for r in range(N_NEWTON):
-                self._value(c, a, T, S)
-                if self._factor(c, S) != 0:
-                    return 1
-                for k in range(K):
-                    self.step[k] = self.slope[k] * self.field[k] - (
-                        self.net.top_precision[c, k] * (a[k] - self.net.mean[c, k])
-                    )
-                linalg.solve_transposed(&self.factor[0], K, &self.step[0])
-                linalg.solve(&self.factor[0], K, &self.step[0])
-                largest = 0.0
-                for k in range(K):
-                    change = min(max(self.step[k], -1.5), 1.5)
-                    largest = max(largest, fabs(change))
-                    a[k] += change if r < N_NEWTON // 2 else 0.7 * change
-                if largest < 1e-7:
-                    break
-            value = self._value(c, a, T, S)
+    cdef int _climb(self, Py_ssize_t i, const double* T, const double* S) noexcept nogil:
+        """Newton's steps of mode i from where it stands; sets its factor and log evidence."""
+        cdef Py_ssize_t c = self.kept[i], k, r, K = self.width
+        cdef double change, largest
+        cdef double* a = &self.mode[i, 0]
+        for r in range(N_NEWTON):
+            self._value(c, a, T, S)
             if self._factor(c, S) != 0:
                 return 1
-            self.log_evidence[i] = (
-                self.net.log_weight[c] + self.net.half_log_det[c] + value - 0.5 * self.log_det
-            )
+            for k in range(K):
+                self.step[k] = self.slope[k] * self.field[k] - (
+                    self.net.top_precision[c, k] * (a[k] - self.net.mean[c, k])
+                )
+            linalg.solve_transposed(&self.factor[0], K, &self.step[0])
+            linalg.solve(&self.factor[0], K, &self.step[0])
+            largest = 0.0
+            for k in range(K):
+                change = min(max(self.step[k], -1.5), 1.5)
+                largest = max(largest, fabs(change))
+                a[k] += change if r < N_NEWTON // 2 else 0.7 * change
+            if largest < 1e-7:
+                break
+        self.log_evidence[i] = self.net.log_weight[c] + self.net.half_log_det[c]
+        self.log_evidence[i] += self._value(c, a, T, S)
+        if self._factor(c, S) != 0:
+            return 1
+        self.log_evidence[i] -= 0.5 * self.log_det
+        self.mode_log_det[i] = self.log_det
+        memcpy(&self.mode_factor[i, 0], &self.factor[0], K * K * sizeof(double))
         return 0
 
-    cdef void correct(
-        self, RowStream* stream, const double* T, const double* S, Py_ssize_t i, Py_ssize_t n
+    cdef int expand(self, const double* T, const double* S) noexcept nogil:
+        """Modes and log evidences of the kept components of a row; non-zero on failure."""
+        cdef double[MOST_COMPONENTS] score
+        cdef Py_ssize_t i
+        if self._screen(T, S, score) != 0:
+            return 1
+        for i in range(self.n_modes):
+            memcpy(&self.mode[i, 0], &self.net.mean[self.kept[i], 0], self.width * sizeof(double))
+            if self._climb(i, T, S) != 0:
+                return 1
+        return 0
+
+    cdef void draw(self, bitgen_t* rng, Py_ssize_t i, double widened, double* a) noexcept nogil:
+        """a ~ N(mode_i, widened^2 H^-1)"""
+        cdef Py_ssize_t k, K = self.width
+        for k in range(K):
+            a[k] = random.normal(rng)
+        linalg.solve(&self.mode_factor[i, 0], K, a)
+        for k in range(K):
+            a[k] = self.mode[i, k] + widened * a[k]
+
+    # -- importance sampling
+
+    cdef Py_ssize_t _dream(self, bitgen_t* rng, double place, double* a) noexcept nogil:
+        """a from the prior of the component, returned, at which so much of the weight is passed."""
+        cdef Py_ssize_t c = 0, k
+        while c < self.net.n_components - 1 and place >= self.passed[c]:
+            c += 1
+        for k in range(self.width):
+            a[k] = self.net.mean[c, k] + random.normal(rng) / sqrt(self.net.top_precision[c, k])
+        return c
+
+    cdef int search(self, bitgen_t* rng, const double* T, const double* S) noexcept nogil:
+        """Further modes, from the best of BLOCK draws of the prior: units saturate either way."""
+        cdef Py_ssize_t s, i, k, best, K = self.width, _
+        cdef double apart, nearest
+        for s in range(BLOCK):
+            self.fantasy_of[s] = self._dream(rng, (s + 0.5) / BLOCK, &self.fantasy[s, 0])
+            self._value(self.fantasy_of[s], &self.fantasy[s, 0], T, S)
+            self.score[s] = 0.0
+            for k in range(K):
+                self.score[s] += 0.5 * self.u[k] * (T[k] + self.field[k])
+        for _ in range(MOST_STARTS):
+            best = 0
+            for s in range(1, BLOCK):
+                if self.score[s] > self.score[best]:
+                    best = s
+            self.score[best] = -INFINITY
+            self.kept[self.n_modes] = self.fantasy_of[best]
+            memcpy(&self.mode[self.n_modes, 0], &self.fantasy[best, 0], K * sizeof(double))
+            if self._climb(self.n_modes, T, S) != 0:
+                return 1
+            nearest = INFINITY
+            for i in range(self.n_modes):
+                if self.kept[i] != self.kept[self.n_modes]:
+                    continue
+                apart = 0.0
+                for k in range(K):
+                    apart = max(apart, fabs(self.mode[i, k] - self.mode[self.n_modes, k]))
+                nearest = min(nearest, apart)
+            self.n_modes += nearest > 0.05
+        return 0
+
+    cdef double _log_weight(
+        self, Py_ssize_t c, const double* a, const double* T, const double* S
     ) noexcept nogil:
-        """Replace log_evidence[i] by importance sampling of n points around the mode."""
-        cdef Py_ssize_t c = self.kept[i], k, _, K = self.width
-        cdef double highest = -INFINITY, total = 0.0, value, squares
-        cdef double* a = &self.mode[i, 0]
-        self._value(c, a, T, S)
-        self._factor(c, S)
-        for _ in range(n):
-            squares = 0.0
-            for k in range(K):
-                self.step[k] = random.normal(&stream.rng)
-                squares += self.step[k] * self.step[k]
-            linalg.solve(&self.factor[0], K, &self.step[0])
-            for k in range(K):
-                self.step[k] = a[k] + WIDENED * self.step[k]
-            value = self._value(c, &self.step[0], T, S) + 0.5 * squares
+        """log of the joint density of (c, a) and the row over that of the proposals."""
+        cdef Py_ssize_t i, h, k, K = self.width
+        cdef double joint, prior = 0.0, squares, x
+        cdef const double* row
+        joint = self._value(c, a, T, S) + self.net.log_weight[c] + self.net.half_log_det[c]
+        for k in range(K):
+            x = a[k] - self.net.mean[c, k]
+            prior -= 0.5 * self.net.top_precision[c, k] * x * x
+        for i in range(self.n_modes):
+            self.term[i] = -INFINITY
+            if self.kept[i] != c:
+                continue
+            squares, row = 0.0, &self.mode_factor[i, 0]
+            for h in range(K):
+                x = 0.0
+                for k in range(h, K):
+                    x += row[k] * (a[k] - self.mode[i, k])
+                squares += x * x
+                row += K
+            self.term[i] = (
+                self.log_share[i] + 0.5 * self.mode_log_det[i] - K * log(WIDENED)
+                - 0.5 * squares / (WIDENED * WIDENED)
+            )
+        self.term[self.n_modes] = (
+            log(DEFENSIVE) + self.net.log_weight[c] + self.net.half_log_det[c] + prior
+        )
+        return joint - special.log_sum_exp(&self.term[0], self.n_modes + 1)
+
+    cdef double estimate(
+        self, bitgen_t* rng, const double* T, const double* S, Py_ssize_t n
+    ) noexcept nogil:
+        """log of an unbiased estimate of the row's evidence, from n points.
+
+        A mixture proposes them: Gaussians around the modes by their evidences and, so that no
+        weight is large where these are too narrow, the prior with all its components.
+        """
+        cdef Py_ssize_t j, i, c
+        cdef double total, place, shift, value, highest = -INFINITY, sum_ = 0.0
+        total = special.log_sum_exp(&self.log_evidence[0], self.n_modes)
+        for i in range(self.n_modes):
+            self.log_share[i] = log(1.0 - DEFENSIVE) + self.log_evidence[i] - total
+        shift = random.uniform(rng)
+        for j in range(n):
+            place, i = (j + shift) / n, 0
+            while i < self.n_modes and place >= exp(self.log_share[i]):
+                place -= exp(self.log_share[i])
+                i += 1
+            if i < self.n_modes:
+                c = self.kept[i]
+                self.draw(rng, i, WIDENED, &self.step[0])
+            else:
+                c = self._dream(rng, place / DEFENSIVE, &self.step[0])
+            value = self._log_weight(c, &self.step[0], T, S)
             if value > highest:
-                total = total * exp(highest - value) + 1.0
+                sum_ = sum_ * exp(highest - value) + 1.0
                 highest = value
             else:
-                total += exp(value - highest)
-        self.log_evidence[i] = (
-            self.net.log_weight[c] + self.net.half_log_det[c] - 0.5 * self.log_det
-            + K * log(WIDENED) + highest + log(total / n)
-        )
-
-    cdef void draw(
-        self, RowStream* stream, Py_ssize_t i, const double* T, const double* S, bint first
-    ) noexcept nogil:
-        """u at a ~ N(mode_i, H^-1); H is factored when it is the first draw of component i."""
-        cdef Py_ssize_t k, K = self.width
-        if first:
-            self._value(self.kept[i], &self.mode[i, 0], T, S)
-            self._factor(self.kept[i], S)
-        for k in range(K):
-            self.step[k] = random.normal(&stream.rng)
-        linalg.solve(&self.factor[0], K, &self.step[0])
-        for k in range(K):
-            self.step[k] += self.mode[i, k]
-        squash_all(K, &self.step[0], &self.u[0])
+                sum_ += exp(value - highest)
+        return highest + log(sum_ / n)
 
 
-def _expanded(Network net, A, Moments moments, seed, t, n_samples, bint corrected):
-    """log evidence of each row relative to u = 0, and what draws around the modes say.
+def _not_definite(row):
+    return ArithmeticError(f"the expansion around a mode of row {row} is not definite")
 
-    That is mean and variance of the missing entries or, without ``moments``, the mean of u; if
-    ``corrected`` nothing, and evidences are corrected by ``n_samples`` points of importance
-    sampling.
+
+def _expanded_moments(Network net, A, Moments moments, seed, t, n_samples):
+    """Over draws around the modes mean and variance of the missing entries or, without
+    ``moments``, the mean of u.
+
     O(C K^3) per row to screen C > 15 components, and O(15 K^3) per Newton step.
     """
     cdef Expansion expansion = Expansion(net)
-    cdef Py_ssize_t n = n_samples, i, g, j, k, at, n_kept = 0
+    cdef Py_ssize_t n = n_samples, i, g, j, k, at
     cdef bint entries = moments is not None
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
-    cdef double[::1] evidence = np.empty(len(A)), total = np.zeros(len(A))
+    cdef double[::1] total = np.zeros(len(A))
     cdef double[:, ::1] one = np.zeros(A.shape if entries else (len(A), net.n_hidden))
     cdef double[:, ::1] two = np.zeros(A.shape if entries else (0, 0))
     cdef const double[:, ::1] T, S
     cdef const Py_ssize_t[::1] rows, missing
     cdef RowStream stream
-    cdef double share
+    cdef double share, evidence
     cdef int failed = 0
     for group in patterns(A):
         rows, missing = group, np.flatnonzero(np.isnan(A[group[0]]))
+        if entries and len(missing) == 0:
+            continue
         T, S = net.likelihood(A[group])
         with nogil:
             for g in range(rows.shape[0]):
                 at = rows[g]
                 random.start_row_stream(&stream, seed_, t_, key[at])
-                failed = expansion.expand(&T[g, 0], &S[0, 0], &n_kept)
+                failed = expansion.expand(&T[g, 0], &S[0, 0])
                 if failed != 0:
                     break
-                if corrected:
-                    for i in range(n_kept):
-                        expansion.correct(&stream, &T[g, 0], &S[0, 0], i, n)
-                evidence[at] = special.log_sum_exp(&expansion.log_evidence[0], n_kept)
-                if corrected or (entries and missing.shape[0] == 0):
-                    continue
-                for i in range(n_kept):
-                    share = exp(expansion.log_evidence[i] - evidence[at])
+                evidence = special.log_sum_exp(&expansion.log_evidence[0], expansion.n_modes)
+                for i in range(expansion.n_modes):
+                    share = exp(expansion.log_evidence[i] - evidence)
                     if share < NEGLIGIBLE:
                         continue
                     for j in range(n):
-                        expansion.draw(&stream, i, &T[g, 0], &S[0, 0], j == 0)
+                        expansion.draw(&stream.rng, i, 1.0, &expansion.step[0])
+                        squash_all(net.n_hidden, &expansion.step[0], &expansion.u[0])
                         if entries:
                             moments.add(total[at], share / n, &expansion.u[0], missing,
                                         &one[at, 0], &two[at, 0])
@@ -868,12 +959,42 @@ def _expanded(Network net, A, Moments moments, seed, t, n_samples, bint correcte
                             for k in range(net.n_hidden):
                                 one[at, k] += share / n * expansion.u[k]
         if failed != 0:
-            raise ArithmeticError(f"the expansion around a mode of row {at} is not definite")
+            raise _not_definite(at)
     if entries:
         # Components of a negligible share were left out.
         norm = np.where(np.asarray(total) > 0.0, total, 1.0)
         two = np.asarray(two) / norm[:, np.newaxis]
-    return np.asarray(evidence), np.asarray(one), np.asarray(two)
+    return np.asarray(one), np.asarray(two)
+
+
+def _importance(Network net, A, seed, t, n_importance):
+    """log of an unbiased estimate of each row's density relative to u = 0; one hidden layer."""
+    cdef Expansion expansion = Expansion(net)
+    cdef Py_ssize_t n = n_importance, g
+    cdef uint64_t seed_ = seed, t_ = t
+    cdef const uint64_t[::1] key = row_keys(A)
+    cdef double[::1] evidence = np.zeros(len(A))
+    cdef const double[:, ::1] T, S
+    cdef const Py_ssize_t[::1] rows
+    cdef RowStream stream
+    cdef int failed = 0
+    for group in patterns(A):
+        if np.isnan(A[group[0]]).all():
+            continue
+        rows = group
+        T, S = net.likelihood(A[group])
+        with nogil:
+            for g in range(rows.shape[0]):
+                random.start_row_stream(&stream, seed_, t_, key[rows[g]])
+                failed = expansion.expand(&T[g, 0], &S[0, 0])
+                if failed == 0:
+                    failed = expansion.search(&stream.rng, &T[g, 0], &S[0, 0])
+                if failed != 0:
+                    break
+                evidence[rows[g]] = expansion.estimate(&stream.rng, &T[g, 0], &S[0, 0], n)
+        if failed != 0:
+            raise _not_definite(rows[g])
+    return np.asarray(evidence)
 
 
 def _flattened(draw, components, seed, t, n_samples=200):
@@ -903,20 +1024,20 @@ def _component_shares(Network flat, A):
     cdef double[:, ::1] out = np.full((len(A), flat.n_components), -np.inf)
     cdef const double[:, ::1] T, S
     cdef const Py_ssize_t[::1] rows
-    cdef Py_ssize_t g, i, n_kept = 0
+    cdef Py_ssize_t g, i
     cdef int failed = 0
     for group in patterns(A):
         rows = group
         T, S = flat.likelihood(A[group])
         with nogil:
             for g in range(rows.shape[0]):
-                failed = expansion.expand(&T[g, 0], &S[0, 0], &n_kept)
+                failed = expansion.expand(&T[g, 0], &S[0, 0])
                 if failed != 0:
                     break
-                for i in range(n_kept):
+                for i in range(expansion.n_modes):
                     out[rows[g], expansion.kept[i]] = expansion.log_evidence[i]
         if failed != 0:
-            raise ArithmeticError(f"the expansion around a mode of row {rows[g]} is not definite")
+            raise _not_definite(rows[g])
     evidence = np.asarray(out)
     evidence = evidence - np.logaddexp.reduce(evidence, axis=1, keepdims=True)
     return np.logaddexp(np.log(0.9) + evidence, np.log(0.1) + np.asarray(flat.log_weight))
@@ -964,7 +1085,7 @@ def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
     net = Network(draw, components)
     moments = Moments(net, visible)
     if net.n_layers == 1 and net.n_components > 0:
-        return _expanded(net, A, moments, seed, t, n_samples, False)[1:]
+        return _expanded_moments(net, A, moments, seed, t, n_samples)
     if net.n_layers > 0:
         return _sampled(
             net, A, draw["activations"], moments, 0, seed, t, n_burn_in, n_kept
@@ -982,39 +1103,34 @@ def _independent_moments(Network net, Moments moments, A):
 
 
 def log_densities(draw, A, seed, t=0, components=None, method="auto",
-                  n_temperatures=100, n_particles=8, n_importance=1500):
+                  n_temperatures=100, n_particles=8, n_importance=200):
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
 
-    "ais" is annealed importance sampling from the network's prior: exp of it is unbiased, so it
-    is low on average; any depth. With row clusters each particle stays in a component, drawn from
-    Laplace's shares. "laplace" expands each component of one hidden layer around
-    its mode, "importance" corrects that with ``n_importance`` points per component (unbiased but
-    for the components screened out). "auto" is "laplace" for one hidden layer, else "ais".
-    Without hidden units all are exact; a row without entries has log density 0.
-    About 0.6 ms per row by "laplace" (64 features, 20 units, 42 clusters), 5 ms by "ais", with
-    a standard deviation of 0.6 there, and 30 ms by "importance".
+    exp of either method is unbiased, so each is low on average and integrates to one.
+    "importance", for one hidden layer, samples (component, a) around the modes that are found
+    from the components' means and from the best of 128 draws of the prior, and from the prior,
+    ``n_importance`` points in all. "ais" is annealed importance sampling from the network's prior;
+    any depth. With row clusters each particle stays in a component, drawn from Laplace's shares.
+    "auto" is the first for one hidden layer, else the second. Without hidden units both are exact;
+    a row without entries has log density 0.
 
     The other parameters are those of ``imputed_moments``.
     """
-    if method not in ("auto", "ais", "laplace", "importance"):
-        raise ValueError(
-            f"method must be 'auto', 'ais', 'laplace' or 'importance', got {method!r}"
-        )
+    if method not in ("auto", "importance", "ais"):
+        raise ValueError(f"method must be 'auto', 'importance' or 'ais', got {method!r}")
     n_layers = len(draw["widths"]) - 1
-    if method in ("laplace", "importance") and n_layers > 1:
-        raise ValueError(f"method {method!r} needs at most one hidden layer, got {n_layers}")
+    if method == "importance" and n_layers > 1:
+        raise ValueError(f"method 'importance' needs at most one hidden layer, got {n_layers}")
     A = np.ascontiguousarray(A, dtype=np.float64)
-    expanding = method != "ais" and n_layers == 1
-    if expanding and components is None and not has_row_clusters(draw):
+    sampling = method != "ais" and n_layers == 1
+    if sampling and components is None and not has_row_clusters(draw):
         components = _own_component(draw)
     net = Network(draw, components)
     base = net.log_density_without_units(A)
     if n_layers == 0:
         return base
-    if expanding:
-        n = n_importance if method == "importance" else 0
-        corrected = method == "importance"
-        return base + _expanded(net, A, None, seed, t, n, corrected)[0]
+    if sampling:
+        return base + _importance(net, A, seed, t, n_importance)
     log_share = None
     if net.n_components > 0:
         log_share = _component_shares(_flattened(draw, components, seed, t), A)
@@ -1033,7 +1149,7 @@ def expected_activations(draw, A, layer, seed, t=0, components=None, n_burn_in=5
     A = np.ascontiguousarray(A, dtype=np.float64)
     net = Network(draw, components)
     if n_layers == 1 and net.n_components > 0:
-        return _expanded(net, A, None, seed, t, n_samples, False)[1]
+        return _expanded_moments(net, A, None, seed, t, n_samples)[0]
     return _sampled(net, A, draw["activations"], None, layer, seed, t, n_burn_in, n_kept)[0]
 
 

@@ -149,8 +149,9 @@ BAD_PARAMETERS = [
     ({"birth": "none"}, "birth", "'block'", "'none'"),
     ({"init": "random"}, "init", "'pca'", "'random'"),
     ({"n_init_units": 0}, "n_init_units", "[1, 1000000]", "0"),
-    ({"density": "exact"}, "density", "'laplace'", "'exact'"),
-    ({"density": "laplace", "max_depth": 2}, "density", "max_depth=1", "2"),
+    ({"density": "exact"}, "density", "'importance'", "'exact'"),
+    ({"density": "laplace"}, "density", "'importance'", "'laplace'"),
+    ({"density": "importance", "max_depth": 2}, "density", "max_depth=1", "2"),
     ({"density": "importance", "max_depth": 3}, "density", "max_depth=1", "3"),
     ({"n_temperatures": 0}, "n_temperatures", "[1, 1000000]", "0"),
     ({"n_particles": 0}, "n_particles", "[1, 1000000]", "0"),
@@ -293,8 +294,8 @@ def test_parameters_of_the_model_changed_after_fit():
     np.testing.assert_array_equal(net.sample(3, random_state=0), expected[2])
     with pytest.raises(ValueError, match="prior='rows' must have max_depth=1, got max_depth=2"):
         net.impute(holes, prior="rows")
-    net.set_params(density="laplace")
-    with pytest.raises(ValueError, match="density='laplace' must have max_depth=1, got 2"):
+    net.set_params(density="importance")
+    with pytest.raises(ValueError, match="density='importance' must have max_depth=1, got 2"):
         net.score_samples(holes)
 
 

@@ -211,7 +211,10 @@ def test_inner_chain_matches_quadrature(network, visible):
 
 @pytest.mark.parametrize("name", ONE_LAYER)
 def test_expansions_are_near_quadrature(name):
-    """Laplace is an approximation: tolerances, not errors. With tight units it is closer."""
+    """Means over Laplace's approximation: tolerances, not errors. With tight units it is closer.
+
+    Densities are corrected by importance sampling.
+    """
     draw, pattern = NETWORKS[name]
     missing = np.isnan(pattern)
     for factor, tolerance in ((1.0, 0.12), (30.0, 0.02)):
@@ -224,11 +227,11 @@ def test_expansions_are_near_quadrature(name):
         x[missing] = NAN
         for visible in ("gaussian", "sigmoid"):
             log_density, one, two, u = exact.row(x, visible)
-            found = predictive.log_densities(tight, x[np.newaxis], 0, components=components)
-            assert abs(found[0] - log_density) < tolerance
+            A = copies(x, 200)
+            found = predictive.log_densities(tight, A, 0, components=components)
+            assert z_score(np.exp(found - log_density), 1.0) < 4
             if components is None:
                 continue
-            A = copies(x, 200)
             args = {"seed": 1, "components": components}
             first, variance = predictive.imputed_moments(tight, A, visible, **args)
             assert_allclose(first.mean(axis=0), one, atol=tolerance)
@@ -255,23 +258,49 @@ def test_density_of_one_entry_integrates_to_one(name):
     x = np.linspace(-12, 12, 241)
     A = np.full((len(x), 3), NAN)
     A[:, 1] = x
-    for method, tolerance in (("auto", 0.06), ("ais", 0.02), ("importance", 0.01)):
-        if method == "importance" and len(draw["widths"]) > 2:
-            continue
+    for method, tolerance in (("auto", 0.01), ("ais", 0.02), ("importance", 0.01)):
+        if len(draw["widths"]) > 2:
+            if method == "importance":
+                continue
+            tolerance = 0.02
         found = predictive.log_densities(draw, A, 0, components=components_of(draw), method=method)
         assert abs(np.sum(np.exp(found)) * (x[1] - x[0]) - 1) < tolerance
 
 
-def test_screening_keeps_the_components_that_matter():
-    """Of 60 components 15 are expanded: their evidence is nearly that of all, by quadrature."""
+def test_components_that_are_screened_out_count():
+    """Of 60 components 15 are expanded; the density is that of all, by quadrature."""
     draw = random_draw([3, 2], 8, n_clusters=59)
     components = components_of(draw)
     exact = Exact(draw, components)
     for x in ([0.5, -0.3, 1.0], [NAN, 2.0, NAN]):
         found = predictive.log_densities(
-            draw, np.array([x]), 0, components=components, method="importance"
+            draw, copies(np.array(x), 400), 0, components=components, method="importance"
         )
-        assert -0.5 < found[0] - exact.row(np.array(x))[0] < 0.03
+        assert z_score(np.exp(found - exact.row(np.array(x))[0]), 1.0) < 4
+
+
+def saturating_draw(noise):
+    """Two units that are always near -1 or 1: rows of four spots, two of them wide apart."""
+    draw = random_draw([2, 2], 0, share=1.1)
+    draw |= {
+        "weights": np.array([2.0, 0.3, 0.5, 2.5])[: len(draw["weights"])],
+        "biases": np.array([0.2, -0.1, 0.0, 1.0]),
+        "unit_precision": np.array([noise**-2, noise**-2, 0.02, 0.05]),
+    }
+    return draw
+
+
+@pytest.mark.parametrize("noise", [0.2, 0.05])
+def test_units_that_saturate(noise):
+    """A normal law around one mode misses the other side: the integral was 0.66 on moons.
+
+    The error is that of some 1,000 rows with weight whose estimates vary by less than a half.
+    """
+    draw = saturating_draw(noise)
+    x = np.linspace(-5.0, 5.0, 101 if noise > 0.1 else 251)
+    A = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
+    density = np.exp(predictive.log_densities(draw, A, 0))
+    assert density.sum() * (x[1] - x[0]) ** 2 == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -360,7 +389,7 @@ def test_no_hidden_units():
     draw = random_draw([3], 0)
     A = np.array([[0.5, NAN, 1.0], [NAN, NAN, NAN]])
     log_density = log_normal(A, draw["biases"], draw["unit_precision"])
-    for method in ("auto", "ais", "laplace", "importance"):
+    for method in ("auto", "ais", "importance"):
         found = predictive.log_densities(draw, A, 0, method=method)
         assert_allclose(found, np.nansum(log_density, axis=1))
     first, variance = predictive.imputed_moments(draw, A, "gaussian", seed=0)
@@ -416,8 +445,8 @@ def test_bad_arguments():
     A = np.array([x])
     with pytest.raises(ValueError, match="method must be"):
         predictive.log_densities(draw, A, 0, method="exact")
-    with pytest.raises(ValueError, match="'laplace' needs at most one hidden layer, got 2"):
-        predictive.log_densities(draw, A, 0, method="laplace")
+    with pytest.raises(ValueError, match="'importance' needs at most one hidden layer, got 2"):
+        predictive.log_densities(draw, A, 0, method="importance")
     with pytest.raises(ValueError, match="layer must be in 1..2"):
         predictive.expected_activations(draw, A, 3, seed=0)
     with pytest.raises(ValueError, match="visible must be"):
