@@ -1108,14 +1108,18 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         with np.errstate(invalid="ignore"):
             return X <= self._limit
 
+    def _check_new(self, X):
+        X = super()._check_new(X)
+        A = self._visible(X)
+        # What is below the limit is at no distance.
+        self._refuse_far(np.where(A == -np.inf, 0.0, A), self._units.columns)
+        return X
+
     def _visible(self, X):
         """The modelled columns, standardised; -inf where below the detection limit."""
         if self._limit is not None:
             X = np.where(self._is_below(X), -np.inf, X)
-        A = np.ascontiguousarray(self._units.scaled(X))
-        # Below the limit is no distance.
-        self._refuse_far(np.where(A == -np.inf, 0.0, A), self._units.columns)
-        return A
+        return np.ascontiguousarray(self._units.scaled(X))
 
     def _log_jacobian(self, X):
         """log |d standardised / d x| of the cells of each row that were read."""
