@@ -1,0 +1,207 @@
+"""exp(score_samples) is a density in the units of X: it integrates to one, and marginalises.
+
+Closed forms are held to the error of the grid, 1e-3. Estimates by sampling are unbiased, and every
+row of a grid has random numbers of its own: two integrals with different seeds say how far off
+their mean may be, and beyond the grid's error four standard errors are allowed for, which is
+exceeded once in 16,000. That the error itself is small is asserted too, so that no test passes by
+being blind.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from contract.registry import SETTINGS, UNSUPERVISED, Setting
+
+from checks.integrals import axis, bounded_axis, product
+from skbnp import DirichletProcessMixture, InfiniteFactorClusterer
+
+# Beside those of the registry.
+MORE = [
+    Setting("clusterer-student", InfiniteFactorClusterer, {"tails": "student"}),
+    Setting("clusterer-both", InfiniteFactorClusterer, {"means": "both"}),
+]
+# Every value of `density` that a setting takes.
+DENSITIES = {
+    "CIBPBeliefNet": ("auto", "importance", "ais"),
+    "ICPNetwork": ("auto", "fantasies", "importance", "ais"),
+}
+# Annealing needs the most; with more of it (the slow tests) the error is a third.
+QUICK = {"n_temperatures": 25, "n_particles": 4, "n_fantasies": 200, "n_importance": 40}
+LONG = {"n_temperatures": 100, "n_particles": 10, "n_fantasies": 1000, "n_importance": 200}
+# Integrals over these grids are of smooth functions, by a rule that converges exponentially.
+GRID_ERROR = 1e-3
+
+
+def cases():
+    for setting in UNSUPERVISED + MORE:
+        for density in DENSITIES.get(setting.kind.__name__, (None,)):
+            is_cibp = setting.kind.__name__ == "CIBPBeliefNet"
+            if density == "importance" and is_cibp and setting.options.get("max_depth") != 1:
+                continue
+            name = setting.name if density is None else f"{setting.name}-{density}"
+            yield pytest.param(setting, density, id=name)
+
+
+def table():
+    """Two clusters of unlike shape, in units far from standard ones."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    X[:20] = 0.6 * X[:20] + [4.0, 3.0]
+    return X @ [[1.0, 0.5], [0.0, 1.0]] * [1e3, 50.0] + [5e3, -2.0]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Fitted models, each once for all that is asked of it."""
+    cache = {}
+
+    def fit(setting, n_columns, density=None, effort=QUICK):
+        if (setting.name, n_columns) not in cache:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                cache[setting.name, n_columns] = setting.fit(table()[:, :n_columns])
+        model = cache[setting.name, n_columns]
+        model.set_params(predict_draws=2)
+        if density is not None:
+            known = model.get_params()
+            effort = {name: value for name, value in effort.items() if name in known}
+            model.set_params(density=density, **effort)
+        return model
+
+    return fit
+
+
+def is_sampled(model):
+    """Whether densities are estimates, in the networks or where every factor has scales."""
+    return hasattr(model, "density") or getattr(model, "top", "") == "gaussian"
+
+
+def axes(model, n_columns):
+    """A rule for each column, of points in the units of X."""
+    X = table()[:, :n_columns]
+    if getattr(model, "visible", "") == "sigmoid":
+        half = 0.5 * np.ptp(X, axis=0) / model.feature_range
+        middle = 0.5 * (X.min(axis=0) + X.max(axis=0))
+        return [bounded_axis(m - h, m + h, 41) for m, h in zip(middle, half, strict=True)]
+    if is_sampled(model):
+        # Their tails are normal, and each row is slow.
+        return [axis(x, 201 if n_columns == 1 else 33, 3.6) for x in X.T]
+    return [axis(x, 801 if n_columns == 1 else 161) for x in X.T]
+
+
+def integrals(model, rows, weights):
+    """The mean integral, and its standard error, for each row of ``weights``."""
+    found, first = [], model.seed_
+    for seed in (first, first + 1) if is_sampled(model) else (first,):
+        model.seed_ = seed
+        found.append(np.exp(model.score_samples(rows)))
+    model.seed_ = first
+    apart = 0.5 * (found[0] - found[-1])
+    return np.mean(found, axis=0) @ weights.T, np.sqrt((weights**2) @ apart**2)
+
+
+WARNED = pytest.mark.filterwarnings(
+    "ignore:.*reach beyond the range", "ignore:Most rows have the weight"
+)
+
+
+@WARNED
+@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize(("setting", "density"), cases())
+def test_density_integrates_to_one(setting, density, n_columns, fitted):
+    model = fitted(setting, n_columns, density)
+    integral, error = integrals(model, *product(axes(model, n_columns)))
+    assert error < (0.06 if density == "ais" else 0.03)
+    assert integral == pytest.approx(1.0, abs=GRID_ERROR + 4 * error)
+
+
+@WARNED
+@pytest.mark.slow
+@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize(("setting", "density"), [case for case in cases() if case.values[1]])
+def test_density_integrates_to_one_within_a_hundredth(setting, density, n_columns, fitted):
+    model = fitted(setting, n_columns, density, LONG)
+    integral, error = integrals(model, *product(axes(model, n_columns)))
+    assert error < 0.015
+    assert integral == pytest.approx(1.0, abs=max(0.01, 4 * error))
+
+
+@WARNED
+@pytest.mark.parametrize(("setting", "density"), cases())
+def test_a_missing_cell_is_integrated_out(setting, density, fitted):
+    model = fitted(setting, 2, density)
+    y, weight = axes(model, 2)[1]
+    for x in np.quantile(table()[:, 0], [0.2, 0.6]):
+        joint, error = integrals(model, np.column_stack([np.full(len(y), x), y]), weight)
+        alone, spread = integrals(model, np.array([[x, np.nan]]), np.ones(1))
+        tolerance = GRID_ERROR * alone + 5 * np.hypot(error, spread)
+        assert joint == pytest.approx(alone, abs=tolerance)
+
+
+@WARNED
+@pytest.mark.parametrize("setting", UNSUPERVISED, ids=str)
+def test_a_constant_column_does_not_count(setting):
+    """Where the documentation says so; other models have a law for it as for any column."""
+    documented = "Constant columns of the training data do not count"
+    if documented not in " ".join(setting.kind.score_samples.__doc__.split()):
+        pytest.skip("a column as any other, or refused")
+    X = np.column_stack([table(), np.full(40, 7.0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = setting.fit(X, predict_draws=2)
+    before = model.score_samples(X[:3])
+    np.testing.assert_array_equal(model.score_samples(X[:3] + [0.0, 0.0, 1.0]), before)
+
+
+def test_detection_limits_leave_a_density_above_and_a_probability_below():
+    X = table()[:, 0]
+    limit = np.quantile(X, 0.3)
+    given = np.where(X < limit, -np.inf, X)[:, np.newaxis]
+    for tails in ("normal", "student"):
+        setting = Setting("", InfiniteFactorClusterer, {"detection_limit": limit, "tails": tails})
+        model = setting.fit(given)
+        x, weight = axis(X, 8001)
+        density = np.exp(model.score_samples(x[:, np.newaxis]))
+        above = x > limit
+        # The rule starts in the middle of nowhere: the first cell counts by its share.
+        first = np.flatnonzero(above)[0]
+        share = 0.5 + (x[first] - limit) / weight[first]
+        total = density[above] @ weight[above] + (share - 1.0) * density[first] * weight[first]
+        below = np.exp(model.score_samples([[-np.inf]]))[0]
+        assert total + below == pytest.approx(1.0, abs=GRID_ERROR)
+
+
+@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+def test_mixed_tables_sum_and_integrate_to_one(algorithm):
+    """Over levels, counts and a real column, and over all real values for each level alone."""
+    rng = np.random.default_rng(3)
+    real, level, count = table()[:, 0], rng.integers(3, size=40), rng.poisson(2.0, size=40)
+    model = DirichletProcessMixture(
+        family=["gaussian", "categorical", "poisson"], algorithm=algorithm, n_chains=1,
+        n_warmup=4, n_draws=4, predict_draws=2, random_state=0,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(np.column_stack([real, level, count]))
+    x, weight = axis(real, 101, 7.0)
+    counts = np.arange(60.0)
+    levels = np.arange(3.0)
+    rules = [(x, weight), (levels, np.ones(3)), (counts, np.ones(60))]
+    rows, weights = product(rules)
+    joint = np.exp(model.score_samples(rows)) * weights
+    assert joint.sum() == pytest.approx(1.0, abs=GRID_ERROR)
+    alone = np.exp(model.score_samples(np.array([[np.nan, k, np.nan] for k in levels])))
+    np.testing.assert_allclose(joint.reshape(101, 3, 60).sum(axis=(0, 2)), alone, atol=GRID_ERROR)
+
+
+@pytest.mark.parametrize(
+    "setting", [s for s in SETTINGS if hasattr(s.kind, "predict_proba")], ids=str
+)
+def test_probabilities_sum_to_one(setting):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = setting.fit(table())
+    share = model.predict_proba(table()[:5])
+    assert (share >= 0.0).all()
+    np.testing.assert_allclose(share.sum(axis=1), 1.0, atol=1e-12)
