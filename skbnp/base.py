@@ -623,8 +623,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     def _moments(self, A, of_draw, prepare=None):
         """Mean and variance of what the draws say of the rows of A, all draws alike.
 
-        ``of_draw(draw, t, rows of A)`` gives those of one draw; by the law of total variance, inf
-        where a draw's is.
+        Yields (rows, mean, variance) block by block. ``of_draw(draw, t, rows of A)`` gives those
+        of one draw; by the law of total variance, inf where a draw's is.
 
         All draws weigh the same, although Bayes' rule lets each count by its density of what is
         observed of the row. Of a row that the draws were fitted to they know that already, and in
@@ -635,12 +635,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         def combine(results):
             return merged((1.0, mean, variance) for mean, variance in results)
 
-        blocks = []
-        for _, parts in self._over_draws(A, of_draw, combine, prepare):
+        for rows, parts in self._over_draws(A, of_draw, combine, prepare):
             n_draws, mean, square = merged(parts)
-            blocks.append((mean, square / n_draws))
-        means, variances = zip(*blocks, strict=True)
-        return np.concatenate(means), np.concatenate(variances)
+            yield rows, mean, square / n_draws
 
     def _impute(self, X, return_std, to_model, of_draw, prepare=None, whole=()):
         """X with its missing cells filled, and with ``return_std`` their standard deviations too.
@@ -655,10 +652,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         incomplete = np.flatnonzero(holes.any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
         if incomplete.size:
-            moments = self._moments(to_model(X[incomplete]), of_draw, prepare)
-            mean, spread = self._in_units(*moments)
-            where = holes[incomplete]
-            filled[holes], std[holes] = mean[where], spread[where]
+            blocks = self._moments(to_model(X[incomplete]), of_draw, prepare)
+            for rows, *moments in blocks:
+                at = incomplete[rows]
+                mean, spread = self._in_units(*moments)
+                filled[at] = np.where(holes[at], mean, X[at])
+                std[at] = np.where(holes[at], spread, 0.0)
         filled[:, whole] = np.rint(filled[:, whole])
         return self._filled_as(given, X, filled, std if return_std else None, whole)
 

@@ -175,7 +175,8 @@ class _SupervisedICPNetwork(BaseICPNetwork):
         def of_draw(draw, t, A):
             return predicted(draw, self._prior, A, self.seed_, t, self.n_fantasies)
 
-        return self._moments(self._nodes(X), of_draw)
+        _, *moments = zip(*self._moments(self._nodes(X), of_draw), strict=True)
+        return [np.concatenate(one) for one in moments]
 
     def _check_loaded(self):
         check_units(self._input_units, self.n_features_in_)

@@ -73,7 +73,7 @@ class Units:
         """Mean and standard deviation in the units of the data, of what is squashed if it is."""
         out = np.tile(self.constant, (len(mean), 1)), np.zeros((len(mean), len(self.constant)))
         out[0][:, self.columns] = mean * self.scale + self.center
-        out[1][:, self.columns] = np.sqrt(np.maximum(variance, 0.0)) * self.scale
+        out[1][:, self.columns] = np.sqrt(variance) * self.scale
         return out
 
 
