@@ -67,6 +67,7 @@ if TRANSLATES.intersection(sys.argv):
             "language_level": "3",
             "boundscheck": DEBUG,
             "initializedcheck": DEBUG,
+            "show_performance_hints": not DEBUG,
             "wraparound": False,
             "cdivision": True,
             "embedsignature": True,
