@@ -714,7 +714,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         )
 
     def _attach_rows(self):
-        if not self.row_clusters:
+        if not self._prior.row_clusters:
             self.posterior_.attach_rows(self._training_rows)
 
     # -- files

@@ -657,7 +657,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         """X as float64, levels as codes; a table that is not all real is read by its columns."""
         if reset:
             self._table = None
-        if self._table is None and self.family == "gaussian":
+        if self.family == "gaussian" if reset else self._table is None:
             X = super()._as_floats(X, reset)
             if reset:
                 self.families_ = np.full(X.shape[1], "gaussian")

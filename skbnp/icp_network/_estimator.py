@@ -400,7 +400,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
 
         def of_draw(draw, t, A):
             return imputed_moments(
-                draw, self._prior, A, self.visible, self.seed_, t, **self._density_options()
+                draw, self._prior, A, self._units.visible, self.seed_, t, **self._density_options()
             )
 
         return self._impute(X, return_std, self._clipped, of_draw)

@@ -747,7 +747,9 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         # Once fitted, what it was fitted as.
         if hasattr(self, "_prior"):
             return isinstance(self._prior, Prior)
-        return self.top == "dp"
+        # Once there is a prior it tells what was fitted, whatever `top` has become.
+        prior = vars(self).get("_prior")
+        return self.top == "dp" if prior is None else isinstance(prior, Prior)
 
     @property
     def _reported_traces(self):

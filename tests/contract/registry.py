@@ -87,3 +87,6 @@ SETTINGS = [
 UNSUPERVISED = [setting for setting in SETTINGS if not setting.is_supervised]
 # One setting of each class: for promises that no option touches.
 DEFAULTS = list({setting.kind: setting for setting in reversed(SETTINGS)}.values())[::-1]
+# And those beside them whose fitted attributes are others.
+_VARIED = {"mixture-diag", "tree-t", "cibp-rows", "icp-sigmoid", "clusterer-scale"}
+VARIED = [*DEFAULTS, *(setting for setting in SETTINGS if setting.name in _VARIED)]

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from checks.documents import Document
-from contract.registry import DEFAULTS, SETTINGS
+from contract.registry import VARIED
 from skbnp.mcmc import io
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-# One of each class, and those whose files hold something else.
-OTHERS = {"mixture-diag", "tree-t", "cibp-rows", "clusterer-scale"}
-FILES = [*DEFAULTS, *(setting for setting in SETTINGS if setting.name in OTHERS)]
-each = pytest.mark.parametrize("setting", FILES, ids=str)
+each = pytest.mark.parametrize("setting", VARIED, ids=str)
 # NaN marks a missing cell there, -inf one below the detection limit, and infinitely many degrees
 # of freedom are no tails.
 MAY_HOLD = {"X": {"nan", "-inf"}, "table": {"nan"}, "visible": {"nan"}}
