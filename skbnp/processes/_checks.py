@@ -4,15 +4,21 @@ import operator
 
 import numpy as np
 
+# What arrays of as many numbers, or loops over them, can be asked for; and the largest integer up
+# to which floats hold all.
+MOST, MOST_WHOLE = 2**31 - 1, 2**53
 
-def as_count(name, value, least=1):
-    """An integer of at least ``least``."""
+
+def as_count(name, value, least=1, most=MOST):
+    """An integer from ``least`` to ``most``."""
     try:
         out = operator.index(value)
     except TypeError:
         out = None
     if out is None or out < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    if out > most:
+        raise ValueError(f"{name} must be an integer <= {most}, got {value!r}")
     return out
 
 
@@ -43,8 +49,8 @@ def as_positive(name, value):
     return out
 
 
-def as_whole_array(name, value, least, n_dimensions=1):
-    """A contiguous array of integers, each at least ``least``."""
+def as_whole_array(name, value, least, n_dimensions=1, most=MOST_WHOLE):
+    """A contiguous array of integers, each from ``least`` to ``most``."""
     out = np.asarray(value)
     if out.ndim != n_dimensions:
         wanted = "one-dimensional" if n_dimensions == 1 else "two-dimensional"
@@ -53,7 +59,18 @@ def as_whole_array(name, value, least, n_dimensions=1):
         raise ValueError(f"{name} must hold integers, got dtype {out.dtype}")
     if out.size and out.min() < least:
         raise ValueError(f"{name} must be >= {least}, got {out.min()}")
+    if out.size and out.max() > most:
+        raise ValueError(f"{name} must be <= {most}, got {out.max()}")
     return np.ascontiguousarray(out, dtype=np.intp)
+
+
+def as_sizes(name, value):
+    """Sizes of blocks, each at least 1, whose sum floats hold."""
+    out = as_whole_array(name, value, least=1)
+    total = sum(map(int, out)) if out.size and int(out.max()) * out.size > MOST_WHOLE else 0
+    if total > MOST_WHOLE:
+        raise ValueError(f"{name} must have a sum <= {MOST_WHOLE}, got {total}")
+    return out
 
 
 def as_prior(name, value):

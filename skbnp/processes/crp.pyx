@@ -18,7 +18,7 @@ References
 - Neal (2003), "Slice sampling", Annals of Statistics 31.
 """
 
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, exp, expm1, fmin, log, log1p
 from numpy.random cimport bitgen_t
 
 from skbnp.numerics.rng cimport (
@@ -36,10 +36,12 @@ from scipy.optimize import brentq
 
 from skbnp.numerics.rng import as_generator
 from skbnp.processes._checks import (
+    MOST_WHOLE,
     as_count,
     as_number,
     as_numbers,
     as_prior,
+    as_sizes,
     as_whole_array,
 )
 
@@ -59,6 +61,9 @@ __all__ = [
     "var_blocks",
 ]
 
+
+# Items that are looked at one by one where a closed form takes over for the others.
+cdef Py_ssize_t FEW_ITEMS = 4096
 
 # -- the law ----------------------------------------------------------------------------------
 
@@ -113,7 +118,7 @@ cdef double log_eppf(
 cdef void block_moments(
     Py_ssize_t n, double concentration, double discount, double* mean, double* variance
 ) noexcept nogil:
-    """Mean and variance of the number of blocks, one item after the other.
+    """Mean and variance of the number of blocks, one item after the other: O(n).
 
     Item m + 1 opens a block with probability q = (theta + d E[K_m]) / (m + theta), and its
     covariance with K_m is d Var[K_m] / (m + theta). Nothing cancels here, unlike in the closed
@@ -130,6 +135,51 @@ cdef void block_moments(
             2.0 * discount / total * variance[0] + opens * (m - discount * mean[0]) / total
         )
         mean[0] += opens
+
+
+cdef double log1p_rate(double x, double d) noexcept nogil:
+    """log(1 + d x) / d, and its limit x for d = 0."""
+    return log1p(d * x) / d if d != 0.0 else x
+
+
+cdef double block_mean(Py_ssize_t n, double concentration, double discount) noexcept nogil:
+    """Mean of the number of blocks: over the first items as ``block_moments``, then in one step.
+
+    theta / d + E[K_n] grows by the factor (1 + d / (m + theta)) with item m + 1, so that from item
+    s on E[K_n] = E[K_s] + (theta + d E[K_s]) (exp(L) - 1) / d with
+
+        exp(L) = Gamma(n + theta + d) Gamma(s + theta) / (Gamma(n + theta) Gamma(s + theta + d)).
+
+    L / d is taken from Stirling's series, in which s is large, term by term as differences that
+    do not cancel, neither at d = 0 nor at large theta.
+    """
+    cdef Py_ssize_t start = n if n < FEW_ITEMS else FEW_ITEMS
+    cdef double mean, variance, z, above, further, rate, d = discount
+    block_moments(start, concentration, d, &mean, &variance)
+    if n == start:
+        return mean
+    further = n - start
+    z = start + concentration
+    above = start + (concentration + d)
+    if z > 1e100:
+        # Squares would overflow, and further items are nothing beside theta.
+        rate = further * log1p_rate(1.0 / z, d)
+    else:
+        rate = (
+            further * log1p_rate(1.0 / (z + further), d)
+            + (z - 0.5) * log1p_rate(-further / ((z + further) * above), d)
+            + log1p(further / above)
+            + stirling_rate(z + further, above + further) - stirling_rate(z, above)
+        )
+    if d != 0.0:
+        rate = expm1(d * rate) / d
+    return fmin(mean + max(concentration + d * mean, 0.0) * rate, <double> n)
+
+
+cdef double stirling_rate(double z, double above) noexcept nogil:
+    """(S(z + d) - S(z)) / d with S(z) = 1 / (12 z) - 1 / (360 z^3), and above = z + d."""
+    cdef double a = 1.0 / z, b = 1.0 / above
+    return a * b * (-1.0 / 12.0 + (a * a + a * b + b * b) / 360.0)
 
 
 cdef void block_pmf(
@@ -322,7 +372,7 @@ def _families(concentration, discount, n_components):
     theta = as_numbers("concentration", concentration)
     d = as_number("discount", discount)
     if n_components is not None:
-        n_components = as_count("n_components", n_components)
+        n_components = as_count("n_components", n_components, most=MOST_WHOLE)
         if d != 0.0:
             raise ValueError(
                 "n_components fixes the discount to -concentration / n_components: "
@@ -344,7 +394,7 @@ def _family(concentration, discount, n_components):
 
 def _blocks(sizes, n_components):
     """Sizes of at least one block and of no more than n_components."""
-    sizes = as_whole_array("sizes", sizes, least=1)
+    sizes = as_sizes("sizes", sizes)
     if n_components is not None and sizes.size > n_components:
         raise ValueError(
             f"sizes must have at most n_components = {n_components} blocks, got {sizes.size}"
@@ -436,7 +486,7 @@ def log_prob(labels, concentration, discount=0.0, n_components=None):
     >>> round(crp.log_prob([0, 0, 1], concentration=1.0), 6)  # 1 / 6
     -1.791759
     """
-    labels = as_whole_array("labels", labels, least=0)
+    labels = as_whole_array("labels", labels, least=0, most=2**63 - 1)
     if labels.size == 0:
         raise ValueError("labels must hold at least one item, got none")
     sizes = np.unique(labels, return_counts=True)[1]
@@ -464,7 +514,7 @@ def log_prob_sizes(sizes, concentration, discount=0.0, n_components=None):
         If the sizes are malformed or a parameter is out of its range.
     """
     theta, d = _family(concentration, discount, n_components)
-    cdef const Py_ssize_t[::1] size = as_whole_array("sizes", sizes, least=1)
+    cdef const Py_ssize_t[::1] size = as_sizes("sizes", sizes)
     if size.shape[0] == 0:
         raise ValueError("sizes must hold at least one block, got none")
     return log_eppf(&size[0], size.shape[0], theta, d)
@@ -499,18 +549,6 @@ def log_predictive(sizes, concentration, discount=0.0, n_components=None):
     return np.append(np.log(sizes - d), opening) - np.log(sizes.sum() + theta)
 
 
-def _moments(n, concentration, discount, n_components):
-    """(mean, variance) of the number of blocks, of the shape of concentration; floats if ()."""
-    cdef Py_ssize_t n_items = as_count("n", n), t
-    theta, d = _families(concentration, discount, n_components)
-    cdef const double[::1] strength = np.ravel(theta), decrement = np.ravel(d)
-    cdef double[:, ::1] out = np.empty((2, theta.size))
-    with nogil:
-        for t in range(strength.shape[0]):
-            block_moments(n_items, strength[t], decrement[t], &out[0, t], &out[1, t])
-    return np.asarray(out).reshape((2, *theta.shape)) if theta.ndim else (out[0, 0], out[1, 0])
-
-
 def expected_blocks(n, concentration, discount=0.0, n_components=None):
     """Expected number of blocks among n items.
 
@@ -535,8 +573,8 @@ def expected_blocks(n, concentration, discount=0.0, n_components=None):
 
     Notes
     -----
-    O(n) for each concentration, by the recursion over items, which is accurate for every
-    member of the family. Closed forms: Antoniak (1974) for the Dirichlet process, Pitman (2006).
+    For each concentration at most 4096 steps, by the recursion over items, and a closed form for
+    all further ones: Antoniak (1974) for the Dirichlet process, Pitman (2006).
 
     Examples
     --------
@@ -544,7 +582,14 @@ def expected_blocks(n, concentration, discount=0.0, n_components=None):
     >>> round(crp.expected_blocks(100, concentration=1.0), 6)
     5.187378
     """
-    return _moments(n, concentration, discount, n_components)[0]
+    cdef Py_ssize_t n_items = as_count("n", n, most=MOST_WHOLE), t
+    theta, d = _families(concentration, discount, n_components)
+    cdef const double[::1] strength = np.ravel(theta), decrement = np.ravel(d)
+    cdef double[::1] out = np.empty(theta.size)
+    with nogil:
+        for t in range(strength.shape[0]):
+            out[t] = block_mean(n_items, strength[t], decrement[t])
+    return np.asarray(out).reshape(theta.shape) if theta.ndim else out[0]
 
 
 def var_blocks(n, concentration, discount=0.0, n_components=None):
@@ -571,8 +616,20 @@ def var_blocks(n, concentration, discount=0.0, n_components=None):
     ------
     ValueError
         If a parameter is out of its range.
+
+    Notes
+    -----
+    O(n) for each concentration.
     """
-    return _moments(n, concentration, discount, n_components)[1]
+    cdef Py_ssize_t n_items = as_count("n", n), t
+    theta, d = _families(concentration, discount, n_components)
+    cdef const double[::1] strength = np.ravel(theta), decrement = np.ravel(d)
+    cdef double[::1] out = np.empty(theta.size)
+    cdef double mean
+    with nogil:
+        for t in range(strength.shape[0]):
+            block_moments(n_items, strength[t], decrement[t], &mean, &out[t])
+    return np.asarray(out).reshape(theta.shape) if theta.ndim else out[0]
 
 
 def pmf_blocks(n, concentration, discount=0.0, n_components=None):
@@ -756,17 +813,13 @@ def concentration_for_expected_blocks(n, target, discount=0.0, n_components=None
     >>> round(crp.concentration_for_expected_blocks(100, target=5.0), 4)
     0.9476
     """
-    n = as_count("n", n, least=2)
+    n = as_count("n", n, least=2, most=MOST_WHOLE)
     target = as_number("target", target)
     _families(1.0, discount, n_components)  # only to check the other two
 
     def expected(log_excess):  # as a function of log(concentration + discount)
-        cdef double theta = exp(log_excess) - discount, mean, variance
-        block_moments(
-            n, theta, discount if n_components is None else -theta / n_components,
-            &mean, &variance,
-        )
-        return mean
+        cdef double theta = exp(log_excess) - discount
+        return block_mean(n, theta, discount if n_components is None else -theta / n_components)
 
     limit = expected(512.0)
     if not 1.0 < target < limit:

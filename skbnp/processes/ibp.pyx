@@ -30,6 +30,7 @@ from scipy.special import betaln, gammaln
 
 from skbnp.numerics.rng import as_generator
 from skbnp.processes._checks import (
+    MOST,
     as_binary,
     as_count,
     as_number,
@@ -82,9 +83,19 @@ def _log_orders(Z, ordering):
 
 
 def draw_arrivals(bit_generator, Py_ssize_t n, double mass, double c, double d):
-    """A matrix of n rows with its columns in order of arrival; nothing is checked."""
+    """A matrix of n rows with its columns in order of arrival.
+
+    The parameters are not checked but for a mass that makes no matrix which memory can hold.
+    """
     cdef bitgen_t* rng = borrow(bit_generator)
-    cdef double[::1] rate = mass * _new_per_mass(np.arange(1, n + 1), c, d)
+    per_mass = _new_per_mass(np.arange(1, n + 1), c, d)
+    most = MOST / (n * per_mass.sum())
+    if not mass <= most:
+        raise ValueError(
+            f"mass must be <= {most:.3g} for {n} rows, or a matrix of more than {MOST} cells is "
+            f"expected, got {mass!r}"
+        )
+    cdef double[::1] rate = mass * per_mass
     cdef Py_ssize_t[::1] n_seen = np.zeros(n + 1, dtype=np.intp)
     cdef Py_ssize_t i, k
     # The numbers of new columns depend on nothing: drawn first, they say what to allocate.

@@ -58,6 +58,8 @@ __all__ = [
 
 # The most hidden nodes whose law is computed.
 _MOST_STATES = 4096
+# Births, which its solver takes as steps, and births times states, at most: some seconds.
+_MOST_BIRTHS, _MOST_WORK = 20_000, 20_000_000
 
 # Wrong formulas that the tests must notice: equation 10 as printed, equation 12 with the present
 # node left out, equations 11 and 12 counting nodes that still wait.
@@ -264,6 +266,14 @@ class _Birth:
     def run(self, n_states):
         """Set ``pmf`` and ``edges`` for 0..n_states-1 hidden nodes; the probability of more."""
         x, n_fixed = 0.0, 0
+        # Births per unit of order where there are most nodes: the solver takes as many steps.
+        n_most = n_states + self.n_free + len(self.fixed)
+        births = self.alpha * self.mass * np.sum(1.0 / (self.alpha + np.arange(n_most)))
+        if not births * max(n_states, _MOST_WORK // _MOST_BIRTHS) <= _MOST_WORK:
+            raise ValueError(
+                "mass and concentration must be smaller, or max_hidden given and small: the law "
+                f"of the number of hidden nodes would take {births:.3g} steps for {n_states} of them"
+            )
         n_movable = np.arange(self.n_free + 1)[:, np.newaxis] + np.arange(n_states)
         state = np.zeros((3,) + n_movable.shape)
         state[0, 0, 0] = 1.0

@@ -449,6 +449,18 @@ def _mirror(double[:, ::1] square):
                 square[j, i] = square[i, j]
 
 
+def _in_range(name, labels, n):
+    """Labels as integers, each from 0 to n - 1."""
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be integers of shape (n,), got {labels!r}")
+    if labels.size and not 0 <= labels.min() <= labels.max() < n:
+        raise ValueError(
+            f"{name} must be from 0 to {n - 1}, got {labels.min()} to {labels.max()}"
+        )
+    return labels.astype(np.intp)
+
+
 def companion_table(labels_draw, n_blocks, reference, n_reference):
     """How the blocks of a draw spread over the clusters of a reference partition.
 
@@ -469,8 +481,27 @@ def companion_table(labels_draw, n_blocks, reference, n_reference):
         Entry (c, k) is the fraction of block c that lies in cluster k: the probability that a
         uniformly drawn member of c bears label k. Rows sum to one; that of an empty block is
         zero. O(n) time.
+
+    Raises
+    ------
+    ValueError
+        If labels are beyond their range, or not as many in one as in the other.
     """
-    cell = np.asarray(labels_draw, dtype=np.intp) * n_reference + np.asarray(reference)
+    check_count("n_blocks", n_blocks)
+    check_count("n_reference", n_reference)
+    if n_blocks * n_reference > MAX_COCLUSTERING_CELLS:
+        raise ValueError(
+            f"n_blocks times n_reference must be <= {MAX_COCLUSTERING_CELLS}, got {n_blocks} and "
+            f"{n_reference}"
+        )
+    labels_draw = _in_range("labels_draw", labels_draw, n_blocks)
+    reference = _in_range("reference", reference, n_reference)
+    if labels_draw.shape != reference.shape:
+        raise ValueError(
+            f"reference must have as many labels as labels_draw, {len(labels_draw)}, got "
+            f"{len(reference)}"
+        )
+    cell = labels_draw * n_reference + reference
     table = np.bincount(cell, minlength=n_blocks * n_reference)
     table = table.reshape(n_blocks, n_reference).astype(np.float64)
     return table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)

@@ -30,7 +30,7 @@ def methods_of(estimator):
         method = name.split()[0]
         # Documented: a model without clusters has no new ones.
         if hasattr(estimator, method) and not (
-            method == "novelty_score" and estimator.top == "gaussian"
+            method == "novelty_score" and not estimator._is_mixture
         ):
             yield name, ask
 

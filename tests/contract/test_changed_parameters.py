@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from contract.answers import answers, assert_same_answers
+
+from checks.answers import answers, assert_same_answers, cheap_options
 from contract.parameters import other_values
 from contract.registry import UNSUPERVISED, VARIED
 
@@ -29,8 +30,7 @@ def fitted(setting):
     X[:12] += 3.0
     if setting.takes_holes:
         X[3, 1] = np.nan
-    quick = {"n_temperatures": 3, "n_particles": 1} if "cibp" in setting.name else {}
-    return setting.fit(X, **quick), X
+    return setting.fit(X, **cheap_options(setting.kind)), X
 
 
 @pytest.mark.parametrize("setting", VARIED, ids=str)
