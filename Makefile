@@ -95,7 +95,7 @@ test-debug-smoke: build/debug/built
 
 fuzz: .venv-test/installed
 	export SKBNP_FUZZ_FIRST=$(FUZZ_FIRST) && $(RUN_TESTS) -m fuzz -v $(PYTEST_ARGS)
-	export SKBNP_FUZZ=500 && $(RUN_TESTS) tests/processes/test_properties.py tests/summaries/test_properties.py
+	export SKBNP_FUZZ=500 && $(RUN_TESTS) -k test_properties $(PYTEST_ARGS)
 
 lint: .venv-lint/installed
 	.venv-lint/bin/ruff check .

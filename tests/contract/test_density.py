@@ -11,9 +11,9 @@ import warnings
 
 import numpy as np
 import pytest
-from contract.registry import SETTINGS, UNSUPERVISED, Setting
 
 from checks.integrals import axis, bounded_axis, product
+from contract.registry import SETTINGS, UNSUPERVISED, Setting
 from skbnp import DirichletProcessMixture, InfiniteFactorClusterer
 
 # Beside those of the registry.

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from contract.registry import SETTINGS
 
+from contract.registry import SETTINGS
 from skbnp.base import FARTHEST
 
 DENSITIES = {"CIBPBeliefNet": ["auto", "ais"], "ICPNetwork": ["fantasies", "importance", "ais"]}
