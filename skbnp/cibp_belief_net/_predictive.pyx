@@ -30,13 +30,14 @@ from skbnp.numerics.rows import patterns, row_keys
 cdef enum:
     BLOCK = 128             # rows, or particles, of a chain at a time
     MOST_COMPONENTS = 15    # that a row is expanded around
-    MOST_STARTS = 3         # of the search for modes beside them
+    MOST_STARTS = 6         # of the search for modes beside them
     MOST_MODES = MOST_COMPONENTS + MOST_STARTS
     N_NEWTON = 12
     N_NODES = 15            # of Gauss-Hermite quadrature over a unit's own noise
 
 cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is left out
 cdef double WIDENED = 1.15          # of the proposals of importance sampling
+cdef double LOOSE = 0.25            # share of a mode's that are as wide as its prior
 cdef double DEFENSIVE = 0.2         # share of the prior among them
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, between keys
@@ -849,7 +850,7 @@ cdef class Expansion:
     ) noexcept nogil:
         """log of the joint density of (c, a) and the row over that of the proposals."""
         cdef Py_ssize_t i, h, k, K = self.width
-        cdef double joint, prior = 0.0, squares, x
+        cdef double joint, prior = 0.0, squares, loose, x
         cdef const double* row
         joint = self._value(c, a, T, S) + self.net.log_weight[c] + self.net.half_log_det[c]
         for k in range(K):
@@ -859,16 +860,20 @@ cdef class Expansion:
             self.term[i] = -INFINITY
             if self.kept[i] != c:
                 continue
-            squares, row = 0.0, &self.mode_factor[i, 0]
+            squares, loose, row = 0.0, 0.0, &self.mode_factor[i, 0]
             for h in range(K):
+                x = a[h] - self.mode[i, h]
+                loose += self.net.top_precision[c, h] * x * x
                 x = 0.0
                 for k in range(h, K):
                     x += row[k] * (a[k] - self.mode[i, k])
                 squares += x * x
                 row += K
-            self.term[i] = (
-                self.log_share[i] + 0.5 * self.mode_log_det[i] - K * log(WIDENED)
-                - 0.5 * squares / (WIDENED * WIDENED)
+            squares = 0.5 * self.mode_log_det[i] - K * log(WIDENED) - 0.5 * squares / WIDENED**2
+            loose = self.net.half_log_det[c] - 0.5 * loose
+            x = max(squares, loose)
+            self.term[i] = self.log_share[i] + x + log(
+                (1.0 - LOOSE) * exp(squares - x) + LOOSE * exp(loose - x)
             )
         self.term[self.n_modes] = (
             log(DEFENSIVE) + self.net.log_weight[c] + self.net.half_log_det[c] + prior
@@ -880,10 +885,11 @@ cdef class Expansion:
     ) noexcept nogil:
         """log of an unbiased estimate of the row's evidence, from n points.
 
-        A mixture proposes them: Gaussians around the modes by their evidences and, so that no
-        weight is large where these are too narrow, the prior with all its components.
+        A mixture proposes them: Gaussians around the modes by their evidences, some as wide as
+        the prior, since the density of a unit that saturates falls no faster on that side; and,
+        so that no weight is large where all these are too narrow, the prior with its components.
         """
-        cdef Py_ssize_t j, i, c
+        cdef Py_ssize_t j, i, c, k
         cdef double total, place, shift, value, highest = -INFINITY, sum_ = 0.0
         total = special.log_sum_exp(&self.log_evidence[0], self.n_modes)
         for i in range(self.n_modes):
@@ -896,7 +902,12 @@ cdef class Expansion:
                 i += 1
             if i < self.n_modes:
                 c = self.kept[i]
-                self.draw(rng, i, WIDENED, &self.step[0])
+                if place < (1.0 - LOOSE) * exp(self.log_share[i]):
+                    self.draw(rng, i, WIDENED, &self.step[0])
+                else:
+                    for k in range(self.width):
+                        self.step[k] = self.mode[i, k]
+                        self.step[k] += random.normal(rng) / sqrt(self.net.top_precision[c, k])
             else:
                 c = self._dream(rng, place / DEFENSIVE, &self.step[0])
             value = self._log_weight(c, &self.step[0], T, S)
@@ -1103,7 +1114,7 @@ def _independent_moments(Network net, Moments moments, A):
 
 
 def log_densities(draw, A, seed, t=0, components=None, method="auto",
-                  n_temperatures=100, n_particles=8, n_importance=200):
+                  n_temperatures=100, n_particles=8, n_importance=500):
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
 
     exp of either method is unbiased, so each is low on average and integrates to one.
