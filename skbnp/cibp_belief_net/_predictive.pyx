@@ -751,7 +751,7 @@ cdef class Expansion:
             self.kept[i] = c
         return 0
 
-    cdef int _climb(self, Py_ssize_t i, const double* T, const double* S) noexcept nogil:
+    cdef int _find_mode(self, Py_ssize_t i, const double* T, const double* S) noexcept nogil:
         """Newton's steps of mode i from where it stands; sets its factor and log evidence."""
         cdef Py_ssize_t c = self.kept[i], k, r, K = self.width
         cdef double change, largest
@@ -790,7 +790,7 @@ cdef class Expansion:
             return 1
         for i in range(self.n_modes):
             memcpy(&self.mode[i, 0], &self.net.mean[self.kept[i], 0], self.width * sizeof(double))
-            if self._climb(i, T, S) != 0:
+            if self._find_mode(i, T, S) != 0:
                 return 1
         return 0
 
@@ -832,7 +832,7 @@ cdef class Expansion:
             self.score[best] = -INFINITY
             self.kept[self.n_modes] = self.fantasy_of[best]
             memcpy(&self.mode[self.n_modes, 0], &self.fantasy[best, 0], K * sizeof(double))
-            if self._climb(self.n_modes, T, S) != 0:
+            if self._find_mode(self.n_modes, T, S) != 0:
                 return 1
             nearest = INFINITY
             for i in range(self.n_modes):
