@@ -861,6 +861,13 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if not columns.size:
             above = "" if self._limit is None else " above detection_limit"
             raise ValueError(f"X must have a column that is not constant{above}")
+        with np.errstate(over="ignore"):
+            beyond = ~np.isfinite(units.scale**2)
+        if beyond.any():
+            raise ValueError(
+                "X must have a variance in every column that floats can hold, got overflow in "
+                + self._named(columns[beyond])
+            )
         constant = np.setdiff1d(np.arange(X.shape[1]), columns)
         if constant.size:
             warn(
@@ -1014,16 +1021,13 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             # Members of each cluster by component.
             share = (self._companion_table(draw) * draw["n_members"][:, np.newaxis]).T
             noise = np.zeros((len(draw["n_members"]), n_features))
-            noise[:, self._units.columns] = draw["noise_variance"]
+            noise[:, self._units.columns] = draw["noise_variance"] * self._units.scale**2
             values = aligned(draw["score_variance"], column, np.ones(n_factors))
             there = np.append(column >= 0, np.ones(n_features, dtype=bool))
             total += share @ np.concatenate([values, noise], axis=1)
             counts += share.sum(axis=1, keepdims=True) * there
         mean = total / np.where(counts > 0, counts, 1.0)
-        noise = mean[:, n_factors:]
-        with np.errstate(over="ignore"):  # inf where no float holds a variance in units of X
-            noise[:, self._units.columns] *= self._units.scale**2
-        return {"factors": mean[:, :n_factors], "noise": noise}
+        return {"factors": mean[:, :n_factors], "noise": mean[:, n_factors:]}
 
     def _summarise_scale_model(self):
         draws = self.posterior_.evenly_spaced(_MOST_SUMMARY_DRAWS)

@@ -53,7 +53,8 @@ cdef class Rows(State):
             self.half, self.law_inverse = np.zeros((CHUNK, k)), np.zeros(k)
         room = (self.n_factors if self.means != OF_FEATURES else 0)
         room += p if self.means != OF_FACTORS else 0
-        if self.information.shape[0] != max(1, room):
+        # Not by its shape alone: that of no means at all is that of one.
+        if self.information.shape[0] == 0 or self.side.shape[0] != room:
             self.information, self.side = np.zeros((max(1, room), max(1, room))), np.zeros(room)
         if self.log_weight.shape[0] <= self.cluster_room:
             room = self.cluster_room + 1

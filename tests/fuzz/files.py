@@ -102,9 +102,9 @@ def forged_file(name, seed):
     kind = SETTINGS[name].kind
     types = kind._types_in_files()
     content = io.read(path, f"fitted {name}", types)
-    _forge(_random(name, seed), content)
     forged = path.with_name("forged.skbnp")
     try:
+        _forge(_random(name, seed), content)
         io.write(forged, f"fitted {name}", content, types)
     except (AttributeError, KeyError, TypeError, ValueError):
         return []  # nothing that can be written
@@ -211,8 +211,8 @@ def _gone_on(name, path, content, expected):
         Path(directory, path.name).write_bytes(content)
         try:
             given = draws(_fit(name, checkpoint=directory, **WHOLE))
-        except (io.FileFormatError, ValueError):
-            return []
+        except (io.FileFormatError, ValueError, TypeError):
+            return []  # by name, before any sampling
         except NonFiniteLogJointError as error:
             # A forger may write a state that no chain would reach.
             return [f"fit: {said(error)}"] if expected is not None else []

@@ -17,16 +17,7 @@ def check(name, seeds):
     assert not found, "\n".join([f"cases of {name}:", *(f"{s}: {words}" for s, words in found)])
 
 
-FAR = pytest.mark.xfail(reason="readings far out of the belief networks", strict=False)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=FAR) if name in ("CIBPBeliefNet", "ICPNetworkRegressor") else name
-        for name in KINDS
-    ],
-)
+@pytest.mark.parametrize("name", KINDS)
 def test_a_few_cases(name):
     check(name, range(20))
 
