@@ -112,7 +112,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Prior mean m0 of the component means, in the units of X. Default: the column means. Here
         and in what follows a table with other columns has as many features as real columns.
     mean_precision_prior : float, default=0.01
-        kappa0: the prior is worth that many rows. Larger draws the means to `mean_prior`.
+        kappa0: the prior is worth that many rows, 1e-100 to 1e100. Larger draws the means to
+        `mean_prior`.
     degrees_of_freedom_prior : float, default=None
         nu0, > n_features - 1 for "full", > 0 otherwise, at most 1e8. Default: n_features + 2,
         or 4.

@@ -125,7 +125,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
         larger makes them fall faster.
     local_shrinkage_df : float, default=3.0
-        Degrees of freedom nu of the loadings: fewer, heavier tails.
+        Degrees of freedom nu of the loadings, at least 0.5: fewer, heavier tails.
     noise_prior : tuple of (shape, rate), default=(1.0, 0.3)
         Gamma prior of the noise precision.
     noise_rate_prior : tuple of (shape, rate) or None, default=None

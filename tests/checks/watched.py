@@ -200,9 +200,11 @@ def peak_of_fit(backend, n_bytes, n_warmup, n_draws, store, checkpoint=None):
 
 
 def fit_until_interrupt(
-    model, X, y=None, backend="threading", block=None, watch=None, **parameters
+    model, X, y=None, backend="threading", block=None, watch=None, ignored=False, **parameters
 ):
-    """Fit with Ctrl-C expected; return what came of it, for the parent to look at."""
+    """Fit with Ctrl-C expected, or ignored; return what came of it, for the parent to look at."""
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     estimator = MODELS[model](random_state=5)
     estimator.set_params(**parameters).watch(**(watch or {}))
     before = signal.getsignal(signal.SIGINT)

@@ -86,6 +86,16 @@ def test_during_the_warmup(tmp_path, model, backend, n_jobs, group):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
+def test_in_the_background_a_fit_runs_to_its_end(tmp_path, n_jobs):
+    """A shell without job control has SIGINT ignored there."""
+    run = {"n_draws": 100, "n_jobs": n_jobs, "ignored": True}
+    found = interrupted(tmp_path, 60, **run)
+    assert (found["raised"], found["warnings"]) == (None, [])
+    assert found["handler_restored"]
+    assert found["answers"]["n_draws_"] == 100
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_second_one_goes_through(tmp_path, n_jobs):
     log = tmp_path / "log"
     log.touch()
