@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skbnp"
-STATUS = ("categorical_from_logs", "categorical_at", "redraw_rows", "cholesky", "_factor", "_find_mode")
+STATUS = (
+    "categorical_from_logs",
+    "categorical_at",
+    "redraw_rows",
+    "cholesky",
+    "_factor",
+    "_find_mode",
+)
 
 STRING = re.compile(r'"""[\s\S]*?"""|' + r"'''[\s\S]*?'''")
 CALL = re.compile(r"\b(" + "|".join(STATUS) + r")\(")
