@@ -23,14 +23,9 @@ from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
 from skbnp.numerics.moments import merged
-from skbnp.tables import (
-    TableForm,
-    as_numbers,
-    fill_table,
-    floats_like,
-    identifier_columns,
-    is_frame,
-)
+from skbnp.tables.columns import as_numbers, is_frame
+from skbnp.tables.forms import TableForm, fill_table, floats_like
+from skbnp.tables.identifiers import identifier_columns
 
 # What "auto" stores of full draws, and one megabyte, in bytes.
 _STORE_AUTO, _MEGABYTE = 10**9, 10**6

@@ -15,7 +15,7 @@ from checks.toy_samplers import TaskLog
 from checks.watched import ToyModel, table_with_holes
 from skbnp import DirichletProcessMixture, TreeFactorModel
 from skbnp.mcmc import Posterior, io
-from skbnp.tables import index_to_data
+from skbnp.tables.labels import index_to_data
 
 SMALL = {"n_chains": 2, "n_warmup": 10, "n_draws": 10}
 ignore_convergence = pytest.mark.filterwarnings(

@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from skbnp.tables import (
-    DROP_IT,
-    are_dates,
-    columns_of,
-    in_words,
-    labels_from_data,
-    labels_to_data,
-    objects,
-)
+from skbnp.tables.columns import DROP_IT, are_dates, columns_of, in_words, objects
+from skbnp.tables.labels import labels_from_data, labels_to_data
 
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson")
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skbnp.plot._style import COLORS, GREY, check_estimator, hide_frame, import_pyplot
-from skbnp.tables import columns_of, names_of
+from skbnp.tables.columns import columns_of, names_of
 
 MARKERS = "osD^vP"  # the next one each time the colours are used up
 MAX_LEGEND = 12

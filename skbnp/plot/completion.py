@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from skbnp.plot._style import check_estimator, import_pyplot
-from skbnp.tables import as_numbers
+from skbnp.tables.columns import as_numbers
 
 MISSING = "#D55E00"  # no grey, and told apart with any colour vision
 CELL = 1.3  # inches of our own figure for an image of several rows

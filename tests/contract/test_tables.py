@@ -25,7 +25,9 @@ from sklearn.datasets import (
 
 from contract.registry import DEFAULTS
 from skbnp import DirichletProcessMixture, ICPNetworkRegressor
-from skbnp.tables import TableForm, identifier_columns, index_from_data, index_to_data
+from skbnp.tables.forms import TableForm
+from skbnp.tables.identifiers import identifier_columns
+from skbnp.tables.labels import index_from_data, index_to_data
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

@@ -1,0 +1,259 @@
+"""The columns of any table: arrays, sparse matrices, and frames of any library."""
+
+import datetime
+from dataclasses import dataclass
+from decimal import Decimal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+
+# What to do with a column that no model has a law for.
+DROP_IT = "drop it, set it as the index, or turn it into numbers (such as days since a start)"
+
+
+def is_frame(X):
+    """Whether X is a table with named columns; a lazy one raises a TypeError."""
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X must be a table in memory, got a lazy frame: use X.collect()")
+    return nw.dependencies.is_into_dataframe(X)
+
+
+def is_pandas(X):
+    return nw.dependencies.is_pandas_dataframe(X)
+
+
+# -- columns
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table, whatever that is made of.
+
+    Parameters
+    ----------
+    kind : {"real", "integer", "bool", "category", "text", "date"}
+        By the dtype; "text" are names and objects of any type, "date" dates, times and spans.
+    values : ndarray
+        The cells that are not missing; dates as objects.
+    missing : ndarray of bool of shape (n_samples,)
+        Cells that are masked or hold None, NaN or another sign for nothing.
+    levels : ndarray or None
+        All levels that the dtype names, in its order.
+    """
+
+    kind: str
+    values: np.ndarray
+    missing: np.ndarray
+    levels: np.ndarray | None = None
+
+    def numbers(self, label, rule="numbers"):
+        """The column as float64, NaN where missing.
+
+        Parameters
+        ----------
+        label : str
+            The column in words, for messages.
+        rule : str
+            What it must hold, for messages.
+        """
+        out = np.full(len(self.missing), np.nan)
+        if self.kind == "date":
+            raise ValueError(f"X must hold {rule}, got dates or times in {label}: {DROP_IT}")
+        if self.values.dtype.kind == "c":
+            raise ValueError(f"X must hold {rule}, got complex numbers in {label}")
+        try:
+            out[~self.missing] = self.values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            advice = f": {DROP_IT}" if are_dates(self) else ""
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X must hold {rule}, got {label}: {error}{advice}") from error
+        return out
+
+
+def are_dates(column):
+    """Whether a column holds dates, as such or as ISO text, in nearly every cell that it has."""
+    if column.kind == "date":
+        return True
+    values = column.values if column.levels is None else column.levels
+    texts = [value for value in values.tolist() if isinstance(value, str)]
+    if column.kind not in ("category", "text") or not texts or len(texts) < 0.9 * len(values):
+        return False
+    # Most columns are known from their first cells.
+    if not any(map(_is_iso_date, texts[:10])):
+        return False
+    return sum(map(_is_iso_date, texts)) >= 0.9 * len(values)
+
+
+def _is_iso_date(text):
+    # Eight digits without dashes may as well be a number.
+    if len(text) < 10 or text[4] != "-" or not text[0].isdigit():
+        return False
+    try:
+        datetime.datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return True
+
+
+def columns_of(X):
+    """The columns of any table.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+
+    Returns
+    -------
+    columns : list of Column
+    """
+    if is_pandas(X):
+        return [_column_of_pandas(X.iloc[:, j]) for j in range(X.shape[1])]
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        return [_column_of_narwhals(frame[name]) for name in frame.columns]
+    if issparse(X):
+        X = X.toarray()
+    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
+    X = np.ma.getdata(X) if mask is not None else X
+    X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    masks = [False] * X.shape[1] if mask is None else mask.T
+    return [_column_of_array(x, masked) for x, masked in zip(X.T, masks, strict=True)]
+
+
+_KINDS = {"b": "bool", "i": "integer", "u": "integer", "f": "real", "c": "real"}
+
+
+def _column_of_array(x, masked=False):
+    if x.dtype.kind in "mM":
+        missing = np.isnat(x) | masked
+        # Nanoseconds would become plain integers.
+        return Column("date", x[~missing].astype(f"{x.dtype.kind}8[us]").astype(object), missing)
+    if x.dtype.kind == "O":
+        missing = np.array([is_missing(cell) for cell in x], dtype=bool) | masked
+        return _column_of_objects(x[~missing], missing)
+    missing = (np.isnan(x) if x.dtype.kind in "fc" else np.zeros(len(x), dtype=bool)) | masked
+    return Column(_KINDS.get(x.dtype.kind, "text"), x[~missing], missing)
+
+
+def _column_of_objects(values, missing):
+    dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+    if len(values) and isinstance(values[0], dates) and all(isinstance(x, dates) for x in values):
+        return Column("date", values, missing)
+    if len(values) and all(isinstance(x, Decimal) for x in values):
+        return Column("real", values.astype(np.float64), missing)
+    return Column("text", values, missing)
+
+
+def _column_of_pandas(series):
+    import pandas as pd
+
+    missing = series.isna().to_numpy(dtype=bool)
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories = dtype.categories
+        levels = categories.to_numpy()
+        if levels.dtype.kind in "mM" or isinstance(categories, pd.IntervalIndex):
+            levels = categories.astype(object).to_numpy()
+        return Column("category", levels[series.cat.codes.to_numpy()[~missing]], missing, levels)
+    if isinstance(dtype, pd.PeriodDtype) or dtype.kind in "mM":
+        return Column("date", series[~missing].astype(object).to_numpy(), missing)
+    values = series[~missing].to_numpy()
+    if dtype.kind in _KINDS:
+        return Column(_KINDS[dtype.kind], values, missing)
+    return _column_of_objects(objects(values), missing)
+
+
+def _column_of_narwhals(series):
+    dtype = series.dtype
+    if dtype.is_float():
+        return _column_of_array(series.to_numpy())
+    missing = series.is_null().to_numpy().astype(bool)
+    present = series.filter((~missing).tolist()) if missing.any() else series
+    if dtype.is_temporal():
+        return Column("date", objects(present.to_list()), missing)
+    if dtype == nw.Boolean:
+        return Column("bool", np.array(present.to_list(), dtype=bool), missing)
+    if dtype.is_integer():
+        return Column("integer", present.to_numpy(), missing)
+    if dtype.is_numeric():
+        return Column("real", present.to_numpy(), missing)
+    values = objects(present.to_list())
+    if isinstance(dtype, nw.Enum):
+        return Column("category", values, missing, objects(dtype.categories))
+    if dtype == nw.Categorical:
+        return Column("category", values, missing)
+    return _column_of_objects(values, missing)
+
+
+def is_missing(cell):
+    """Whether one object stands for nothing: None, NaN, NaT or pandas' NA."""
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)
+    except TypeError:  # NA is neither equal nor different
+        return type(cell).__name__ == "NAType"
+    except ValueError:  # an array in a cell
+        return False
+
+
+def objects(items):
+    """A one-dimensional array of objects, also where these are tuples or arrays."""
+    items = list(items)
+    out = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        out[place] = item
+    return out
+
+
+def in_words(name):
+    """A column in words, by its name or position."""
+    return f"column {str(name)!r}" if isinstance(name, str) else f"column {name!r}"
+
+
+def as_numbers(X):
+    """A table of numbers, for scikit-learn's checks: NaN where cells are masked or missing.
+
+    Parameters
+    ----------
+    X : array-like or frame
+
+    Returns
+    -------
+    X : array-like
+        An array for a frame, a masked array or an array of objects; all else as it came.
+    """
+    if is_frame(X):
+        return _frame_as_floats(X)
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind in "biuf":
+            return X.astype(np.float64).filled(np.nan)
+        mask, X = np.ma.getmaskarray(X), np.ma.getdata(X)
+        X = X.astype(object) if mask.any() else X
+        X[mask] = None
+    if getattr(getattr(X, "dtype", None), "kind", "") in tuple("mM"):
+        raise ValueError(f"X must hold numbers, got dates or times: {DROP_IT}")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        missing = np.array([is_missing(cell) for cell in X.ravel()], dtype=bool)
+        X = np.where(missing.reshape(X.shape), np.nan, X)
+    return X
+
+
+def _frame_as_floats(X):
+    if is_pandas(X):
+        if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes):
+            return X.to_numpy(dtype=np.float64)
+    columns = columns_of(X)
+    out = np.empty((X.shape[0], len(columns)))
+    for j, (name, column) in enumerate(zip(names_of(X), columns, strict=True)):
+        out[:, j] = column.numbers(in_words(name), "numbers, NaN where missing")
+    return out
+
+
+def names_of(X):
+    """Names of the columns of a frame, None for all other tables."""
+    if is_pandas(X):
+        return X.columns.tolist()
+    return list(nw.from_native(X, eager_only=True).columns) if is_frame(X) else None
