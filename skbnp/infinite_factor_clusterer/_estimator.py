@@ -862,7 +862,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             above = "" if self._limit is None else " above detection_limit"
             raise ValueError(f"X must have a column that is not constant{above}")
         with np.errstate(over="ignore"):
-            beyond = ~np.isfinite(units.scale**2)
+            beyond = ~np.isfinite(len(X) * spread**2)
         if beyond.any():
             raise ValueError(
                 "X must have a variance in every column that floats can hold, got overflow in "
@@ -922,6 +922,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         """Say where the paper's model has nothing to find."""
         with np.errstate(invalid="ignore", divide="ignore"):
             off = A - np.nanmean(A, axis=0)
+            off /= np.nanmax(np.abs(off), axis=0)  # fourth powers stay in the range of floats
             kurtosis = np.nanmean(off**4, axis=0) / np.nanmean(off**2, axis=0) ** 2
         if _is_same(self.drift, 0.0) and not (kurtosis > 3).any():
             warn(

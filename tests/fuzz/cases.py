@@ -287,7 +287,8 @@ def _new_rows(random, X):
         if how == 1:
             rows = np.where(random.random(rows.shape) < 0.5, np.nan, rows)
         elif how == 2:
-            rows += random.normal(size=rows.shape) * np.nan_to_num(np.nanstd(X))
+            noise = random.normal(size=rows.shape)
+            rows += noise * (np.nan_to_num(np.nanstd(X)) if np.isfinite(X).any() else 0.0)
         elif how == 3:
             rows = rows * 10.0 ** random.uniform(0, 300)
         elif how == 4:

@@ -52,6 +52,10 @@ def test_gamma_draws_below_the_range_of_floats(option):
     assert not np.isnan(clusterer.novelty_score(table())).any()
 
 
+def test_a_kurtosis_beyond_the_range_of_floats():
+    InfiniteFactorClusterer(**SHORT, top="gaussian", standardize=False).fit(1e100 * table())
+
+
 def test_a_detection_limit_beyond_float32():
     X = 1e100 * np.abs(table())
     clusterer = InfiniteFactorClusterer(**SHORT, detection_limit=2e99).fit(X)
