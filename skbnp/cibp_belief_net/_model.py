@@ -395,7 +395,9 @@ def checked_state(state, prior, n_samples, draw=False):
     out["weights"] = checked_floats(state, "weights", (len(parents),))
     out["biases"] = checked_floats(state, "biases", (n_units,))
     out["unit_precision"] = checked_floats(state, "unit_precision", (n_units,), positive=True)
-    if (out["unit_precision"] > prior.highest_precision).any():
+    # Units whose activations are those of row clusters have no noise of their own.
+    own = layer < prior.max_depth if prior.row_clusters else slice(None)
+    if (out["unit_precision"][own] > prior.highest_precision).any():
         raise ValueError("unit_precision of the state must keep to its bound")
     for name in HYPER:
         out[name] = checked_floats(state, name, (n_layers,), positive=not name.endswith("mean"))

@@ -43,6 +43,7 @@ _WORK = {
     "n_init_factors": 6,
     "n_init_clusters": 8,
     "max_layers": 3,
+    "max_depth": 30,
 }
 _CHAIN_PARAMETERS = set(BaseMCMCEstimator._parameter_constraints)
 

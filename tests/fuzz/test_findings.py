@@ -40,6 +40,13 @@ def test_a_mean_that_overflows_is_refused():
         CIBPBeliefNet(**SHORT).fit(1.7e308 * np.sign(table()) * np.array([1, 0.9, 0.8]))
 
 
+def test_a_noise_floor_above_the_scale_of_row_clusters():
+    """Their units have no noise, hence no bound on its precision."""
+    options = {"max_depth": 1, "row_clusters": True, "noise_floor": 2.5}
+    net = CIBPBeliefNet(**SHORT, **options).fit(table())
+    assert np.isfinite(net.score_samples(table())).all()
+
+
 def test_variances_that_no_float_holds_are_refused():
     """They are what the clusters are described by."""
     with pytest.raises(ValueError, match="X must have a variance in every column"):
