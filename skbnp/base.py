@@ -23,7 +23,7 @@ from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
 from skbnp.numerics.moments import merged
-from skbnp.tables.columns import as_numbers, is_frame
+from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
 
@@ -475,8 +475,12 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             with np.errstate(over="ignore", invalid="ignore"):
                 if is_frame(X):
                     validate_data(self, X, reset=reset, skip_check_array=True)
-                    return check_array(as_numbers(X), input_name="X", estimator=self, **options)
-                return validate_data(self, as_numbers(X), reset=reset, **options)
+                    found = check_array(as_numbers(X), input_name="X", estimator=self, **options)
+                else:
+                    found = validate_data(self, as_numbers(X), reset=reset, **options)
+            return refuse_inexact(X, found)
+        except OverflowError as error:
+            raise ValueError(f"X must hold numbers that floats hold: {error}") from error
         except (TypeError, ValueError) as error:
             if "X" in str(error):
                 raise

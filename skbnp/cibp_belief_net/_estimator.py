@@ -90,7 +90,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         Ends of the range of the columns, such as (0, 255), that "sigmoid" scales from. None: those
         of the training data.
     feature_range : float, default=0.9
-        Where "sigmoid" puts them, in (0, 1): near 1 the ends are far out.
+        Where "sigmoid" puts them, in [1e-6, 1): near 1 the ends are far out.
     dequantise : bool or "auto", default="auto"
         Spread values evenly over their step in columns with fewer than 100 distinct values, one
         of which more than a third of the rows have. "auto" is True; such a column would pull its
@@ -242,7 +242,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         "noise_floor": [Interval(Real, 1e-6, 1e3, closed="both")],
         "visible": [StrOptions({"auto", "gaussian", "sigmoid"})],
         "feature_bounds": [list, tuple, None],
-        "feature_range": [Interval(Real, 0, 1, closed="neither")],
+        "feature_range": [Interval(Real, 1e-6, 1, closed="left")],
         "dequantise": ["boolean", StrOptions({"auto"})],
         "skip_connections": ["boolean"],
         "row_clusters": ["boolean"],

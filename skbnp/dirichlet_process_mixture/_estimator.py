@@ -44,6 +44,7 @@ from skbnp.summaries.partitions import (
     expected_loss,
     relabel_by_size,
 )
+from skbnp.tables import refuse_inexact
 
 # "auto" goes over to the parallel algorithm above so many rows.
 _MANY_ROWS = 20_000
@@ -115,7 +116,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         kappa0: the prior is worth that many rows, 1e-100 to 1e100. Larger draws the means to
         `mean_prior`.
     degrees_of_freedom_prior : float, default=None
-        nu0, > n_features - 1 for "full", > 0 otherwise, at most 1e8. Default: n_features + 2,
+        nu0, > n_features - 1 for "full", >= 1e-6 otherwise, at most 1e8. Default: n_features + 2,
         or 4.
     covariance_prior : array-like or float, default=None
         In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
@@ -276,7 +277,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "discount_prior": [tuple, list],
         "mean_prior": ["array-like", None],
         "mean_precision_prior": [Interval(Real, _SMALLEST, _LARGEST, closed="both")],
-        "degrees_of_freedom_prior": [Interval(Real, 0, 1e8, closed="right"), None],
+        "degrees_of_freedom_prior": [Interval(Real, 1e-6, 1e8, closed="both"), None],
         "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
         "prior_scale": [
             Interval(Real, _SMALLEST, _LARGEST, closed="both"),
@@ -630,8 +631,15 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         check_is_fitted(self, "posterior_")
         _check_n_samples(n_samples)
         seed = check_random_state(random_state).randint(2**31, size=4)
-        state, X = draw_joint(self._prior, n_samples, np.random.default_rng(seed))
-        return self._as_sampled(X * self._scale + self._center), state["label"]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            state, X = draw_joint(self._prior, n_samples, np.random.default_rng(seed))
+            X = X * self._scale + self._center
+        if not np.isfinite(X).all():
+            raise ValueError(
+                "the prior is so wide that its rows leave the range of floats: raise "
+                "degrees_of_freedom_prior or mean_precision_prior, or lower prior_scale"
+            )
+        return self._as_sampled(X), state["label"]
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "cluster0", "cluster1", ...
@@ -667,7 +675,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if reset:
             self._table = Table(X, self.family, self._form.labels())
             self.families_ = np.array(self._table.families)
-        return check_array(self._table.encode(X), ensure_all_finite="allow-nan", input_name="X")
+        found = check_array(self._table.encode(X), ensure_all_finite="allow-nan", input_name="X")
+        return refuse_inexact(X, found)
 
     def _columns(self, X):
         return super()._columns(X) if self._table is None else self._table.decode(X)

@@ -78,7 +78,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         Ends of the range of the columns that "sigmoid" scales from. None: those of the training
         data.
     feature_range : float, default=0.95
-        Where "sigmoid" puts them, above 0 and at most 0.999.
+        Where "sigmoid" puts them, from 1e-6 to 0.999.
     observed_order : float, "free" or sequence of (float or None), default=0.0
         Order of the columns in the network, in [0, 1]: for all, or for each. At 0 they have no
         children. "free" or None: sampled, uniform a priori, so that a column may be the parent of
@@ -231,7 +231,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         **BaseICPNetwork._parameter_constraints,
         "visible": [StrOptions({"gaussian", "sigmoid"})],
         "feature_bounds": [list, tuple, None],
-        "feature_range": [Interval(Real, 0, 0.999, closed="right")],
+        "feature_range": [Interval(Real, 1e-6, 0.999, closed="both")],
         "observed_order": [Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
         "init": [StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
         "density": [StrOptions({"auto", "fantasies", "importance", "ais"})],

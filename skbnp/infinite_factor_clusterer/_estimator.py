@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import BaseMCMCEstimator
+from skbnp.base import FARTHEST, BaseMCMCEstimator
 from skbnp.infinite_factor_clusterer._alignment import aligned, matched_columns
 from skbnp.infinite_factor_clusterer._merging import merged_components
 from skbnp.infinite_factor_clusterer._model import MOST_LAYERS, Prior
@@ -61,6 +61,8 @@ _ANNEALED = 0.4
 _LOCATION_VARIANCE = 100.0
 # Least variance of given noise, in standardised units.
 _LEAST_NOISE = 1e-12
+# As many empty clusters, and more, are looked at in every sweep.
+_MOST_CONCENTRATION = 100
 # Means farther from 0 than so many standard deviations are worth a warning.
 _OFF_CENTER = 0.5
 # Added to squares before their logarithm, in standardised units.
@@ -129,7 +131,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Of the Dirichlet process: more gives more clusters. At most 100, as every sweep looks at
         that many empty clusters and more.
     concentration_prior : tuple of (shape, rate), default=(1.0, 1.0)
-        Gamma prior of a sampled concentration.
+        Gamma prior of a sampled concentration, with a mean of at most 100.
     score_shape : float, default=2.0
         Inverse gamma prior of a cluster's variances v of the scores: its shape.
     score_scale : float, default=1.0
@@ -317,7 +319,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "mass_upper": [Interval(Real, 0, 1, closed="right")],
         "slab_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
         "slab_scale": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "concentration": [Interval(Real, 1e-6, 100, closed="both"), StrOptions({"sample"})],
+        "concentration": [
+            Interval(Real, 1e-6, _MOST_CONCENTRATION, closed="both"),
+            StrOptions({"sample"}),
+        ],
         "concentration_prior": [tuple, list],
         "score_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
         "score_scale": [Interval(Real, 1e-6, 1e6, closed="both")],
@@ -771,7 +776,13 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         A = self._visible(X)
         limit = None
         if self._limit is not None:
-            limit = (self._limit[columns] - self._units.center) / self._units.scale
+            with np.errstate(over="ignore"):
+                limit = (self._limit[columns] - self._units.center) / self._units.scale
+            if not (np.abs(limit) <= FARTHEST).all():
+                raise ValueError(
+                    f"detection_limit must be within {FARTHEST:g} standard deviations of the means "
+                    f"of X, got {self.detection_limit!r}"
+                )
         common = {
             "mass": _fixed(self.mass),
             "mass_prior": _pair("mass_prior", self.mass_prior),
@@ -889,7 +900,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _mixture_prior(self, common):
         return Prior(
             concentration=_fixed(self.concentration),
-            concentration_prior=_pair("concentration_prior", self.concentration_prior),
+            concentration_prior=self._concentration_prior(),
             score_shape=float(self.score_shape),
             score_scale=float(self.score_scale),
             score_precision=float(self.score_precision),
@@ -900,11 +911,21 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             **common,
         )
 
+    def _concentration_prior(self):
+        shape, rate = _pair("concentration_prior", self.concentration_prior)
+        if isinstance(self.concentration, str) and not shape / rate <= _MOST_CONCENTRATION:
+            raise ValueError(
+                f"concentration_prior must have a mean (shape / rate) <= {_MOST_CONCENTRATION:g}, "
+                f"got {self.concentration_prior!r}"
+            )
+        return shape, rate
+
     def _scale_prior(self, common):
         noise = None
         if not isinstance(self.noise, str):
             noise = _checked_array("noise", self.noise, self.n_features_in_)[self._units.columns]
-            noise = (noise / self._units.scale) ** 2
+            with np.errstate(over="ignore"):
+                noise = (noise / self._units.scale) ** 2
             if not ((noise >= _LEAST_NOISE) & (noise <= 1 / _LEAST_NOISE)).all():
                 raise ValueError(
                     f"noise must be within {_LEAST_NOISE**0.5:g} and {_LEAST_NOISE**-0.5:g} "

@@ -3,12 +3,15 @@
 import datetime
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Integral
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+# The largest integer up to which floats hold all.
+_LARGEST_WHOLE = 2**53
 # What to do with a column that no model has a law for.
 DROP_IT = "drop it, set it as the index, or turn it into numbers (such as days since a start)"
 
@@ -239,6 +242,37 @@ def as_numbers(X):
         missing = np.array([is_missing(cell) for cell in X.ravel()], dtype=bool)
         X = np.where(missing.reshape(X.shape), np.nan, X)
     return X
+
+
+def refuse_inexact(X, floats):
+    """Raise a ValueError for an integer of X that is another number among its floats.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+    floats : ndarray of shape (n_samples, n_features)
+        What X has been read as.
+
+    Returns
+    -------
+    floats : ndarray
+    """
+    with np.errstate(invalid="ignore"):
+        large = np.abs(floats) >= _LARGEST_WHOLE
+    for j in np.flatnonzero(large.any(axis=0)):
+        if is_frame(X):
+            frame = nw.from_native(X, eager_only=True)
+            name, cells = in_words(names_of(X)[j]), frame[:, int(j)].to_list()
+        else:
+            table = X.toarray() if issparse(X) else np.asarray(X, dtype=object)
+            name, cells = j, table[:, j]
+        for i in np.flatnonzero(large[:, j]):
+            if isinstance(cells[i], Integral) and int(cells[i]) != int(floats[i, j]):
+                raise ValueError(
+                    f"X must hold integers up to 2^53 in size, beyond which floats do not hold "
+                    f"them all, got {cells[i]} in column {name}; if it is a name of rows, drop it"
+                )
+    return floats
 
 
 def _frame_as_floats(X):

@@ -45,6 +45,8 @@ _MOST_EM_FEATURES = 256
 _SWEEPS_BEFORE_PATHS = 10
 # Sweeps of the one branch that fills rows with holes before they are told apart.
 _SWEEPS_TO_FILL = 20
+# Least prior mean of a concentration, as a power of ten.
+_LEAST_CONCENTRATION = 100
 # New branches that stand for all, below each node.
 _NEW_BRANCHES = 4
 # Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
@@ -86,8 +88,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         "single": one path, the infinite factor model of the multiplicative gamma process.
         "mixture": a Dirichlet process mixture of factor analysers that share nothing.
     max_depth : int or "auto", default="auto"
-        Loadings on a path. Deeper does not overfit, shrinkage sees to that; "auto" is the number
-        of features, at most 64, or 40 where it lets the tree branch early.
+        Loadings on a path, up to 1,000. Deeper does not overfit, shrinkage sees to that; "auto" is
+        the number of features, at most 64, or 40 where it lets the tree branch early.
     branch_levels : sequence of int or "auto", default="auto"
         Levels l, 0 to `max_depth`, below which a tree may branch: 0 is above the first loading,
         `max_depth` lets leaves differ by their means and scales alone. "auto" is half the depth and
@@ -256,7 +258,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     _parameter_constraints: dict = {
         **BaseMCMCEstimator._parameter_constraints,
         "structure": [StrOptions({"tree", "single", "mixture"})],
-        "max_depth": [Interval(Integral, 1, 10_000, closed="both"), StrOptions({"auto"})],
+        "max_depth": [Interval(Integral, 1, 1_000, closed="both"), StrOptions({"auto"})],
         "branch_levels": [list, tuple, StrOptions({"auto"})],
         "branch_depth": [Interval(Integral, 2, None, closed="left"), None],
         "branch_scale": [StrOptions({"loadings", "whole", "noise", "none"})],
@@ -272,15 +274,15 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             StrOptions({"sample"}),
         ],
         "concentration_prior": [tuple, list],
-        "concentration_decay": [Interval(Real, 0, 1, closed="right")],
-        "shrinkage_root": [Interval(Real, 0, 1e6, closed="right")],
+        "concentration_decay": [Interval(Real, 1e-6, 1, closed="both")],
+        "shrinkage_root": [Interval(Real, 1e-6, 1e6, closed="both")],
         "shrinkage": [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
         "local_shrinkage_df": [Interval(Real, 0.5, 1e10, closed="both")],
         "noise_prior": [tuple, list],
         "noise_rate_prior": [tuple, list, None],
         "mean_precision_prior": [tuple, list],
-        "score_precision_prior": [Interval(Real, 0, 1e10, closed="right")],
-        "noise_scale_prior": [Interval(Real, 0, 1e10, closed="right")],
+        "score_precision_prior": [Interval(Real, 1e-6, 1e10, closed="both")],
+        "noise_scale_prior": [Interval(Real, 1e-6, 1e10, closed="both")],
         "scale": [StrOptions({"global", "column"})],
         "init": [StrOptions({"auto", "klines", "em", "kmeans", "single"})],
         "new_branch": [StrOptions({"drop", "prior"})],
@@ -715,6 +717,15 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             concentration = tuple(float(a) for a in concentration)
         if concentration is not None and not all(1e-10 <= a <= 1e4 for a in concentration):
             raise ValueError(f"concentration must be from 1e-10 to 1e4, got {concentration!r}")
+        shape, rate = _pair("concentration_prior", self.concentration_prior)
+        # In logarithms: powers of the decay leave the range of floats.
+        lowest = np.log10(self.concentration_decay) * max(0, len(levels) - 1)
+        if concentration is None and not np.log10(shape / rate) + lowest >= -_LEAST_CONCENTRATION:
+            raise ValueError(
+                "concentration_decay must leave concentrations a prior mean of at least "
+                f"1e-{_LEAST_CONCENTRATION} at the last of {len(levels)} branching levels, got "
+                f"{self.concentration_decay!r}"
+            )
         noise_rate = self.noise_rate_prior
         return Prior(
             n_features=n_features,
