@@ -44,7 +44,6 @@ from skbnp.summaries.partitions import (
     expected_loss,
     relabel_by_size,
 )
-from skbnp.tables import refuse_inexact
 
 # "auto" goes over to the parallel algorithm above so many rows.
 _MANY_ROWS = 20_000
@@ -675,8 +674,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if reset:
             self._table = Table(X, self.family, self._form.labels())
             self.families_ = np.array(self._table.families)
-        found = check_array(self._table.encode(X), ensure_all_finite="allow-nan", input_name="X")
-        return refuse_inexact(X, found)
+        return check_array(self._table.encode(X), ensure_all_finite="allow-nan", input_name="X")
 
     def _columns(self, X):
         return super()._columns(X) if self._table is None else self._table.decode(X)

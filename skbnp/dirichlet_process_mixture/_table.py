@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from skbnp.tables.columns import DROP_IT, are_dates, columns_of, in_words, objects
+from skbnp.tables.columns import (
+    DROP_IT,
+    are_dates,
+    columns_of,
+    in_words,
+    objects,
+    refuse_inexact,
+)
 from skbnp.tables.labels import labels_from_data, labels_to_data
 
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson")
@@ -47,7 +54,7 @@ class Table:
         out = np.empty((len(columns[0].missing), len(columns)))
         for j, column in enumerate(columns):
             out[:, j] = self._encode_column(j, column)
-        return out
+        return refuse_inexact(X, out)
 
     def decode(self, X):
         """Back to what the table held: the values of each column."""

@@ -107,6 +107,14 @@ def test_what_failed_late_is_refused(model, rule):
         model.fit(table(1.0))
 
 
+def test_integers_that_no_float_holds_in_a_table_of_several_kinds():
+    rows = np.array([["a", i % 5, i] for i in range(12)], dtype=object)
+    rows[3, 2] = -(2**60) - 1
+    model = DirichletProcessMixture(family=["categorical", "poisson", "gaussian"], **TINY)
+    with pytest.raises(ValueError, match=r"X must hold integers up to 2\^53 .* in column 2"):
+        model.fit(rows)
+
+
 @pytest.mark.parametrize("setting", VARIED, ids=str)
 @pytest.mark.parametrize("make", [np.array, list, lambda x: np.array(x, dtype=object)])
 def test_integers_that_no_float_holds_are_refused(setting, make):

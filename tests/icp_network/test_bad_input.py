@@ -148,7 +148,7 @@ BAD_PARAMETERS = [
     ({"feature_bounds": (9.0, -9.0), "visible": "sigmoid"}, "feature_bounds", "below", "9.0"),
     ({"feature_bounds": (-0.1, 0.1), "visible": "sigmoid"}, "feature_bounds", "hold all", "0.1"),
     ({"feature_bounds": (-9.0, 9.0)}, "feature_bounds", "None where visible='gaussian'", "-9.0"),
-    ({"feature_range": 1.0}, "feature_range", "(0.0, 0.999]", "1.0"),
+    ({"feature_range": 1.0}, "feature_range", "[1e-06, 0.999]", "1.0"),
     ({"observed_order": 1.5}, "observed_order", "[0.0, 1.0]", "1.5"),
     ({"observed_order": [0.0, 0.0, 0.0]}, "observed_order", PLACES, "[0.0, 0.0, 0.0]"),
     ({"observed_order": [0.0, 2.0]}, "observed_order", PLACES, "2.0"),
