@@ -17,14 +17,17 @@ def column_scaling(X, common=False):
     blocks = [slice(start, start + width) for start in range(0, X.shape[1], width)]
 
     def by_columns(function):
-        return np.concatenate([function(X[:, block], block) for block in blocks])
+        # A mean that overflows is for the caller to refuse.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.concatenate([function(X[:, block], block) for block in blocks])
 
     # The mean of a large constant is off by its rounding, which scale 1 would not take away.
     center = np.where(constant, highest, by_columns(lambda x, _: np.nanmean(x, axis=0)))
     # Squares are taken near one, so that no magnitude of X over- or underflows.
     exponent = by_columns(lambda x, b: np.frexp(np.nanmax(np.abs(x - center[b]), axis=0))[1])
-    if common:
-        exponent = np.full_like(exponent, exponent.max())
+    if common and not constant.all():
+        # Not that of a constant column, 0, below which squares of tiny columns would be.
+        exponent = np.full_like(exponent, exponent[~constant].max())
     variance = by_columns(
         lambda x, b: np.nanmean(np.ldexp(x - center[b], -exponent[b]) ** 2, axis=0)
     )

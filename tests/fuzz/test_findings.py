@@ -40,6 +40,17 @@ def test_a_mean_that_overflows_is_refused():
         CIBPBeliefNet(**SHORT).fit(1.7e308 * np.sign(table()) * np.array([1, 0.9, 0.8]))
 
 
+def test_a_mean_that_overflows_is_refused_by_the_tree():
+    with pytest.raises(ValueError, match="finite mean and spread in every column"):
+        TreeFactorModel(**SHORT).fit(1.7e308 * np.sign(table()) * np.array([1, 0.9, 0.8]))
+
+
+def test_a_constant_column_beside_tiny_ones():
+    X = 1e-300 * table()
+    X[:, 1] = 0.0
+    assert np.isfinite(TreeFactorModel(**SHORT).fit(X).score_samples(X)).all()
+
+
 def test_a_noise_floor_above_the_scale_of_row_clusters():
     """Their units have no noise, hence no bound on its precision."""
     options = {"max_depth": 1, "row_clusters": True, "noise_floor": 2.5}
