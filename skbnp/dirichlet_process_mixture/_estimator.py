@@ -814,10 +814,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if self.covariance_type == "spherical":
             scale = scale[0]
         # One division after the other: the square of a scale may underflow.
-        if self.covariance_type == "full":
-            covariance = covariance / scale[:, None] / scale
-        else:
-            covariance = covariance / scale / scale
+        with np.errstate(over="ignore"):
+            if self.covariance_type == "full":
+                covariance = covariance / scale[:, None] / scale
+            else:
+                covariance = covariance / scale / scale
         variances = np.diag(covariance) if self.covariance_type == "full" else covariance
         if not (np.all(variances >= _SMALLEST) and np.all(variances <= _LARGEST)):
             raise ValueError(

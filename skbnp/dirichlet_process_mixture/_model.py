@@ -238,9 +238,10 @@ def draw_joint(prior, n_samples, rng):
     shape, rate = prior.concentration_prior
     concentration, discount = prior.concentration, prior.discount
     if concentration is None:
-        concentration = rng.gamma(shape, 1 / rate)
+        # A shape near 0 rounds most draws to 0, shapes of a discount near 0 half of them to 1.
+        concentration = max(rng.gamma(shape, 1 / rate), np.finfo(float).tiny)
     if discount is None:
-        discount = rng.beta(*prior.discount_prior)
+        discount = min(rng.beta(*prior.discount_prior), np.nextafter(1.0, 0.0))
     scale = rng.choice(prior.scale_grid)
     if prior.n_components:
         label = crp.sample(

@@ -70,10 +70,16 @@ def _fitted(case, found):
     return None
 
 
+# Options that say how much, not what; so do those that begin with "n_" and "max_".
+_AMOUNTS = {"random_state", "thin", "store", "predict_draws", "checkpoint_every", "verbose"}
+
+
 def _is_at_an_end(case):
     """Whether a prior is so extreme that a chain may say that it has left the range of floats."""
     numbers = []
-    for value in case.options.values():
+    for name, value in case.options.items():
+        if name in _AMOUNTS or name.startswith(("n_", "max_")):
+            continue
         try:
             numbers += list(np.abs(np.asarray(value, dtype=float)).ravel())
         except (TypeError, ValueError):
