@@ -53,6 +53,12 @@ _MOST_COMPONENTS = 10_000
 _FARTHEST_MEAN = 1e6
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
+# What `sample` says of a prior without bounds to speak of.
+_TOO_WIDE = (
+    "the prior is so wide that rows drawn from it leave the range of floats: raise "
+    "degrees_of_freedom_prior or mean_precision_prior, or lower prior_scale"
+)
+
 
 class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
     r"""Mixture with an unknown number of components, by Markov chain Monte Carlo.
@@ -590,6 +596,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             In the units and the form of the training data.
         labels : ndarray of shape (n_samples,)
             Label in `labels_` of a random companion in the row's block, -1 for a new block.
+
+        Raises
+        ------
+        ValueError
+            If a prior that was given is so wide that rows leave the range of floats.
         """
         check_is_fitted(self, "posterior_")
         _check_n_samples(n_samples)
@@ -604,10 +615,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             rows = np.flatnonzero(chosen == t)
             blocks = rng.choice(len(weight), size=len(rows), p=weight / weight.sum())
             for i, k in zip(rows, blocks, strict=True):
-                X[i] = sample_row(draw, self._prior, k, rng)
+                with np.errstate(over="ignore"):
+                    X[i] = sample_row(draw, self._prior, k, rng)
                 labels[i] = rng.choice(table.shape[1], p=table[k])
         labels[labels == self.n_clusters_] = -1
-        return self._as_sampled(X * self._scale + self._center), labels
+        return self._as_drawn(X), labels
 
     def sample_prior(self, n_samples=1, random_state=None):
         """Draw a table from the prior predictive distribution: all rows from one mixture.
@@ -626,19 +638,29 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             In the units and the form of the training data.
         labels : ndarray of shape (n_samples,)
             Clusters in order of appearance.
+
+        Raises
+        ------
+        ValueError
+            If a prior that was given is so wide that rows leave the range of floats.
         """
         check_is_fitted(self, "posterior_")
         _check_n_samples(n_samples)
         seed = check_random_state(random_state).randint(2**31, size=4)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            state, X = draw_joint(self._prior, n_samples, np.random.default_rng(seed))
+            try:
+                state, X = draw_joint(self._prior, n_samples, np.random.default_rng(seed))
+            except np.linalg.LinAlgError as error:
+                raise ValueError(_TOO_WIDE) from error
+        return self._as_drawn(X), state["label"]
+
+    def _as_drawn(self, X):
+        """Standardised rows that were drawn, in the form of the training table."""
+        with np.errstate(over="ignore", invalid="ignore"):
             X = X * self._scale + self._center
         if not np.isfinite(X).all():
-            raise ValueError(
-                "the prior is so wide that its rows leave the range of floats: raise "
-                "degrees_of_freedom_prior or mean_precision_prior, or lower prior_scale"
-            )
-        return self._as_sampled(X), state["label"]
+            raise ValueError(_TOO_WIDE)
+        return self._as_sampled(X)
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "cluster0", "cluster1", ...
