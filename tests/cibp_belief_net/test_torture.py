@@ -101,7 +101,7 @@ EXTREMES = [
     {"row_clusters": True, "row_concentration": 1e-6},
     {"row_clusters": True, "row_concentration": 1e6},
     {"feature_range": 1 - 1e-9, "visible": "sigmoid"},
-    {"feature_range": 1e-9, "visible": "sigmoid"},
+    {"feature_range": 1e-6, "visible": "sigmoid"},
     {"max_units": 1},
     {"n_init_units": 1000, "max_units": 2},
     {"max_depth": 100_000, "mass": [2.0, 0.5]},

@@ -24,6 +24,7 @@ from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.mcmc.posterior import Posterior
 from skbnp.summaries.partitions import expected_loss
+from skbnp.tables.forms import TableForm
 
 CASES = vector_cases()
 
@@ -172,7 +173,7 @@ class ExactMixture(DirichletProcessMixture):
         self.predict_draws = len(draws)
         d = X.shape[1]
         self._prior, self._center, self._scale = prior, np.zeros(d), np.ones(d)
-        self._table, self.n_features_in_ = None, d
+        self._table, self.n_features_in_, self._form = None, d, TableForm.of(X)
         self.labels_ = np.array(canonical(case["reference_partition"]))
         self.n_clusters_ = self.labels_.max() + 1
         return self

@@ -260,7 +260,7 @@ OPTIONS = {
     "next to nothing": dict(n_chains=1, n_warmup=0, n_draws=1, n_split_merge=0),
     "one draw to predict": dict(predict_draws=1),
     "kappa tiny": dict(mean_precision_prior=1e-100),
-    "kappa huge": dict(mean_precision_prior=1e300),
+    "kappa huge": dict(mean_precision_prior=1e100),
     "nu huge": dict(degrees_of_freedom_prior=1e8),
     "s tiny": dict(prior_scale=1e-100),
     "s huge": dict(prior_scale=1e100),

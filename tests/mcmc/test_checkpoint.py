@@ -428,7 +428,9 @@ def test_tampered_states(begun_mixture, how):
     try:
         for name in STATES[how](content["posterior"]["ends"][1]["state"]):
             io.write(path, "checkpoint", content)
-            with pytest.raises(ValueError, match="chain 1 cannot go on from its last state"):
+            with pytest.raises(
+                ValueError, match="chain 1 cannot go on from its last state|concentration holds inf"
+            ):
                 fit("mixture", table, **run)
                 pytest.fail(f"went on with another {name}")
     finally:

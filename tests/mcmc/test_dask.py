@@ -205,4 +205,4 @@ def test_progress_bar_of_mixtures_in_a_search(capsys):
     mixture = WatchedMixture(n_chains=2, n_warmup=3, n_draws=4, random_state=0)
     search = GridSearchCV(mixture, {"concentration": [0.5, 2.0]}, cv=2, n_jobs=2)
     search.set_callbacks(ProgressBar()).fit(X)
-    assert "WatchedMixture - chain #1" in capsys.readouterr().out
+    assert "WatchedDirichletProcessMixture - chain #1" in capsys.readouterr().out
