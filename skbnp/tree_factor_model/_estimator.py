@@ -120,9 +120,10 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     concentration_prior : tuple of (shape, rate), default=(2.0, 2.0)
         Gamma prior of a sampled concentration at the first branching level.
     concentration_decay : float, default=0.5
-        Factor by which its prior mean falls from each branching level to the next.
+        Factor, from 1e-6 to 1, by which its prior mean falls from each branching level to the
+        next.
     shrinkage_root : float, default=2.0
-        c1, should be above 1: larger makes all loadings smaller.
+        c1, at least 0.1, should be above 1: larger makes all loadings smaller.
     shrinkage : float, default=3.0
         c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
         larger makes them fall faster.
@@ -135,7 +136,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     mean_precision_prior : tuple of (shape, rate), default=(1.0, 1.0)
         Gamma prior of the precision of the leaf means.
     score_precision_prior : float, default=1.0
-        Shape and rate of the prior of the branches' score precisions: larger draws them to 1.
+        Shape and rate of the prior of the branches' score precisions, at least 0.1: larger draws
+        them to 1.
     noise_scale_prior : float, default=1.0
         The same for the factor of their noise precision.
     scale : {"global", "column"}, default="global"
@@ -275,14 +277,15 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         ],
         "concentration_prior": [tuple, list],
         "concentration_decay": [Interval(Real, 1e-6, 1, closed="both")],
-        "shrinkage_root": [Interval(Real, 1e-6, 1e6, closed="both")],
+        # Gamma draws of smaller shapes are 0 for the precision of floats.
+        "shrinkage_root": [Interval(Real, 0.1, 1e6, closed="both")],
         "shrinkage": [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
         "local_shrinkage_df": [Interval(Real, 0.5, 1e10, closed="both")],
         "noise_prior": [tuple, list],
         "noise_rate_prior": [tuple, list, None],
         "mean_precision_prior": [tuple, list],
-        "score_precision_prior": [Interval(Real, 1e-6, 1e10, closed="both")],
-        "noise_scale_prior": [Interval(Real, 1e-6, 1e10, closed="both")],
+        "score_precision_prior": [Interval(Real, 0.1, 1e10, closed="both")],
+        "noise_scale_prior": [Interval(Real, 0.1, 1e10, closed="both")],
         "scale": [StrOptions({"global", "column"})],
         "init": [StrOptions({"auto", "klines", "em", "kmeans", "single"})],
         "new_branch": [StrOptions({"drop", "prior"})],
