@@ -34,9 +34,6 @@ _STORE_AUTO, _MEGABYTE = 10**9, 10**6
 # distances, times any precision that a prior allows, are far within the range of floats.
 FARTHEST = 1e50
 
-# The largest number in X: what draws and moments make of it, heavy tails included, is in range.
-_LARGEST = 1e200
-
 # Numbers that the moments of one block of rows may take, and groups of draws that are summed.
 _BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
 
@@ -426,7 +423,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         returns a table of both.
         """
         self._form = TableForm.of(X)
-        X = self._in_range(self._as_floats(X))
+        X = self._as_floats(X)
         missing = np.isnan(X)
         empty = np.flatnonzero(missing.all(axis=0))
         if empty.size:
@@ -459,7 +456,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         self._validate_params()
         self._form.check_names(X)
-        return self._in_range(self._as_floats(X, reset=False))
+        return self._as_floats(X, reset=False)
 
     def _as_floats(self, X, reset=True, finite=None):
         """X as a C-ordered float64 array; not a copy if it is one already.
@@ -491,17 +488,6 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             missing = "" if finite is True else ", NaN where missing"
             rule = f" must hold numbers{missing}" if "convert" in str(error) else ""
             raise kind(f"X{rule}: {error}") from error
-
-    def _in_range(self, X):
-        """X as validated; refused where numbers are so large that answers would overflow."""
-        large = np.isfinite(X) & (np.abs(X) > _LARGEST)
-        if large.any():
-            columns = np.flatnonzero(large.any(axis=0))
-            raise ValueError(
-                f"X must hold numbers up to {_LARGEST:g} in size, got {X[large][0]:.3g} in "
-                f"{self._named(columns)}"
-            )
-        return X
 
     def _refuse_far(self, standard, columns, name="X", farthest=FARTHEST):
         """Refuse values so far out that densities and distances would leave the range of floats.

@@ -1050,7 +1050,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             for c, j in enumerate(part.columns):
                 p = levels[:, part.level_start[c] : part.level_start[c + 1]]
                 mean[:, j], variance[:, j] = self._level_moments(j, p)
-        return mean * self._scale + self._center, np.sqrt(variance) * self._scale
+        with np.errstate(over="ignore"):  # inf, as where a component has no second moment
+            return mean * self._scale + self._center, np.sqrt(variance) * self._scale
 
     def _level_moments(self, column, p):
         """What fills cells of a column of levels, and its variance; p is (n_cells, n_levels)."""

@@ -123,7 +123,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         Factor, from 1e-6 to 1, by which its prior mean falls from each branching level to the
         next.
     shrinkage_root : float, default=2.0
-        c1, at least 0.1, should be above 1: larger makes all loadings smaller.
+        c1, at least 0.5, should be above 1: larger makes all loadings smaller.
     shrinkage : float, default=3.0
         c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
         larger makes them fall faster.
@@ -277,8 +277,8 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         ],
         "concentration_prior": [tuple, list],
         "concentration_decay": [Interval(Real, 1e-6, 1, closed="both")],
-        # Gamma draws of smaller shapes are 0 for the precision of floats.
-        "shrinkage_root": [Interval(Real, 0.1, 1e6, closed="both")],
+        # Of smaller shapes gamma draws are 0, or loadings so large that noise is lost beside them.
+        "shrinkage_root": [Interval(Real, 0.5, 1e6, closed="both")],
         "shrinkage": [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
         "local_shrinkage_df": [Interval(Real, 0.5, 1e10, closed="both")],
         "noise_prior": [tuple, list],
