@@ -299,7 +299,7 @@ cdef class Chain:
 
         Labels are drawn from the rows' ``log_share`` (n_rows, n_components). Non-zero on failure.
         """
-        cdef Py_ssize_t i, k, layer, width, c, top = self.net.n_layers - 1
+        cdef Py_ssize_t i, k, layer, width, top = self.net.n_layers - 1
         cdef double nu
         for layer in range(top, -1, -1):
             width = self.net.width[layer]
@@ -307,12 +307,8 @@ cdef class Chain:
                 for i in range(self.n):
                     memcpy(&self.log_weight[0], &log_share[(first + i) // n_copies, 0],
                            self.net.n_components * sizeof(double))
-                    if random.categorical_from_logs(
-                        &self.stream[i].rng, &self.log_weight[0], self.net.n_components, &c
-                    ) != 0:
-                        self.lost = i
+                    if self._draw_label(i) != 0:
                         return 1
-                    self._set_label(i, c)
             else:
                 self._mean(layer, -1, &self.mean[0])
             for i in range(self.n):
@@ -450,13 +446,20 @@ cdef class Chain:
                 self.log_weight[c] = (
                     self.net.log_weight[c] + self.net.half_log_det[c] - 0.5 * total
                 )
-            if random.categorical_from_logs(
-                &self.stream[i].rng, &self.log_weight[0], self.net.n_components, &c
-            ) != 0:
-                self.lost = i
+            if self._draw_label(i) != 0:
                 return 1
-            self._set_label(i, c)
             a += width
+        return 0
+
+    cdef inline int _draw_label(self, Py_ssize_t i) noexcept nogil:
+        """The component of particle i from ``log_weight``, which is spent; non-zero on failure."""
+        cdef Py_ssize_t c
+        if random.categorical_from_logs(
+            &self.stream[i].rng, &self.log_weight[0], self.net.n_components, &c
+        ) != 0:
+            self.lost = i
+            return 1
+        self._set_label(i, c)
         return 0
 
     cdef void _set_label(self, Py_ssize_t i, Py_ssize_t c) noexcept nogil:
