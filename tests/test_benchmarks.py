@@ -1,6 +1,5 @@
 """The benchmark scripts start: the code which they measure has not moved away from under them."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -8,17 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from checks import scripts
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def load(name, monkeypatch):
     """A script of the folder as a module."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", BENCHMARKS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.load(BENCHMARKS / f"{name}.py", monkeypatch)
 
 
 @pytest.mark.parametrize("shape", ["full", "diag", "spherical"])
@@ -165,7 +161,6 @@ def test_populations(monkeypatch):
 
 
 def test_photographs(monkeypatch):
-    pytest.importorskip("matplotlib")
     module = load("_tree_photographs", monkeypatch)
     monkeypatch.setattr(module, "CROP", np.s_[100:124, 100:124])
     monkeypatch.setattr(module, "N_OWN", 100)

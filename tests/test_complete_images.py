@@ -1,32 +1,21 @@
 """The script that completes sets of images: what it takes, what it writes and what it says."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import image
+
+from checks.scripts import load
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SHORT = ["--units", "4", "--warmup", "80", "--draws", "4", "--chains", "1", "--jobs", "1"]
 
 
 @pytest.fixture
-def image():
-    """matplotlib.image, which reads and writes files."""
-    return pytest.importorskip("matplotlib.image")
-
-
-@pytest.fixture
-def script(image, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    spec = importlib.util.spec_from_file_location(
-        "complete_images", EXAMPLES / "complete_images.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+def script(monkeypatch):
+    return load(EXAMPLES / "complete_images.py", monkeypatch)
 
 
 @pytest.fixture
@@ -61,7 +50,7 @@ def rgb(picture):
     return np.repeat(picture[:, :, np.newaxis], 3, axis=2)
 
 
-def test_folder_with_a_mask_and_whole_images_to_learn_from(run, image, tmp_path, capsys):
+def test_folder_with_a_mask_and_whole_images_to_learn_from(run, tmp_path, capsys):
     images, missing = stripes(), lower_half()
     for folder in ("in", "truth", "whole"):
         (tmp_path / folder).mkdir()
@@ -102,7 +91,7 @@ def test_array_with_a_value_for_missing_pixels(run, tmp_path):
     assert (tmp_path / "out" / "00.png").exists() and (tmp_path / "out" / "39.png").exists()
 
 
-def test_colours_and_transparent_pixels(run, image, tmp_path):
+def test_colours_and_transparent_pixels(run, tmp_path):
     images, random = stripes(12), np.random.default_rng(1)
     colour = np.stack([images, 1 - images, 0.5 * images], axis=-1)
     missing = random.random(images.shape) < 0.2
@@ -114,7 +103,7 @@ def test_colours_and_transparent_pixels(run, image, tmp_path):
     np.testing.assert_allclose(filled[~missing], colour[~missing], atol=1 / 250)
 
 
-def test_what_it_refuses(run, image, tmp_path):
+def test_what_it_refuses(run, tmp_path):
     images = stripes(4)
     for folder in ("whole", "sizes", "empty", "masks"):
         (tmp_path / folder).mkdir()

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 
+import matplotlib
 import pytest
 
 import skbnp
@@ -15,7 +16,7 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
-    pytest.importorskip("matplotlib").use("Agg")
+    matplotlib.use("Agg")
     module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0
 

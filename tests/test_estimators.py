@@ -322,7 +322,6 @@ def test_callbacks_see_fit_chain_sweep(tmp_path, X, backend):
 
 
 def test_progress_bar_inside_a_grid_search(X, capsys):
-    pytest.importorskip("rich", reason="progress bars are drawn by rich")
     search = GridSearchCV(
         short(), {"n_components": [2, None]}, cv=KFold(2, shuffle=True, random_state=0)
     )

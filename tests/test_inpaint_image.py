@@ -1,28 +1,21 @@
 """The script that fills pictures: what it takes, what it writes and what it says."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import image
+
+from checks.scripts import load
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SHORT = ["--side", "4", "--rows", "150", "--warmup", "5", "--draws", "2", "--chains", "1"]
 
 
 @pytest.fixture
-def image():
-    """matplotlib.image, which reads and writes files."""
-    return pytest.importorskip("matplotlib.image")
-
-
-@pytest.fixture
-def script(image):
-    spec = importlib.util.spec_from_file_location("inpaint_image", EXAMPLES / "inpaint_image.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script(monkeypatch):
+    return load(EXAMPLES / "inpaint_image.py", monkeypatch)
 
 
 @pytest.fixture
@@ -51,7 +44,7 @@ def rgb(picture):
 
 
 @pytest.mark.parametrize("n_channels", [1, 3])
-def test_mask(run, image, tmp_path, capsys, n_channels):
+def test_mask(run, tmp_path, capsys, n_channels):
     truth, missing = stripes(n_channels)
     image.imsave(tmp_path / "truth.png", rgb(truth))
     image.imsave(tmp_path / "in.png", rgb(np.where(missing[:, :, np.newaxis], 0.2, truth)))
@@ -64,7 +57,7 @@ def test_mask(run, image, tmp_path, capsys, n_channels):
     assert f"{missing.mean():.1%} missing" in printed and "PSNR" in printed
 
 
-def test_transparent_pixels_are_missing(run, image, tmp_path):
+def test_transparent_pixels_are_missing(run, tmp_path):
     truth, missing = stripes(3)
     image.imsave(tmp_path / "in.png", np.dstack([truth, ~missing]))
     filled = run("in.png", "out.png")
@@ -80,7 +73,7 @@ def test_arrays(run, tmp_path):
     assert np.all(np.isfinite(filled))
 
 
-def test_what_it_refuses(run, image, tmp_path):
+def test_what_it_refuses(run, tmp_path):
     truth, missing = stripes(3)
     image.imsave(tmp_path / "whole.png", truth)
     image.imsave(tmp_path / "black.png", np.zeros((24, 30, 3)))

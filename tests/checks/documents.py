@@ -52,3 +52,10 @@ class Document:
                 with archive.open(f"{name}.npy", "w") as member:
                     np.lib.format.write_array(member, array, version=(1, 0))
             archive.writestr("document.json", json.dumps(self.tree))
+
+    def write_with(self, path, dtype, place, value):
+        """The same with another number at a place of the array of a dtype."""
+        array = self.arrays[dtype]
+        before, array[place] = array[place], value
+        self.write(path)
+        array[place] = before

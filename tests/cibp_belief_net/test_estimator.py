@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 
 import joblib
+import networkx
 import numpy as np
 import pandas as pd
 import pytest
@@ -344,7 +345,6 @@ def test_leave_one_out(X):
 
 
 def test_networks(X):
-    networkx = pytest.importorskip("networkx")
     frame = pd.DataFrame(X, columns=list("abcd"))
     net = short(max_depth=2, skip_connections=True).fit(frame)
     for draw in (None, net.posterior_[1, 3]):

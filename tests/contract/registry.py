@@ -46,6 +46,14 @@ class Setting:
         """Whether X may hold NaN."""
         return self.kind().__sklearn_tags__().input_tags.allow_nan
 
+    def table(self):
+        """A small table of two groups, with a hole where X may have some."""
+        X = np.random.default_rng(0).normal(size=(24, 3))
+        X[:12] += 3.0
+        if self.takes_holes:
+            X[3, 1] = np.nan
+        return X
+
     def target(self, X):
         """A target of the rows of X that the estimator can learn, None where it needs none."""
         if not self.is_supervised:

@@ -25,11 +25,7 @@ TABLES = {
 
 
 def fitted(setting):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(24, 3))
-    X[:12] += 3.0
-    if setting.takes_holes:
-        X[3, 1] = np.nan
+    X = setting.table()
     return setting.fit(X, **cheap_options(setting.kind)), X
 
 
@@ -53,8 +49,6 @@ def test_a_parameter_changed_after_fit_changes_no_answer(setting):
 def test_a_draw_to_show_is_one_of_the_estimator(setting, name):
     if not hasattr(setting.kind, name):
         return
-    if name == "structure_graph":
-        pytest.importorskip("networkx", reason="graphs are those of networkx")
     model, X = fitted(setting)
     show, draw = getattr(model, name), model.posterior_[0, 0]
     assert show(draw) is not None

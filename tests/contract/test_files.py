@@ -23,15 +23,6 @@ def files_need_not_survive(monkeypatch):
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
 
 
-def table(setting):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(24, 3))
-    X[:12] += 3.0
-    if setting.takes_holes:
-        X[3, 1] = np.nan
-    return X
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """A file of an estimator fitted under a setting, made once."""
@@ -41,7 +32,7 @@ def saved(tmp_path_factory):
         if setting.name not in found:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = setting.fit(table(setting))
+                model = setting.fit(setting.table())
             found[setting.name] = directory / setting.name
             model.save(found[setting.name])
         return found[setting.name]
@@ -54,12 +45,15 @@ def some(places, n=12):
     return places[:: max(1, len(places) // n)]
 
 
+def content_of(path, kind):
+    return io.read(path, f"fitted {kind.__name__}", kind._types_in_files())
+
+
 def spoiled(path, to, kind, change):
     """A copy of a file after a change to its content."""
-    types, name = kind._types_in_files(), f"fitted {kind.__name__}"
-    content = io.read(path, name, types)
+    content = content_of(path, kind)
     change(content)
-    io.write(to, name, content, types)
+    io.write(to, f"fitted {kind.__name__}", content, kind._types_in_files())
     return to
 
 
@@ -86,9 +80,7 @@ def test_attributes_that_are_not_of_the_estimator(setting, saved, tmp_path, name
 
 @each
 def test_attributes_of_another_type_or_missing(setting, saved, tmp_path):
-    fitted = io.read(
-        saved(setting), f"fitted {setting.kind.__name__}", setting.kind._types_in_files()
-    )["fitted"]
+    fitted = content_of(saved(setting), setting.kind)["fitted"]
     for name in fitted:
 
         def other_type(content, name=name):
@@ -125,13 +117,11 @@ def test_numbers_that_are_not_finite(setting, saved, tmp_path):
     ]
     for names, dtype, start, size in some(places):
         allowed = set().union(*(MAY_HOLD.get(name, ()) for name in names))
-        array, place = document.arrays[dtype], start + random.integers(size)
-        before = array[place]
-        array[place] = random.choice(sorted({"nan", "inf", "-inf"} - allowed))
-        document.write(tmp_path / "file")
+        place = start + random.integers(size)
+        value = random.choice(sorted({"nan", "inf", "-inf"} - allowed))
+        document.write_with(tmp_path / "file", dtype, place, value)
         with pytest.raises(io.FileFormatError, match="file"):
             setting.kind.load(tmp_path / "file")
-        array[place] = before
 
 
 @each
@@ -147,22 +137,16 @@ def test_integers_out_of_range(setting, saved, tmp_path):
         and not {"classes_", "ends", "acceptance"} & set(place[0])
     ]
     for _, dtype, start, size in some(places):
-        array = document.arrays[dtype]
-        place, limits = start + random.integers(size), np.iinfo(array.dtype)
-        before = array[place]
-        for value in {limits.min, limits.max} - {before, 0}:
-            array[place] = value
-            document.write(tmp_path / "file")
+        place, limits = start + random.integers(size), np.iinfo(dtype)
+        for value in {limits.min, limits.max} - {document.arrays[dtype][place], 0}:
+            document.write_with(tmp_path / "file", dtype, place, value)
             with pytest.raises(io.FileFormatError, match="file"):
                 setting.kind.load(tmp_path / "file")
-        array[place] = before
 
 
 @each
 def test_counts_out_of_range(setting, saved, tmp_path):
-    fitted = io.read(
-        saved(setting), f"fitted {setting.kind.__name__}", setting.kind._types_in_files()
-    )["fitted"]
+    fitted = content_of(saved(setting), setting.kind)["fitted"]
     for name in (name for name, value in fitted.items() if type(value) is int):
         for value in (-1, 10**9):
             # How many proposals were refused may be any number.
@@ -182,16 +166,15 @@ def test_acceptance_that_cannot_be(setting, saved, tmp_path):
     document = Document(saved(setting))
     for names, dtype, start, _ in document.places:
         if "acceptance" in names:
-            document.arrays[dtype][start] = -1
+            document.write_with(tmp_path / "file", dtype, start, -1)
             break
-    document.write(tmp_path / "file")
     with pytest.raises(io.FileFormatError, match=f"the acceptance of {names[-1]} is"):
         setting.kind.load(tmp_path / "file")
 
 
 @each
 def test_checkpoints_with_numbers_that_are_not_finite(setting, tmp_path):
-    X = table(setting)
+    X = setting.table()
     (tmp_path / "runs").mkdir()
     setting.fit(X, checkpoint=tmp_path / "runs")
     (path,) = (tmp_path / "runs").iterdir()
@@ -202,9 +185,6 @@ def test_checkpoints_with_numbers_that_are_not_finite(setting, tmp_path):
         if place[1].startswith("float") and place[3] and not MAY_HOLD.keys() & set(place[0])
     ]
     for names, dtype, start, _ in some(places, 5):
-        before = document.arrays[dtype][start]
-        document.arrays[dtype][start] = np.nan
-        document.write(path)
+        document.write_with(path, dtype, start, np.nan)
         with pytest.raises(io.FileFormatError, match=f"{names[-1]} holds nan"):
             setting.fit(X, checkpoint=tmp_path / "runs", n_draws=5)
-        document.arrays[dtype][start] = before

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
@@ -16,8 +17,6 @@ from checks.mixtures import enumerate_posterior, make_sampler, partition_z_score
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
-
-pd = pytest.importorskip("pandas")
 
 COVARIANCE = {
     "full": np.array([[1.0, 0.4], [0.4, 0.8]]),

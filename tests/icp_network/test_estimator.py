@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import joblib
+import networkx
 import numpy as np
 import pandas as pd
 import pytest
@@ -428,7 +429,6 @@ def test_a_mass_beyond_what_fits_is_sampled(X):
 
 
 def test_networks(X, Xy):
-    networkx = pytest.importorskip("networkx")
     frame = pd.DataFrame(X, columns=list("abc"))
     full, Y, labels = Xy
     for net, names in (
@@ -451,7 +451,6 @@ def test_networks(X, Xy):
 
 
 def test_probabilities_of_edges_and_ancestors(X):
-    networkx = pytest.importorskip("networkx")
     net = short(observed_order="free", observed_popularity=5.0, n_warmup=30).fit(X)
     edges, ancestors = np.zeros((2, 3, 3))
     for draw in net.posterior_:

@@ -94,7 +94,6 @@ def test_stop_before_the_first_draw(tmp_path):
 
 @pytest.mark.parametrize("backend, n_jobs", [("threading", 2), ("loky", 2)])
 def test_progress_bar(capsys, backend, n_jobs):
-    pytest.importorskip("rich", reason="progress bars are drawn by rich")
     from sklearn.callback import ProgressBar
 
     with joblib.parallel_config(backend=backend):
@@ -108,7 +107,6 @@ def test_progress_bar(capsys, backend, n_jobs):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_progress_bar_in_grid_search(capsys, n_jobs):
-    pytest.importorskip("rich", reason="progress bars are drawn by rich")
     from sklearn.callback import ProgressBar
 
     search = GridSearchCV(ToyEstimator(), {"n_draws": [2, 3]}, cv=2, n_jobs=n_jobs)

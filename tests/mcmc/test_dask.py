@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import BrokenExecutor
 
+import distributed
 import joblib
 import numpy as np
 import pytest
@@ -27,7 +28,6 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture(scope="module")
 def client():
     """Of a cluster of three worker processes."""
-    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
     with (
         distributed.LocalCluster(
             n_workers=3, threads_per_worker=1, dashboard_address=None, memory_limit=None
@@ -199,7 +199,6 @@ def test_tasks_of_a_mixture(tmp_path, backend):
 
 
 def test_progress_bar_of_mixtures_in_a_search(capsys):
-    pytest.importorskip("rich", reason="progress bars are drawn by rich")
     from sklearn.callback import ProgressBar
 
     mixture = WatchedMixture(n_chains=2, n_warmup=3, n_draws=4, random_state=0)

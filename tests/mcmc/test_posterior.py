@@ -3,6 +3,7 @@ import sys
 import types
 import warnings
 
+import arviz
 import numpy as np
 import pytest
 
@@ -91,7 +92,6 @@ def test_rhat_and_ess_name_every_trace(posterior):
 
 
 def test_summary(posterior):
-    pytest.importorskip("pandas", reason="the summary is a DataFrame where pandas is installed")
     table = posterior.summary()
     assert list(table.index) == list(posterior.traces)
     assert list(table) == ["mean", "sd", "5%", "95%", "mcse", "ess_bulk", "ess_tail", "rhat"]
@@ -146,7 +146,6 @@ def test_shapes_must_agree(draws, traces, message):
 
 
 def test_to_arviz(posterior):
-    arviz = pytest.importorskip("arviz", reason="ArviZ is an optional dependency")
     data = posterior.to_arviz()
     assert list(data["posterior"].data_vars) == ["x", "y", "step"]
     assert data["posterior"]["x"].dims == ("chain", "draw")
@@ -178,7 +177,6 @@ def test_to_arviz_speaks_to_both_versions(posterior, monkeypatch, version):
 
 def test_to_arviz_with_log_likelihood():
     """A fitted mixture under the real library: its own leave-one-out figure is ours."""
-    arviz = pytest.importorskip("arviz", reason="ArviZ is an optional dependency")
     X = np.random.default_rng(0).normal(size=(20, 2))
     mixture = DirichletProcessMixture(n_warmup=50, n_draws=100, random_state=0)
     with warnings.catch_warnings():

@@ -4,6 +4,8 @@ import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -76,8 +78,7 @@ def test_columns_by_position_and_name(X):
 
 
 def test_dataframe(X):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
     display = ClusterDisplay.from_estimator(Halves(), frame, columns=("b", "c"))
     assert display.ax_.get_xlabel() == "b"
     assert_array_equal(display.points, X[:, 1:])
@@ -85,8 +86,7 @@ def test_dataframe(X):
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_frames_of_other_libraries(X, library):
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame(X, schema=["a", "b", "c"])
+    frame = pl.DataFrame(X, schema=["a", "b", "c"])
     frame = frame if library == "polars" else frame.to_arrow()
     display = ClusterDisplay.from_estimator(Halves(), frame, columns=("b", "c"))
     assert display.ax_.get_xlabel() == "b"
