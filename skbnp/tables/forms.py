@@ -229,8 +229,6 @@ def _coded_by_arrow(values, kind):
 def _pandas_column(values, dtype, whole, index):
     import pandas as pd
 
-    if hasattr(getattr(dtype, "pyarrow_dtype", None), "index_type") and values.dtype.kind != "f":
-        return pd.Series(_coded_by_arrow(values, dtype.pyarrow_dtype), index)
     if isinstance(dtype, pd.CategoricalDtype):
         values = pd.Index(values, tupleize_cols=False)
         unknown = values[dtype.categories.get_indexer(values) < 0].unique()
@@ -244,27 +242,49 @@ def _pandas_column(values, dtype, whole, index):
         return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index)
     if values.dtype.kind == "f" and dtype is not None:
         if dtype.kind in "biu" and not whole:
-            dtype = _float_beside(dtype)
+            dtype = _widest_beside(dtype, "f")
         if dtype.kind not in "biuf":
             dtype = None
-        elif dtype.kind in "biu":
+        elif dtype.kind != "b":
+            size = getattr(dtype, "subtype", dtype).itemsize  # sparse ones have none of their own
+            if not _in_range(values, np.dtype(f"{dtype.kind}{size}")):
+                dtype = _widest_beside(dtype, "f" if dtype.kind == "f" else "i")
+        if dtype is not None and dtype.kind in "biu":
             values = values.astype({"b": bool, "i": np.int64, "u": np.uint64}[dtype.kind])
+        series = pd.Series(values, index)
+        return series if dtype is None else series.astype(dtype)
     # Its own dtype first: pandas would make one of texts of objects.
     series = pd.Series(values, index, dtype=values.dtype)
-    return series if dtype is None else series.astype(dtype)
+    try:
+        if dtype is None:
+            return series
+        if hasattr(getattr(dtype, "pyarrow_dtype", None), "index_type"):
+            return pd.Series(_coded_by_arrow(values, dtype.pyarrow_dtype), index)
+        kept = series.astype(dtype)
+    except (TypeError, ValueError, NotImplementedError, OverflowError):
+        return series  # names of levels in a column that was empty, of floats say
+    return kept if list(kept) == list(series) else series
 
 
-def _float_beside(dtype):
-    """The dtype of floats of the same sort as one of integers."""
+def _in_range(values, dtype):
+    """Whether all finite numbers are in the range of a dtype of numpy."""
+    limits = (np.iinfo if dtype.kind in "iu" else np.finfo)(dtype)
+    values = values[np.isfinite(values)]
+    lowest, highest = np.min(values, initial=0), np.max(values, initial=0)
+    return float(limits.min) <= lowest and highest <= float(limits.max)
+
+
+def _widest_beside(dtype, kind):
+    """The dtype of floats ("f") or of integers ("i") with 64 bits, of the same sort as another."""
     import pandas as pd
 
-    if isinstance(dtype, np.dtype):
-        return np.dtype(np.float64)
     if isinstance(dtype, pd.ArrowDtype):
         import pyarrow
 
-        return pd.ArrowDtype(pyarrow.float64())
-    return pd.Float64Dtype()
+        return pd.ArrowDtype(pyarrow.float64() if kind == "f" else pyarrow.int64())
+    if isinstance(dtype, (np.dtype, pd.SparseDtype)):
+        return np.dtype(f"{kind}8")
+    return pd.Float64Dtype() if kind == "f" else pd.Int64Dtype()
 
 
 def _kept(dtype):
@@ -285,17 +305,34 @@ def _narwhals_from_data(data):
     return None if data is None else getattr(nw, data)()
 
 
+def _numpy_dtype(dtype):
+    """The dtype of numpy for one of numbers of narwhals."""
+    return np.dtype(str(dtype).lower())
+
+
+def _holds_levels(dtype, levels):
+    """Whether a column of this dtype of narwhals can have these values, as they are."""
+    if isinstance(dtype, nw.Enum) or dtype in (nw.String, nw.Categorical):
+        return all(isinstance(level, str) for level in levels.tolist())
+    if dtype == nw.Boolean:
+        return levels.dtype.kind == "b"
+    return levels.dtype.kind in "iu" and _in_range(levels, _numpy_dtype(dtype))
+
+
 def _narwhals_column(name, values, dtype, whole, library):
-    if isinstance(dtype, nw.Enum):
-        levels = dtype.categories
-        dtype = nw.Enum(list(dict.fromkeys([*levels, *values.tolist()])))
-    elif dtype is not None and values.dtype.kind == "f":
+    if dtype is not None and values.dtype.kind == "f":
         if not dtype.is_float() and not (whole and (dtype.is_integer() or dtype == nw.Boolean)):
             dtype = nw.Float64()
-        elif dtype == nw.Boolean:
+        elif dtype != nw.Boolean and not _in_range(values, _numpy_dtype(dtype)):
+            dtype = nw.Float64() if dtype.is_float() else nw.Int64()
+        if dtype == nw.Boolean:
             values = values.astype(bool)
         elif dtype.is_integer():
             values = values.astype(np.uint64 if dtype.is_unsigned_integer() else np.int64)
+    elif dtype is not None and not _holds_levels(dtype, values):
+        dtype = None
+    elif isinstance(dtype, nw.Enum):
+        dtype = nw.Enum(list(dict.fromkeys([*dtype.categories, *values.tolist()])))
     values = values.tolist() if values.dtype.kind == "O" else values
     if dtype == nw.Categorical:
         # By way of text, which all libraries can make levels of.

@@ -24,7 +24,7 @@ from sklearn.datasets import (
 )
 
 from contract.registry import DEFAULTS
-from skbnp import DirichletProcessMixture, ICPNetworkRegressor
+from skbnp import DirichletProcessMixture, ICPNetworkRegressor, TreeFactorModel
 from skbnp.tables.forms import TableForm
 from skbnp.tables.identifiers import identifier_columns
 from skbnp.tables.labels import index_from_data, index_to_data
@@ -379,6 +379,74 @@ def test_a_column_keeps_its_dtype_where_that_holds_its_values():
     # Samples of a real column are no integers.
     dtypes = list(map(str, model.sample(3)[0].dtypes))
     assert dtypes == ["float32", "Float64", "float64", "Float64", "float64"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "Int8", "int8[pyarrow]", "polars"])
+def test_samples_of_counts_do_not_leave_their_dtype(dtype):
+    """A count of 130 would be -126 in the dtype of its column."""
+    rng = np.random.default_rng(0)
+    x, counts = rng.normal(size=40), np.minimum(rng.poisson(115, size=40), 127)
+    if dtype == "polars":
+        frame = pl.DataFrame({"x": x, "k": counts.astype(np.int8)})
+    else:
+        frame = pd.DataFrame({"x": x, "k": pd.array(counts, dtype=dtype)})
+    rows = short(family="auto").fit(frame).sample(200, random_state=0)[0]
+    drawn = np.asarray(rows["k"], dtype=np.int64)
+    assert drawn.max() > 127
+    assert drawn.min() >= 0
+    few = short(family="auto").fit(frame).sample(1, random_state=0)[0]
+    assert few["k"].dtype == frame["k"].dtype
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "Float32", "float[pyarrow]", "polars"])
+def test_answers_do_not_overflow_in_their_dtype(dtype):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=40)
+    wide = (x + rng.normal(size=40)).clip(-1.5, 1.5)
+    wide = wide * (4e4 if dtype == "float16" else 2.2e38)
+    if dtype == "polars":
+        frame = pl.DataFrame({"x": x, "wide": wide.astype(np.float32)})
+    else:
+        frame = pd.DataFrame({"x": x, "wide": pd.Series(wide).astype(dtype)})
+    model = TreeFactorModel(n_chains=1, n_warmup=4, n_draws=4, random_state=0).fit(frame)
+    rows = model.sample(200, random_state=0)
+    assert np.isfinite(np.asarray(rows, dtype=np.float64)).all()
+    if dtype != "polars":
+        new = frame.iloc[:2].assign(x=[40.0, -40.0], wide=frame["wide"].where(frame["x"] > 1e9))
+        assert np.isfinite(model.impute(new).to_numpy(dtype=np.float64)).all()
+
+
+EMPTY = {
+    "float64": pd.Series(np.full(N, np.nan)),
+    "float32": pd.Series(np.full(N, np.nan, dtype=np.float32)),
+    **{
+        name: pd.Series(pd.array([None] * N, dtype=name))
+        for name in ("Int8", "boolean", "string", "int8[pyarrow]")
+    },
+    "arrow dictionary": pd.Series(
+        [None] * N, dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.float64()))
+    ),
+    "sparse": pd.Series(pd.arrays.SparseArray(np.full(N, np.nan))),
+    "polars floats": pl.Series([None] * N, dtype=pl.Float64),
+    "polars integers": pl.Series([None] * N, dtype=pl.Int8),
+    "polars text": pl.Series([None] * N, dtype=pl.String),
+    "polars enum": pl.Series([None] * N, dtype=pl.Enum(["small"])),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+@pytest.mark.parametrize("levels", [("small", "big"), (300, 301)], ids=["names", "integers"])
+def test_an_empty_column_of_any_dtype_is_filled_with_levels(kind, levels):
+    x = numbers(False)[:, 0]
+    frame = pd.DataFrame({"x": x, "level": pd.Categorical(np.where(x > 3, *levels[::-1]))})
+    model = short(family=["gaussian", "categorical"]).fit(frame)
+    for name, numeric in (("level", False), ("x", True)):
+        if kind.startswith("polars"):
+            table = pl.DataFrame({"x": x, "level": frame["level"].tolist()})
+            filled = model.impute(table.with_columns(EMPTY[kind].alias(name)))[name].to_list()
+        else:
+            filled = model.impute(frame.assign(**{name: EMPTY[kind]}))[name].tolist()
+        assert np.isfinite(filled).all() if numeric else set(filled) <= set(levels)
 
 
 def test_filled_numbers_are_no_new_levels():
