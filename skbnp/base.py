@@ -7,6 +7,7 @@ from functools import partial, wraps
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
@@ -308,7 +309,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             name: value
             for name, value in vars(self).items()
             # Callbacks are code, and what belongs to them.
-            if name not in parameters and "callback" not in name
+            if name not in parameters and "callback" not in name and name != "_metadata_request"
         }
         for name in fitted:
             if name not in self._fitted_attributes:
@@ -317,6 +318,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                     f"{type(self).__name__} nor an attribute that fit sets"
                 )
         content = {"parameters": parameters, "fitted": fitted}
+        if hasattr(self, "_metadata_request"):
+            content["requests"] = self.get_metadata_routing()._serialize()
         io.write(path, f"fitted {type(self).__name__}", content, self._types_in_files())
         return self
 
@@ -334,7 +337,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         estimator : object
-            Answers as the saved one did, bit for bit; callbacks are not kept.
+            Answers as the saved one did, bit for bit, and asks for the same metadata; callbacks
+            are not kept.
 
         Raises
         ------
@@ -345,6 +349,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         try:
             estimator = cls(**content["parameters"])
             estimator._validate_params()
+            estimator._set_requests(content.get("requests", {}))
             cls._check_attributes(content["fitted"])
             vars(estimator).update(content["fitted"])
             estimator._form.check(estimator.n_features_in_)
@@ -358,6 +363,13 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         except Exception as error:  # the file is at fault, whatever it is
             raise io.FileFormatError(f"{path} is damaged: {error}") from error
         return estimator
+
+    def _set_requests(self, requests):
+        """What methods ask for under metadata routing, as `set_predict_request` and its kin do."""
+        # They refuse to be called where routing is off, though requests may be there already.
+        with config_context(enable_metadata_routing=True):
+            for method, asked in requests.items():
+                getattr(self, f"set_{method}_request")(**asked)
 
     @classmethod
     def _types_in_files(cls):

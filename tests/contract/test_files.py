@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
 from checks.documents import Document
 from contract.registry import VARIED
@@ -105,6 +106,53 @@ def test_what_fit_has_not_set_is_not_saved(setting, saved, tmp_path):
     with pytest.raises(TypeError, match="note_ cannot be saved"):
         model.save(tmp_path / "file")
     assert not (tmp_path / "file").exists()
+
+
+def requests_of(model):
+    """What each method may ask of metadata routing, and does."""
+    routing = model.get_metadata_routing()
+    methods = [name[4:-8] for name in dir(model) if name[:4] + name[-8:] == "set__request"]
+    return {method: dict(getattr(routing, method).requests) for method in methods}
+
+
+@each
+def test_requests_of_metadata_are_kept(setting, saved, tmp_path):
+    model = setting.kind.load(saved(setting))
+    asked = requests_of(model)
+    with config_context(enable_metadata_routing=True):
+        for method, names in asked.items():
+            values = dict(zip(names, ["alias", True, False], strict=False))
+            getattr(model, f"set_{method}_request")(**values)
+    asked_now = requests_of(model)
+    assert asked_now != asked or not asked
+    # Whether routing is on there is not asked.
+    model.save(tmp_path / "file")
+    loaded = setting.kind.load(tmp_path / "file")
+    assert requests_of(loaded) == asked_now
+    loaded.save(tmp_path / "again")
+    assert Document(tmp_path / "file").tree == Document(tmp_path / "again").tree
+
+
+WRONG_REQUESTS = {
+    "another method": {"fit": {"sample_weight": True}},
+    "no method": {"output; import os": {}},
+    "another argument": {"score": {"weight": True}},
+    "no alias": {"score": {"sample_weight": "1 weight"}},
+    "a number": {"score": {"sample_weight": 2}},
+    "a list": [1],
+}
+
+
+@pytest.mark.parametrize("requests", WRONG_REQUESTS.values(), ids=WRONG_REQUESTS)
+def test_requests_of_metadata_that_cannot_be(requests, saved, tmp_path):
+    (setting,) = (setting for setting in VARIED if setting.name == "icp-classifier")
+
+    def change(content):
+        content["requests"] = requests
+
+    path = spoiled(saved(setting), tmp_path / "file", setting.kind, change)
+    with pytest.raises(io.FileFormatError, match="file is damaged"):
+        setting.kind.load(path)
 
 
 @each
