@@ -213,6 +213,27 @@ class NetworkDisplay:
                 names, self.position_, side * (3.0 + diameter / 2), strict=False
             )
         ]
+        above = self._reach("bottom")
+        if above:  # into the axes with them, where a title does not go
+            tall = 72.0 / ax.figure.dpi * ax.get_window_extent().height
+            tall -= self._reach("top")  # what a layout takes from the axes for those below
+            above = min(above, 0.6 * tall)
+            ax.set_ylim(top=high + (high - low + margin) * above / (tall - above))
+
+    def _reach(self, va):
+        """Points from units to the far end of names, those above ("bottom") or below ("top") them.
+
+        0 without names.
+        """
+        points = 72.0 / self.figure_.dpi
+        return max(
+            (
+                abs(text.xyann[1]) + points * text.get_window_extent().height
+                for text in self.names_
+                if text.get_va() == va
+            ),
+            default=0.0,
+        )
 
     def _label(self, row, n_edges):
         """What the rows are, what is left out, and what the colours mean."""
@@ -234,12 +255,15 @@ class NetworkDisplay:
         ax.set_xticks([])
         n_shown = len(self.shown_)
         if n_shown < n_edges:
-            ax.set_xlabel(f"the {n_shown} of {n_edges} edges with the largest weights")
+            ax.set_xlabel(
+                f"the {n_shown} of {n_edges} edges with the largest weights",
+                labelpad=ax.xaxis.labelpad + self._reach("top"),
+            )
         if n_shown:
             signs = {"positive": POSITIVE, "negative": NEGATIVE}
             handles = [Line2D([], [], color=color, label=sign) for sign, color in signs.items()]
             # Above the axes, or beside them where names are above.
-            names_above = any(text.get_va() == "bottom" for text in self.names_)
+            names_above = self._reach("bottom") > 0
             ax.legend(
                 handles=handles,
                 loc="upper left" if names_above else "lower right",

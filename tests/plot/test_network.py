@@ -191,6 +191,22 @@ def test_inputs_on_top_outputs_below(n_hidden):
     assert_array_equal(display.units_.get_facecolors()[:5, :3], [to_rgb(GREY)] * 5)
 
 
+@pytest.mark.parametrize("names", ["abcd", ["a very long name"] * 4], ids=["short", "long"])
+def test_titles_and_labels_clear_the_names(names):
+    figure, axes = plt.subplots(1, 3, figsize=(10, 4), layout="constrained")
+    height, edges = np.array([0.0, 0.0, 1.0, 1.0, 0.5]), np.array([[2, 4], [3, 4], [4, 0], [4, 1]])
+    for ax in axes:
+        display = NetworkDisplay(
+            height, edges, np.arange(1.0, 5.0), n_visible=4, names=names, max_edges=3
+        ).plot(ax=ax)
+        ax.set_title("a title as long as the axes are wide")
+        figure.draw_without_rendering()
+        for text in display.names_:
+            box = text.get_window_extent()
+            assert not box.overlaps(ax.title.get_window_extent())
+            assert not box.overlaps(ax.xaxis.label.get_window_extent())
+
+
 def test_units_of_nearly_the_same_order_are_apart():
     height = [0.0, 0.0, 0.0, 0.004, 0.37, 0.371, 0.6, 0.998, 1.0, 1.0]
     edges = [[3, 0], [4, 1], [5, 2], [6, 5], [7, 6], [8, 7], [9, 3]]
