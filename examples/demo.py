@@ -42,8 +42,8 @@ Adjusted Rand: 1 = the true classes, 0 = chance, on the rows fitted. Log density
 units of the data, higher is better. Errors: root mean square, in standard deviations of the
 column. BayesianGaussianMixture has its size (at most 10) and shape chosen by five-fold held-out
 density, GaussianMixture by BIC; DirichletProcessMixture runs with its defaults. Verdicts within
-two standard errors are too close to call. Chains agree if R-hat is below 1.05 and effective
-draws are above 100.
+two standard errors are too close to call. Chains agree if R-hat is below 1.05; what has under 100
+effective draws is known roughly.
 """
 
 

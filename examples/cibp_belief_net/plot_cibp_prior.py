@@ -30,7 +30,7 @@ for n_visible in (5, 20, 50):
     Zs = cibp.sample(n_visible, mass, concentration, max_depth=100, random_state=rng)
     widths = [n_visible] + [Z.shape[1] for Z in Zs]
     traces.plot(widths, label=f"{n_visible} visible units")
-traces.set(xlabel="layer", ylabel="units", title="widths of three networks")
+traces.set(xlabel="layer", ylabel="units", title="first 100 layers of three networks")
 traces.legend()
 
 width = np.arange(1, 21)

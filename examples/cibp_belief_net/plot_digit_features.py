@@ -45,7 +45,8 @@ NetworkDisplay.from_estimator(model)
 # %%
 # What the units of the first layer paint
 # ---------------------------------------
-# Weights to the pixels. Black pixels have no edge from the unit.
+# Weights to the pixels, for the 16 units with the most edges. Black pixels have no edge from the
+# unit.
 
 FeatureDisplay.from_estimator(model, image_shape=SHAPE)
 

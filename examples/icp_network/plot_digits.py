@@ -31,7 +31,9 @@ network = ICPNetworkClassifier(
 )
 probability = network.fit(X, y).predict_proba(X_new)
 answer = network.classes_[probability.argmax(axis=1)]
-linear = LogisticRegressionCV(max_iter=5000).fit(X / 16, y)
+linear = LogisticRegressionCV(
+    l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False, max_iter=5000
+).fit(X / 16, y)
 print(f"right: {100 * np.mean(answer == y_new):.1f} %, ", end="")
 print(f"logistic regression {100 * linear.score(X_new / 16, y_new):.1f} %")
 
@@ -68,4 +70,5 @@ for ax, name in zip(axes, ("n_hidden", "n_edges"), strict=True):
     for trace in traces[name]:
         ax.plot(trace)
     ax.set(xlabel="draw", title={"n_hidden": "hidden nodes", "n_edges": "edges"}[name])
+    ax.yaxis.get_major_locator().set_params(integer=True)
 plt.show()

@@ -54,7 +54,7 @@ for row, (name, X) in zip(axes, tables.items(), strict=True):
     row[1].set(xticks=[], yticks=[])
 axes[0, 0].set(title="columns")
 axes[0, 1].set(title="log squares")
-figure.colorbar(picture, ax=axes, shrink=0.6)
+figure.colorbar(picture, ax=axes, shrink=0.6, label="correlation")
 
 # %%
 # Fit
@@ -79,10 +79,10 @@ for name, X in tables.items():
         # Two short chains: that they agree on the layers is seen below.
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted[name] = clusterer.fit(X)
-    traces = clusterer.posterior_.traces
+    mean_layers = np.mean(clusterer.posterior_.traces["n_layers"], axis=1)
     print(
         f"{name}: {clusterer.n_layers_} found, {clusterer.n_shared_factors_:.1f} shared factors in "
-        f"the first; layers in the draws of each chain {np.mean(traces['n_layers'], axis=1)}"
+        f"the first; mean over the draws of each chain, faint layers too, {mean_layers}"
     )
 
 # %%

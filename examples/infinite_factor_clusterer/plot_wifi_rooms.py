@@ -99,9 +99,10 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layo
 ClusterDisplay.from_estimator(
     clusterer, rssi[train], columns=(0, 4), labels=clusterer.labels_, ax=axes[0], s=8
 )
-axes[1].scatter(*rssi[train][:, [0, 4]].T, c=room[train], cmap="tab10", s=8)
+rooms = [f"room {number}" for number in room[train]]
+ClusterDisplay(rssi[train][:, [0, 4]], rooms).plot(ax=axes[1], s=8)
 axes[0].set(title="clusters", xlabel="access point 1, dBm", ylabel="access point 5, dBm")
-axes[1].set(title="rooms", xlabel="access point 1, dBm")
+axes[1].set(title="rooms", xlabel="access point 1, dBm", ylabel="")
 figure.savefig("wifi_rooms.png", dpi=120)
 
 # %%
@@ -109,5 +110,6 @@ figure.savefig("wifi_rooms.png", dpi=120)
 # for it.
 
 display = ClusterCountDisplay.from_estimator(clusterer)
+display.ax_.set_xlabel("number of parts")
 display.figure_.savefig("wifi_number.png", dpi=120)
 plt.show()

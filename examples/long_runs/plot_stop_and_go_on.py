@@ -82,15 +82,17 @@ added = sweeps[sweeps >= first]
 log_joint = resumed.posterior_.traces["log_joint"][0]
 ax.plot(added, log_joint[added - 500], lw=1, label="third run, after two kills")
 ax.axvline(first, color="C3", ls="--", lw=1)
-ax.set(xlabel="sweep", ylabel="log joint density (nats)", title="First chain")
-ax.legend(loc="lower left")
+ax.set(xlabel="sweep", ylabel="log joint density (nats)")
+ax.set_title("First chain", loc="left")
+ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
 figure.tight_layout()
 
 # %%
 # More draws, a file, a figure of merit
 # -------------------------------------
 # A larger ``n_draws`` goes on where the last run ended. The fitted mixture is saved as data, read
-# again, and answers the same bit for bit. Leave-one-out densities need no refit.
+# again, and answers the same bit for bit. Leave-one-out densities need no refit; ``loo`` warns of
+# the rows for which they are too optimistic.
 
 resumed.set_params(n_draws=5000).fit(X)
 print("sweeps for another 1000 draws of four chains:", resumed.posterior_.n_sweeps_run)
