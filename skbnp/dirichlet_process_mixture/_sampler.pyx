@@ -515,6 +515,50 @@ cdef class Sampler:
         self._attach(i, self.n_clusters if alone else own)
         return total
 
+    def leave_one_out_shares(self, imputed=None):
+        """p(z_i = k | z_-i, X) of each row and each block there is, (n_samples, n_clusters).
+
+        The full conditional of the Gibbs pass without the chance of a new block; a row alone in
+        its block keeps that, with the weight of a new one. Blocks are in the order of the labels
+        at the call and may be numbered anew by it. ``imputed`` and cost as in ``leave_one_out``.
+        """
+        cdef Py_ssize_t[::1] block = np.arange(self.n_clusters)
+        cdef double[:, ::1] out = np.empty((self.n_samples, self.n_clusters))
+        cdef Py_ssize_t i
+        if imputed is not None:
+            self.family.set_imputed(imputed)
+            self._rebuild()
+        with nogil:
+            for i in range(self.n_samples):
+                self._score_given_others(i, &block[0], &out[i, 0])
+        shares = np.asarray(out)
+        shares -= shares.max(axis=1, keepdims=True)
+        np.exp(shares, out=shares)
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares
+
+    cdef int _score_given_others(
+        self, Py_ssize_t i, Py_ssize_t* block, double* out
+    ) except -1 nogil:
+        """out[k] = log p(z_i = k | z_-i, X) up to a constant; slot t holds block[t]."""
+        cdef Py_ssize_t own = self.label[i], last = self.n_clusters - 1, k
+        cdef bint alone = self.family.n_members[own] == 1
+        if not self.family.augmented(i) and self._score_attached(i):
+            if alone:
+                self.log_density[own] = self.log_density[self.n_clusters]
+        else:
+            self._detach(i, -1)
+            self._score_detached(i)
+            if alone:
+                # The last block has its slot now; put back, the row's own comes last.
+                k = block[own]
+                block[own] = block[last]
+                block[last] = k
+            self._attach(i, last if alone else own)
+        for k in range(last + 1):
+            out[block[k]] = self.log_density[k]
+        return 0
+
     cdef void _spoil_normaliser(self, Py_ssize_t i) noexcept nogil:
         """The notes' erratum 1, for the tests."""
         cdef Py_ssize_t k, own = self.label[i]

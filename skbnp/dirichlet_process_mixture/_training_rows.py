@@ -19,12 +19,20 @@ class TrainingRows:
 
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""
-        names = ("concentration", "discount", "prior_scale")
-        start = {name: draw[name] for name in names}
-        # A sampler that never sweeps: nothing is drawn from its bit generator.
-        sampler = Sampler(self.X, self.prior, draw["label"], np.random.PCG64(0), start=start)
         jacobian = np.where(np.isnan(self.X), 0.0, np.log(self.scale)).sum(axis=1)
-        return sampler.leave_one_out(draw.get("imputed")) - jacobian
+        return self._sampler(draw).leave_one_out(draw.get("imputed")) - jacobian
+
+    def shares(self, draw):
+        """Probability that each row is of each block of the draw, given all other rows and labels.
+
+        Among the blocks there are, so that rows sum to one: (n_samples, n_blocks).
+        """
+        return self._sampler(draw).leave_one_out_shares(draw.get("imputed"))
+
+    def _sampler(self, draw):
+        """A sampler that never sweeps: nothing is drawn from its bit generator."""
+        start = {name: draw[name] for name in ("concentration", "discount", "prior_scale")}
+        return Sampler(self.X, self.prior, draw["label"], np.random.PCG64(0), start=start)
 
     def observed_data(self):
         """The rows in their own units, levels as codes."""

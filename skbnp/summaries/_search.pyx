@@ -106,7 +106,7 @@ def search_items(draws, weight, share, tables, limits, max_work, generator):
     rating = rate_draws(draws, n_blocks, weight, share, tables[0], chosen)
     work = len(rated) * n_draws * n_items
     rows = np.ascontiguousarray(draws.T, dtype=small_type(n_blocks.max()))
-    search = _Search(
+    search = Search(
         rows, n_blocks, weight, share, tables, limits.n_slots, max_work - work, generator
     )
     ranked = _best_finite(rating, n_draws)
@@ -185,7 +185,7 @@ def _search_many_items(
     totals = [distances(*number_blocks(draws[a]), draws, tables[0]) @ share for a in ranked]
     work = info["work"] + comparing * len(ranked)
 
-    search = _Search(
+    search = Search(
         rows, n_blocks, weight, share, tables, limits.n_slots, max_work - work, generator
     )
     starts = [label]
@@ -237,7 +237,7 @@ def _best_finite(rating, limit):
 # -- The state of a search --------------------------------------------------------------------
 
 
-cdef class _Search:
+cdef class Search:
     """A partition of weighted items and its contingency tables with all draws.
 
     Rows of the tables are the blocks of all draws, one draw after the other; columns are the
@@ -301,7 +301,17 @@ cdef class _Search:
 
     def total(self):
         """Total loss of the partition, from the tables, so free of accumulated rounding."""
-        cdef double total = 0.0, size_part = 0.0, distance
+        cdef const double[::1] losses = self.losses()
+        cdef double total = 0.0
+        cdef Py_ssize_t m
+        for m in range(self.n_draws):
+            total += self._share[m] * losses[m]
+        return total
+
+    def losses(self):
+        """Total loss of the partition against each draw, (n_draws,)."""
+        cdef double[::1] out = np.empty(self.n_draws)
+        cdef double size_part = 0.0, distance
         cdef Py_ssize_t k, m, r
         for k in range(self.n_slots):
             size_part += self._f[self._size[k]]
@@ -311,8 +321,8 @@ cdef class _Search:
                 distance += self._f[self._row_size[r]]
                 for k in range(self.n_slots):
                     distance -= 2.0 * self._f[self._count[r, k]]
-            total += self._share[m] * distance
-        return total
+            out[m] = distance
+        return np.asarray(out)
 
     def is_complete(self):
         """Whether every item is in a cluster."""

@@ -167,14 +167,14 @@ def consensus_partition(
         raise ValueError(f"max_work must be >= 0, got {max_work!r}")
     n = len(draws[0])
     tables = loss_table(loss, n)
-    generator = _make_generator(random_state)
+    generator = make_generator(random_state)
     best, total, info = find_partition(
         draws, share, tables, n_runs, max_clusters, max_draws, max_work, generator
     )
     return relabel_by_size(best), float(scale(total, loss, n)), info
 
 
-def _make_generator(random_state):
+def make_generator(random_state):
     """A NumPy Generator, from what scikit-learn or NumPy call a random state."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))

@@ -1,0 +1,286 @@
+"""A consensus of draws without noise: no cluster that the draws do not bear out."""
+
+from itertools import repeat
+
+import numpy as np
+
+from skbnp.summaries._draws import (
+    check_count,
+    check_draws,
+    check_partition,
+    check_weights,
+    merge_rows,
+    number_blocks,
+    number_for_packing,
+    pack,
+    thin,
+)
+from skbnp.summaries._losses import loss_table, scale
+from skbnp.summaries._search import UNBOUNDED, Search
+from skbnp.summaries.partitions import (
+    companion_table,
+    consensus_partition,
+    make_generator,
+    relabel_by_size,
+)
+
+MOST_BLOCKS = 0.95  # quantile of the draws' numbers of blocks
+# A gain that is no larger than so many standard errors may be none.
+ERRORS = 2.0
+LEAST_JACCARD = 0.5
+LEAST_SUPPORT = 0.5
+
+
+def stable_consensus(labels, loss="vi", *, max_draws=300, max_work=None, random_state=None):
+    """Consensus of the draws that drops clusters whose gain is within its Monte Carlo error.
+
+    A partition of least expected loss keeps clusters that hardly any draw has, such as a few rows
+    that waver between two others, for a gain in expected loss that other draws would not show.
+
+    Parameters
+    ----------
+    labels : array-like of int of shape (n_draws, n), or list of n_draws arrays of shape (n,)
+        Posterior draws of the partition, each with any labels, chain after chain.
+    loss : {"vi", "binder"}, default="vi"
+        As in `skbnp.summaries.partitions.expected_loss`.
+    max_draws : int, default=300
+        As in `skbnp.summaries.partitions.consensus_partition`.
+    max_work : int, default=None
+        As there, for the search; as much again for looking which clusters are noise.
+    random_state : int, Generator, RandomState or None, default=None
+        An int makes the result reproducible.
+
+    Returns
+    -------
+    partition : ndarray of int of shape (n,)
+        Labels 0, 1, ... by decreasing cluster size, ties by first row. No more clusters than the
+        95 % quantile of the draws' numbers of blocks.
+    expected : float
+        Its expected loss over the draws used.
+    info : dict
+        As by `consensus_partition`, with ``dropped``: for each cluster that was dropped, in that
+        order, a dict of its ``size``, of its ``gain``, the expected loss without it less the one
+        with it, and of the standard ``error`` of that gain. ``support`` is that of each cluster
+        left, as by :func:`support`.
+
+    Notes
+    -----
+    To drop a cluster is to move its rows, one after the other, to the best of the others, and it
+    is done where the gain is at most two standard errors. That error is of a mean over batches of
+    consecutive draws, as many as a batch is long: chains that disagree make it large. To look at
+    all clusters takes O(n_items n_draws n_clusters) time, where rows that all draws keep together
+    are one item.
+
+    Clusters of little support are left: the pieces that every draw cuts in its own way have
+    little, and make up a cluster once they are joined.
+    """
+    draws = check_draws(labels)
+    check_count("max_draws", max_draws, optional=True)
+    draws, share = thin(draws, check_weights(None, len(draws)), max_draws)
+    generator = make_generator(random_state)
+    n_blocks = [number_blocks(draw)[1] for draw in draws]
+    most = int(np.quantile(n_blocks, MOST_BLOCKS, method="inverted_cdf"))
+    partition, _, info = consensus_partition(
+        draws, loss, max_clusters=most, max_draws=None, max_work=max_work, random_state=generator
+    )
+    pruning = _Pruning(partition, thin(draws, share, info["n_draws"])[0], loss, generator)
+    finished = pruning.drop_noise(UNBOUNDED if max_work is None else max_work)
+    partition = pruning.partition()
+    info["truncated"] = info["truncated"] or not finished
+    info["dropped"] = pruning.dropped
+    info["support"] = support(partition, draws).tolist()
+    return partition, pruning.expected_loss(), info
+
+
+def drop_unsupported(
+    partition, labels, joined=None, *, least_support=LEAST_SUPPORT, random_state=None
+):
+    """Partition without the clusters that too few draws support.
+
+    Parameters
+    ----------
+    partition : array-like of int of shape (n,)
+        Clusters 0, 1, ...
+    labels : array-like of int of shape (n_draws, n), or list of n_draws arrays of shape (n,)
+        Draws of the partition, each with any labels.
+    joined : as `labels`, default=None
+        The same draws with overlapping blocks joined: a draw supports a cluster by a block of
+        either.
+    least_support : float in [0, 1], default=0.5
+        Clusters that a smaller share of the draws supports are dropped, see :func:`support`.
+    random_state : int, Generator, RandomState or None, default=None
+        An int makes the result reproducible.
+
+    Returns
+    -------
+    partition : ndarray of int of shape (n,)
+        Labels 0, 1, ... by decreasing cluster size, ties by first row. One cluster always stays.
+    dropped : list of dict
+        ``size`` and ``support`` of each cluster dropped, the least supported first.
+
+    Notes
+    -----
+    The rows of a cluster move, one after the other, to that of the others which adds least to the
+    expected variation of information from `joined` or, if there are none, `labels`.
+    """
+    draws = check_draws(labels if joined is None else joined)
+    pruning = _Pruning(relabel_by_size(partition), draws, "vi", make_generator(random_state))
+    pruning.drop_unsupported(least_support, labels, joined)
+    return pruning.partition(), pruning.dropped
+
+
+def support(partition, labels, joined=None):
+    """Share of the draws that have a block much like each cluster.
+
+    Parameters
+    ----------
+    partition : array-like of int of shape (n,)
+        Clusters 0, 1, ...
+    labels : array-like of int of shape (n_draws, n), or list of n_draws arrays of shape (n,)
+        Draws of the partition, each with any labels.
+    joined : as `labels`, default=None
+        The same draws with overlapping blocks joined: a block of either counts.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Much alike are block and cluster with a Jaccard index of at least 0.5: of the rows that
+        are in one of them, half are in both.
+    """
+    draws = check_draws(labels)
+    partition = np.asarray(partition)
+    check_partition(partition, len(draws[0]))
+    seen = 0.0
+    others = repeat(None) if joined is None else check_draws(joined)
+    for draw, other in zip(draws, others, strict=joined is not None):
+        has = _has_alike(partition, draw)
+        if other is not None:
+            has |= _has_alike(partition, other)
+        seen = seen + has
+    return seen / len(draws)
+
+
+def _has_alike(partition, draw):
+    """Whether the draw has a block much like each cluster."""
+    block, n_blocks = number_blocks(draw)
+    size, of_block = np.bincount(partition), np.bincount(block)[:, np.newaxis]
+    both = companion_table(block, n_blocks, partition, len(size)) * of_block
+    # Whole numbers but for rounding.
+    return (both >= LEAST_JACCARD * (of_block + size - both) - 1e-6).any(axis=0)
+
+
+class _Pruning:
+    """A partition that loses clusters, and its loss against each draw.
+
+    Invariant between moves: ``label`` holds the clusters 0..n_clusters-1 of the items, none of
+    them empty, and ``losses`` the total loss against each draw.
+    """
+
+    def __init__(self, partition, draws, loss, generator):
+        numbered = [number_for_packing(draw) for draw in draws]
+        # Rows that the draws and the partition keep together are one item.
+        rows = pack([*numbered, number_for_packing(partition)])
+        self._item, first, self._weight = merge_rows(rows)
+        self._rows = np.ascontiguousarray(rows[first, :-1])
+        self._n_blocks = np.array([k for *_, k in numbered], dtype=np.intc)
+        self._share = np.full(len(draws), 1.0 / len(draws))
+        self._loss, self._n = loss, len(partition)
+        self._tables = loss_table(loss, self._n)
+        self._generator = generator
+        self._work = 0
+        self.dropped = []
+        self.label = partition[first].astype(np.intc)
+        self.n_clusters = int(self.label.max()) + 1
+        whole = self._new_search(self.n_clusters)
+        whole.start_from(self.label)
+        self.losses = whole.losses()
+        self._fewer = None
+
+    def partition(self):
+        """Clusters of the rows, by decreasing size."""
+        return relabel_by_size(self.label[self._item])
+
+    def expected_loss(self):
+        """In the units of the loss."""
+        return float(scale(self.losses @ self._share, self._loss, self._n))
+
+    def drop_noise(self, max_work):
+        """Drop what gains no more than its error; False if the work ran out before all were seen.
+
+        All are looked at, and those that are noise dropped one by one, the clearest first and
+        looked at again, until a look finds none.
+        """
+        while self.n_clusters > 1:
+            found = []
+            for k in range(self.n_clusters):
+                if self._work >= max_work:
+                    return False
+                gain, error = self._gain(self._without(k)[1])
+                if gain <= ERRORS * error:
+                    found.append((gain - ERRORS * error, int(np.argmax(self.label == k))))
+            if not found:
+                break
+            for _, item in sorted(found):
+                if self.n_clusters == 1 or self._work >= max_work:
+                    break
+                # By an item of it: clusters are numbered anew as others go.
+                k = self.label[item]
+                trial = self._without(k)
+                gain, error = self._gain(trial[1])
+                if gain <= ERRORS * error:
+                    unit = float(scale(1.0, self._loss, self._n))
+                    about = {"gain": float(gain) * unit, "error": float(error) * unit}
+                    self._drop(k, trial, about)
+        return True
+
+    def drop_unsupported(self, least_support, labels, joined):
+        """Drop the cluster of least support while that is too little."""
+        while self.n_clusters > 1:
+            of_cluster = support(self.label[self._item], labels, joined)
+            k = int(np.argmin(of_cluster))
+            if of_cluster[k] >= least_support:
+                break
+            self._drop(k, self._without(k), {"support": float(of_cluster[k])})
+
+    def _drop(self, k, trial, about):
+        size = int(self._weight[self.label == k].sum())
+        self.dropped.append({"size": size, **about})
+        self.label, self.losses = trial
+        self.n_clusters -= 1
+
+    def _without(self, k):
+        """Labels and losses with the items of cluster k in the others; the last is k then."""
+        last = self.n_clusters - 1
+        if self._fewer is None or self._fewer.max_slots != last:
+            self._fewer = self._new_search(last)  # no room for a cluster of their own
+        start = self.label.copy()
+        start[self.label == last] = k
+        start[self.label == k] = -1
+        before = self._fewer.work
+        self._fewer.start_from(start)
+        self._fewer.allocate()
+        self._work += self._fewer.work - before
+        return self._fewer.partition(), self._fewer.losses()
+
+    def _new_search(self, n_slots):
+        return Search(
+            self._rows,
+            self._n_blocks,
+            self._weight,
+            self._share,
+            self._tables,
+            n_slots,
+            UNBOUNDED,
+            self._generator,
+        )
+
+    def _gain(self, losses):
+        """What the partition gains over one with these losses, and the error of that mean."""
+        more = losses - self.losses
+        gain = more.mean()
+        n_batches = int(len(more) ** 0.5)
+        batch = np.arange(len(more)) * n_batches // len(more)
+        # Batches differ by a draw in length at most; parts of the mean, so they need no weights.
+        parts = np.bincount(batch, more - gain) / len(more)
+        error = np.sqrt(parts @ parts * n_batches / max(n_batches - 1, 1))
+        return gain, error

@@ -1,0 +1,341 @@
+"""From components to clusters: components of a partition that overlap are joined.
+
+A class that is no Gaussian is covered by several components of a mixture. Draws cut such a class
+differently, but leave real clusters apart, so that probabilities of membership that are averaged
+over draws overlap within a class and not between classes. Nothing here knows of a model: labels
+of draws are enough, and probabilities of the rows given all others, where a model has them, make
+it a little better.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from skbnp.summaries._draws import (
+    check_draws,
+    check_partition,
+    merge_rows,
+    number_blocks,
+    number_for_packing,
+    pack,
+    small_type,
+)
+from skbnp.summaries.partitions import companion_table
+
+LEAST_DRAWS = 40  # with fewer, chance decides what is joined
+LEAST_OVERLAP = 0.25
+OVERLAPS = ("rows", "pair")
+
+
+# -- Overlap ----------------------------------------------------------------------------------
+
+
+def cluster_shares(reference, labels, responsibilities=None):
+    """Probability, averaged over draws, that each row belongs with each cluster of a partition.
+
+    Parameters
+    ----------
+    reference : array-like of int of shape (n,)
+        Clusters 0, 1, ... of the partition, such as a consensus of the draws.
+    labels : array-like of int of shape (n_draws, n), or list of n_draws arrays of shape (n,)
+        Draws of the partition. With `responsibilities` their blocks are numbered 0, 1, ...
+    responsibilities : iterable of n_draws arrays of shape (n_rows, n_blocks), default=None
+        Draw by draw, the probability that a row belongs to each block of the draw; rows sum to
+        one. Best with each row left out of what it is compared with. An iterator keeps one draw
+        in memory. The rows may be others than those of `labels`. None puts every row of `labels`
+        in its own block.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_clusters)
+        Mean over draws of sum_k r_t(k) T(k, b), where T(k, b) is the share of the rows of block k
+        that cluster b has. Rows sum to one.
+    """
+    draws = check_draws(labels)
+    reference, n_clusters = _check_reference(reference, len(draws[0]))
+    total = 0.0
+    if responsibilities is None:
+        for draw in draws:
+            block, n_blocks = number_blocks(draw)
+            total = total + companion_table(block, n_blocks, reference, n_clusters)[block]
+        return total / len(draws)
+    n_seen = 0
+    for n_seen, (draw, r) in enumerate(_pairs(draws, responsibilities), start=1):
+        r = np.asarray(r, dtype=np.float64)
+        if r.ndim != 2 or (n_seen > 1 and len(r) != len(total)):
+            raise ValueError(
+                "responsibilities must have shape (n_rows, n_blocks), the same rows for all draws, "
+                f"got {r.shape} for draw {n_seen - 1}"
+            )
+        total = total + r @ companion_table(draw, r.shape[1], reference, n_clusters)
+    return total / n_seen
+
+
+def _pairs(draws, responsibilities):
+    """Each draw with its own, and an error where one has more than the other."""
+    try:
+        yield from zip(draws, responsibilities, strict=True)
+    except ValueError as error:
+        if "zip()" not in str(error):
+            raise
+        raise ValueError(
+            f"responsibilities must be one array for each draw of labels, {len(draws)}"
+        ) from error
+
+
+def _check_reference(reference, n):
+    """The clusters as integers, and how many there are."""
+    reference = np.asarray(reference)
+    n_clusters = check_partition(reference, n)[1]
+    if reference.min() != 0 or reference.max() != n_clusters - 1:
+        raise ValueError(
+            f"reference must have the labels 0 to {n_clusters - 1}, one for each of its clusters, "
+            f"got {reference.min()} to {reference.max()}"
+        )
+    return reference.astype(np.intp), n_clusters
+
+
+def overlap_of(joint, kind="rows"):
+    """How far each two clusters overlap, between 0 and 1.
+
+    Parameters
+    ----------
+    joint : array-like of shape (n_clusters, n_clusters)
+        J = P^T P of the shares P of `cluster_shares`.
+    kind : {"rows", "pair"}, default="rows"
+        "rows": J[g, h] / sum_l J[g, l], the chance that a row of g, its label forgotten, is put in
+        h. "pair": J[g, h] / (J[g, g] + J[g, h]), the same with two clusters and no less where
+        others overlap too. The larger of the two directions counts.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_clusters)
+        Symmetric, with 0 on the diagonal and for clusters that no row is put in.
+
+    References
+    ----------
+    .. [1] C. Hennig (2010). Methods for merging Gaussian mixture components. Advances in Data
+       Analysis and Classification 4, 3-34.
+    """
+    joint = _check_joint(joint, kind)
+    base = _base(joint, kind)
+    overlap = _overlap(joint, np.minimum(base[:, np.newaxis], base), kind)
+    np.fill_diagonal(overlap, 0.0)
+    return overlap
+
+
+def _check_joint(joint, kind):
+    joint = np.array(joint, dtype=np.float64)
+    n = len(joint)
+    if n == 0 or joint.shape != (n, n):
+        raise ValueError(f"joint must have shape (n, n), n >= 1, got {joint.shape}")
+    if not (np.isfinite(joint).all() and (joint >= 0).all()):
+        raise ValueError("joint must hold finite numbers >= 0")
+    if kind not in OVERLAPS:
+        raise ValueError(f"kind must be one of {OVERLAPS}, got {kind!r}")
+    return joint
+
+
+def _base(joint, kind):
+    """What the overlap of a cluster is relative to; two that are joined have the sum."""
+    return joint.sum(axis=1) if kind == "rows" else np.diag(joint).copy()
+
+
+def _overlap(joint, base, kind):
+    """Overlap of pairs: ``base`` is the smaller of the two clusters', for the larger direction."""
+    whole = base if kind == "rows" else base + joint
+    return np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
+
+
+# -- The tree of joins ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MergeTree:
+    """Which clusters overlap most, joined two by two down to one.
+
+    A joined cluster goes by the lowest index of the clusters that it is made of.
+
+    Attributes
+    ----------
+    sizes : ndarray of int of shape (n_clusters,)
+        Rows of each cluster before any join.
+    pairs : ndarray of int of shape (n_clusters - 1, 2)
+        The two that each join makes one, the lower index first, in the order of the joins.
+    overlap : ndarray of shape (n_clusters - 1,)
+        Their overlap, 0 to 1. It may rise from one join to the next: two together overlap with a
+        third more than each alone.
+    rows : ndarray of int of shape (n_clusters - 1,)
+        Rows of the joined cluster.
+
+    Examples
+    --------
+    >>> from skbnp.summaries.joining import merge_tree
+    >>> tree = merge_tree([[8, 2, 0], [2, 6, 1], [0, 1, 9]], sizes=[10, 8, 10])
+    >>> tree.pairs.tolist(), tree.overlap.round(2).tolist(), tree.rows.tolist()
+    ([[0, 1], [0, 2]], [0.22, 0.1], [18, 28])
+    >>> tree.cut(0.2).tolist(), tree.cut(n_clusters=1).tolist()
+    ([0, 0, 1], [0, 0, 0])
+    """
+
+    sizes: np.ndarray
+    pairs: np.ndarray
+    overlap: np.ndarray
+    rows: np.ndarray
+
+    def cut(self, least_overlap=LEAST_OVERLAP, *, n_clusters=None):
+        """Make the joins before the first whose overlap is too small.
+
+        Parameters
+        ----------
+        least_overlap : float, default=0.25
+            Joins from the first one below this are not made.
+        n_clusters : int, default=None
+            Make as many joins as leave so many clusters instead.
+
+        Returns
+        -------
+        cluster : ndarray of int of shape (n_clusters,)
+            The joined cluster of each cluster, numbered by decreasing rows, ties by lowest index:
+            ``tree.cut()[labels]`` is the joined partition.
+        """
+        n = len(self.sizes)
+        if n_clusters is None:
+            below = np.flatnonzero(~(self.overlap >= least_overlap))
+            n_joins = below[0] if below.size else n - 1
+        else:
+            if n_clusters not in range(1, n + 1):
+                raise ValueError(f"n_clusters must be an integer from 1 to {n}, got {n_clusters!r}")
+            n_joins = n - n_clusters
+        cluster = np.arange(n)
+        for g, h in self.pairs[:n_joins]:
+            cluster[cluster == h] = g
+        names, cluster = np.unique(cluster, return_inverse=True)
+        rows = np.bincount(cluster, self.sizes, minlength=len(names))
+        rank = np.empty(len(names), dtype=np.intp)
+        rank[np.argsort(-rows, kind="stable")] = np.arange(len(names))
+        return rank[cluster]
+
+
+def merge_tree(joint, sizes, kind="rows"):
+    """Join the two clusters that overlap most, again and again down to one.
+
+    Parameters
+    ----------
+    joint : array-like of shape (n_clusters, n_clusters)
+        J = P^T P of the shares P of `cluster_shares`. Joined clusters have the sum of their rows
+        and columns.
+    sizes : array-like of int of shape (n_clusters,)
+        Rows of each cluster.
+    kind : {"rows", "pair"}, default="rows"
+        The overlap, as in :func:`overlap_of`.
+
+    Returns
+    -------
+    MergeTree
+        Of pairs with the same overlap the lowest goes first. O(n_clusters^3) time.
+    """
+    joint = _check_joint(joint, kind)
+    n = len(joint)
+    sizes = np.asarray(sizes)
+    if sizes.shape != (n,):
+        raise ValueError(f"sizes must have shape ({n},), got {sizes.shape}")
+    base, rows = _base(joint, kind), sizes.astype(np.intp)
+    pairs = np.empty((n - 1, 2), dtype=np.intp)
+    overlap, joined = np.empty(n - 1), np.empty(n - 1, dtype=np.intp)
+    # Symmetric; -1 on the diagonal and for what is part of another cluster.
+    table = overlap_of(joint, kind)
+    np.fill_diagonal(table, -1.0)
+    for t in range(n - 1):
+        g, h = pairs[t] = np.unravel_index(np.argmax(table), table.shape)
+        overlap[t] = table[g, h]
+        joint[g] += joint[h]
+        joint[:, g] += joint[:, h]
+        base[g] = joint[g, g] if kind == "pair" else base[g] + base[h]
+        rows[g] += rows[h]
+        joined[t] = rows[g]
+        table[h] = table[:, h] = -1.0
+        fresh = _overlap(joint[g], np.minimum(base[g], base), kind)
+        table[g] = table[:, g] = np.where(table[g] < 0.0, -1.0, fresh)
+    return MergeTree(sizes.astype(np.intp), pairs, overlap, joined)
+
+
+def joined_shares(shares, cluster):
+    """Columns of probabilities added over the clusters that are joined.
+
+    Parameters
+    ----------
+    shares : array-like of shape (n_rows, n_clusters)
+        A probability of each cluster.
+    cluster : array-like of int of shape (n_clusters,)
+        The joined cluster of each, as by `MergeTree.cut`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_joined)
+    """
+    shares, cluster = np.asarray(shares, dtype=np.float64), np.asarray(cluster)
+    if shares.ndim != 2 or shares.shape[1:] != cluster.shape:
+        raise ValueError(
+            f"shares must have a column for each of the {len(cluster)} clusters, got the shape "
+            f"{shares.shape}"
+        )
+    joined = np.zeros((len(shares), int(cluster.max()) + 1))
+    for k, g in enumerate(cluster):
+        joined[:, g] += shares[:, k]
+    return joined
+
+
+def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows"):
+    """Each draw with its own overlapping blocks joined, as the other draws cut them.
+
+    For each draw its blocks take the place of the clusters, and the labels of all other draws say
+    how far they overlap. The numbers of clusters that come of it are uncertain given the rule; they
+    are no calibrated posterior of the number of classes.
+
+    Parameters
+    ----------
+    labels : array-like of int of shape (n_draws, n), or list of n_draws arrays of shape (n,)
+        Draws of the partition, each with any labels.
+    least_overlap : float, default=0.25
+        As in `MergeTree.cut`.
+    kind : {"rows", "pair"}, default="rows"
+        The overlap, as in :func:`overlap_of`.
+
+    Returns
+    -------
+    list of n_draws ndarrays of int of shape (n,)
+        Clusters 0, 1, ... by decreasing size, in the smallest type that holds them. O(n_items
+        n_blocks n_draws^2) time, where rows that all draws keep together are one item.
+    """
+    numbered = [number_for_packing(draw) for draw in check_draws(labels)]
+    rows = pack(numbered)
+    item, first, weight = merge_rows(rows)
+    blocks = rows[first].astype(np.intp)
+    n_blocks = np.array([k for *_, k in numbered])
+    start = np.concatenate([[0], np.cumsum(n_blocks)])
+    n_items, n_draws = blocks.shape
+    # Which of all blocks hold an item: one of each draw.
+    member = csr_array(
+        (
+            np.ones(blocks.size),
+            (blocks + start[:-1]).ravel(),
+            np.arange(0, blocks.size + 1, n_draws),
+        ),
+        shape=(n_items, start[-1]),
+    )
+    weighted = (member * weight[:, np.newaxis]).T.tocsr()
+    size = weighted.sum(axis=1)
+    found = []
+    for m in range(n_draws):
+        own = member[:, start[m] : start[m + 1]].toarray()
+        companions = (weighted @ own) / size[:, np.newaxis]
+        # All draws but this one, whose blocks are their own companions.
+        shares = (member @ companions - own) / max(n_draws - 1, 1)
+        joint = shares.T @ (shares * weight[:, np.newaxis])
+        tree = merge_tree(joint, size[start[m] : start[m + 1]], kind)
+        cluster = tree.cut(least_overlap)
+        small = cluster.astype(small_type(len(cluster)))
+        found.append(small[blocks[:, m]][item])
+    return found

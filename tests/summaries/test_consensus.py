@@ -1,0 +1,211 @@
+"""The consensus without noise: what is dropped, what stays, and what is said of it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from checks.enumeration import canonical
+from skbnp.summaries import consensus
+from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
+from skbnp.summaries.partitions import consensus_partition, expected_loss, relabel_by_size
+
+
+def ten_clusters(seed=0, n_draws=100, n=300):
+    """Ten clusters in every draw; the first three rows waver between three of them."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 10
+    labels = np.tile(truth, (n_draws, 1))
+    labels[:, :3] = rng.integers(3, size=(n_draws, 3))
+    return truth, labels
+
+
+def jaccard(a, b):
+    return np.sum(a & b) / np.sum(a | b)
+
+
+def support_by_definition(partition, labels):
+    return np.array(
+        [
+            np.mean(
+                [
+                    max(jaccard(partition == k, draw == c) for c in np.unique(draw)) >= 0.5
+                    for draw in labels
+                ]
+            )
+            for k in range(partition.max() + 1)
+        ]
+    )
+
+
+def noisy_draws(seed, n_draws=64, n=80, noise=0.4):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(4, size=n)
+    moved = rng.random((n_draws, n)) < noise * rng.random(n)
+    return np.where(moved, rng.integers(7, size=(n_draws, n)), truth)
+
+
+# -- dropping noise
+
+
+def test_rows_that_waver_are_no_clusters():
+    """Alone they are nearer to all draws than with any of the three, but no draw has them so."""
+    truth, labels = ten_clusters()
+    assert consensus_partition(labels, random_state=0)[0].max() + 1 > 10
+    partition, expected, info = stable_consensus(labels, random_state=0)
+    assert partition.max() + 1 == 10
+    assert canonical(partition[3:]) == canonical(truth[3:])
+    assert_allclose(expected, expected_loss(partition, labels), rtol=1e-10)
+    assert info["support"] == [1.0] * 10
+
+
+def test_never_more_clusters_than_most_draws_have():
+    """94 draws of 100 have three blocks, six of them four: the 95 % quantile is four."""
+    truth = np.repeat([0, 1, 2], 20)
+    split = np.repeat([0, 1, 2, 3], [20, 20, 10, 10])
+    for n_split, most in ((5, 3), (6, 4)):
+        labels = [truth] * (100 - n_split) + [split] * n_split
+        info = stable_consensus(labels, random_state=0)[2]
+        assert info["max_clusters"] == most
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_stays_gains_more_than_its_error(loss, seed):
+    labels = noisy_draws(seed)
+    partition, expected, info = stable_consensus(labels, loss, random_state=0)
+    assert_array_equal(partition, relabel_by_size(partition))
+    assert_allclose(expected, expected_loss(partition, labels, loss), rtol=1e-9)
+    assert partition.max() + 1 <= np.quantile(
+        [len(np.unique(draw)) for draw in labels], 0.95, method="inverted_cdf"
+    )
+    for one in info["dropped"]:
+        assert one["gain"] <= 2 * one["error"] and one["size"] >= 1
+    # Dropped loss by loss: what the search found is at most what was given up below the result.
+    free = consensus_partition(labels, loss, max_clusters=info["max_clusters"], random_state=0)
+    assert free[1] <= expected + 1e-9
+
+
+def test_gain_and_error_by_hand():
+    """Four draws of two and four of one cluster, chain after chain: batches of four are alike."""
+    two, one = np.repeat([0, 1], 3), np.zeros(6, dtype=int)
+    for draws in ([two] * 5 + [one] * 4, [two, one, two, one, two, one, two, one, two]):
+        partition, _, info = stable_consensus(draws, random_state=0)
+        plain, best, _ = consensus_partition(draws, random_state=0)
+        assert plain.max() == 1 and partition.max() == 0
+        (dropped,) = info["dropped"]
+        more = np.array([expected_loss(one, [d]) - expected_loss(plain, [d]) for d in draws])
+        means = more.reshape(3, 3).mean(axis=1)
+        assert_allclose(dropped["gain"], more.mean(), atol=1e-12)
+        assert_allclose(dropped["error"], means.std(ddof=1) / np.sqrt(3), rtol=1e-10)
+        assert_allclose(best, expected_loss(plain, draws), atol=1e-12)
+
+
+def test_draws_that_agree_drop_nothing():
+    truth = np.repeat(np.arange(6), [1, 2, 3, 10, 20, 1])
+    partition, expected, info = stable_consensus([truth] * 50, random_state=0)
+    assert canonical(partition) == canonical(truth)
+    assert_allclose(expected, 0.0, atol=1e-12)
+    assert info["dropped"] == [] and info["support"] == [1.0] * 6
+    single = stable_consensus([truth], random_state=0)
+    assert canonical(single[0]) == canonical(truth)
+
+
+@pytest.mark.parametrize("labels", [[[0]], [[0, 0, 0]], [[0, 1, 2]] * 3, [[5], [7]]])
+def test_smallest_cases(labels):
+    partition, _, info = stable_consensus(labels, random_state=0)
+    assert canonical(partition) == canonical(labels[0])
+    assert info["dropped"] == []
+
+
+def test_names_of_blocks_and_order_of_rows_change_nothing():
+    labels = noisy_draws(3)
+    rng = np.random.default_rng(0)
+    partition, expected, info = stable_consensus(labels, random_state=0)
+    renamed = [rng.permutation(9)[draw] for draw in labels]
+    again = stable_consensus(renamed, random_state=0)
+    assert_array_equal(again[0], partition)
+    assert again[2] == info
+    order = rng.permutation(labels.shape[1])
+    moved = stable_consensus(labels[:, order], random_state=0)
+    assert canonical(moved[0]) == canonical(partition[order])
+    assert_allclose(moved[1], expected, rtol=1e-9)
+
+
+def test_work_is_bounded():
+    labels = noisy_draws(1, n=400)
+    info = stable_consensus(labels, max_work=1, random_state=0)[2]
+    assert info["truncated"]
+    assert not stable_consensus(labels, max_work=10**9, random_state=0)[2]["truncated"]
+
+
+def test_many_rows():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=30_000)
+    labels = np.array([np.where(rng.random(30_000) < 0.03, 4 - truth, truth) for _ in range(30)])
+    partition, expected, info = stable_consensus(labels, random_state=0)
+    assert partition.max() + 1 <= 5
+    assert_allclose(expected, expected_loss(partition, labels), rtol=1e-9)
+
+
+# -- support
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_support_is_its_definition(seed):
+    labels = noisy_draws(seed, n_draws=12)
+    partition = consensus_partition(labels, random_state=0)[0]
+    assert_allclose(support(partition, labels), support_by_definition(partition, labels))
+    joined = labels // 2
+    either = [
+        np.mean(
+            [
+                max(
+                    max(jaccard(partition == k, draw == c) for c in np.unique(draw))
+                    for draw in pair
+                )
+                >= 0.5
+                for pair in zip(labels, joined, strict=True)
+            ]
+        )
+        for k in range(partition.max() + 1)
+    ]
+    assert_allclose(support(partition, labels, joined), either)
+
+
+def test_support_by_hand():
+    partition = [0, 0, 0, 0, 1, 1]
+    assert_allclose(
+        # half of four rows; four rows of six; all six together hold the first alone
+        support(partition, [[0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5]]),
+        [2 / 3, 2 / 3],
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_unsupported_clusters_are_dropped(seed):
+    labels = noisy_draws(seed, noise=0.9)
+    rng = np.random.default_rng(seed)
+    partition = np.concatenate([relabel_by_size(labels[0])[:60], rng.integers(9, size=20)])
+    partition = relabel_by_size(partition)
+    left, dropped = drop_unsupported(partition, labels, random_state=0)
+    assert min(support(partition, labels)) < 0.5
+    assert left.max() == 0 or min(support(left, labels)) >= 0.5
+    assert len(dropped) == partition.max() - left.max()
+    assert all(one["support"] < 0.5 for one in dropped)
+
+
+def test_a_joined_block_supports_too():
+    """Every draw cuts the second half elsewhere: only joined blocks are like it."""
+    labels = [np.where(np.arange(40) < 20, 0, 1 + (np.arange(40) + s) % 3) for s in range(40)]
+    halves = np.repeat([0, 1], 20)
+    assert drop_unsupported(halves, labels)[0].max() == 0
+    left, dropped = drop_unsupported(halves, labels, [halves] * 40)
+    assert_array_equal(left, halves)
+    assert dropped == []
+    with pytest.raises(ValueError, match="zip"):
+        support(halves, labels, [halves] * 39)
+
+
+def test_constants():
+    assert consensus.MOST_BLOCKS == 0.95
+    assert consensus.LEAST_JACCARD == consensus.LEAST_SUPPORT == 0.5
