@@ -10,7 +10,7 @@ import pytest
 
 from contract.registry import SETTINGS, Setting
 from skbnp import DirichletProcessMixture, InfiniteFactorClusterer, TreeFactorModel
-from skbnp.processes import cibp, crp, ibp, icp, multiplicative_gamma, ncrp
+from skbnp.processes import cibp, crp, ibp, icp, mfm, multiplicative_gamma, ncrp
 from skbnp.summaries import partitions
 
 pytestmark = pytest.mark.filterwarnings(
@@ -158,6 +158,18 @@ CALLS = {
             lambda f: f([3, 2, 1], 1.0, 0.3, **SEED),
         ],
         "sample_discount": [lambda f: f([3, 2, 1], 1.0, 0.3, **SEED)],
+    },
+    mfm: {
+        "sample": [lambda f: f(50, **SEED), lambda f: f(1, 0.3, (2, 1.5, 1), **SEED)],
+        "log_prob": [lambda f: f([0, 0, 1]), lambda f: f([0])],
+        "log_prob_sizes": [lambda f: f([1])],
+        "log_predictive": [lambda f: f([2, 1]), lambda f: f([])],
+        "log_coefficient": [lambda f: f(2, 9), lambda f: f([1, 9], 9), lambda f: f([], 9)],
+        "pmf_blocks": [lambda f: f(30), lambda f: f(1)],
+        "expected_blocks": [lambda f: f(30), lambda f: f(1)],
+        "var_blocks": [lambda f: f(30), lambda f: f(1)],
+        "log_prob_components": [lambda f: f(3, 2, 9), lambda f: f([1, 3], 2, 9)],
+        "expected_components": [lambda f: f(2, 9), lambda f: f(1, 1)],
     },
     ibp: {
         "sample": [lambda f: f(9, 2.0, 1.0, 0.3, **SEED), lambda f: f(1, 1e-9, **SEED)],
