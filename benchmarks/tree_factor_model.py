@@ -40,8 +40,12 @@ def main():
         default=NORMALISATIONS,
         help="normalisations of the patches",
     )
+    parser.add_argument("--splits", type=int, default=10, help="of the faces")
     arguments = parser.parse_args()
-    parts = PARTS | {"patches": partial(patches, only=arguments.only)}
+    parts = PARTS | {
+        "patches": partial(patches, only=arguments.only),
+        "faces": partial(faces, splits=arguments.splits),
+    }
     if not arguments.data.exists():
         print(f"no {arguments.data}: left out is what needs it\n")
         parts = {"cost": cost}
