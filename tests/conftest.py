@@ -19,3 +19,11 @@ def pytest_configure(config):
 def no_process_is_left():
     yield
     processes.end_all()
+
+
+@pytest.fixture
+def no_sampling(monkeypatch):
+    def run_chains(*args, **kwargs):
+        pytest.fail("sampling began")
+
+    monkeypatch.setattr("skbnp.base.run_chains", run_chains)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from checks.edges import tables_at_the_edge
 from skbnp import CIBPBeliefNet
 from skbnp.likelihoods.nonlinear_gaussian.units import steps
 
@@ -41,28 +42,7 @@ def assert_sound(net, X):
     assert np.isfinite(net.sample(50, random_state=0)).all()
 
 
-RNG = np.random.default_rng(1)
-BASE = RNG.normal(size=(30, 3)) + 3.0 * (np.arange(30) % 2)[:, np.newaxis]
-DATA = {
-    "constant column": BASE * [1.0, 0.0, 1.0],
-    "duplicated columns": np.column_stack([BASE, BASE, BASE]),
-    "tiny": BASE * 1e-8,
-    "huge": BASE * 1e8,
-    "mixed scales": BASE * [1e-8, 1.0, 1e8],
-    "far from zero": BASE + 1e8,
-    "two rows": BASE[:2],
-    "more columns than rows": RNG.normal(size=(6, 25)),
-    "rows without cells": np.where(np.arange(30)[:, np.newaxis] % 3 == 0, np.nan, BASE),
-    "mostly holes": np.where(RNG.random(BASE.shape) < 0.8, np.nan, BASE) + 0.0,
-    "one feature": BASE[:, :1],
-    "integers": np.round(BASE),
-    "binary": (BASE > 1.5).astype(float),
-    "one value in almost all rows": np.where(np.arange(30)[:, np.newaxis] < 28, 1.0, BASE),
-    "an outlier": np.concatenate([BASE, [[1e6, -1e6, 1e6]]]),
-    "tight groups": 1e-3 * RNG.normal(size=(30, 3)) + (np.arange(30) % 2)[:, np.newaxis],
-}
-# Every column keeps two values.
-DATA["mostly holes"][:2] = BASE[:2]
+BASE, DATA = tables_at_the_edge()
 MODELS = {
     "default": {},
     "row clusters": {"max_depth": 1, "row_clusters": True},

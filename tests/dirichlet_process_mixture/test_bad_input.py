@@ -1,6 +1,5 @@
 """Bad input: an error that names the parameter, the rule and the value, before any sampling."""
 
-import re
 import warnings
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-import skbnp.base
+from checks.refusals import OF_CHAINS, assert_refused, over
 from skbnp import DirichletProcessMixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -30,14 +29,6 @@ def dpm(**options):
     return DirichletProcessMixture(
         **{**dict(n_chains=2, n_warmup=5, n_draws=5, random_state=0), **options}
     )
-
-
-@pytest.fixture
-def no_sampling(monkeypatch):
-    def run_chains(*args, **kwargs):
-        pytest.fail("sampling began")
-
-    monkeypatch.setattr(skbnp.base, "run_chains", run_chains)
 
 
 def with_value(value, column=1):
@@ -95,6 +86,7 @@ DIAG, SPHERICAL, FULL = ({"covariance_type": kind} for kind in ("diag", "spheric
 
 # parameters, the one to blame, the rule, the value as the message shows it
 BAD_PARAMETERS = [
+    *OF_CHAINS,
     ({"family": "normal"}, "family", "'gaussian'", "'normal'"),
     ({"family": None}, "family", "'gaussian'", "None"),
     ({"family": ["poisson"]}, "family", "one entry per column, 2", "1"),
@@ -194,30 +186,18 @@ BAD_PARAMETERS = [
     ({"n_split_merge": 1.5}, "n_split_merge", "int", "1.5"),
     ({"n_split_merge": "many"}, "n_split_merge", "'auto'", "'many'"),
     ({"point_estimate": "mean"}, "point_estimate", "'binder'", "'mean'"),
-    ({"n_chains": 0}, "n_chains", "[1, inf)", "0"),
     ({"n_chains": "auto"}, "n_chains", "int", "'auto'"),
     ({"n_chains": True}, "n_chains", "bool", "True"),
-    ({"n_warmup": -1}, "n_warmup", "[0, inf)", "-1"),
     ({"n_warmup": 1.5}, "n_warmup", "int", "1.5"),
     ({"n_warmup": "long"}, "n_warmup", "'auto'", "'long'"),
-    ({"n_draws": 0}, "n_draws", "[1, inf)", "0"),
     ({"n_draws": None}, "n_draws", "'auto'", "None"),
-    ({"thin": 0}, "thin", "[1, inf)", "0"),
     ({"thin": "auto"}, "thin", "int", "'auto'"),
-    ({"n_jobs": 0}, "n_jobs", "[1, inf)", "0"),
     ({"n_jobs": 1.5}, "n_jobs", "int", "1.5"),
-    ({"random_state": -1}, "random_state", "[0, 4294967295]", "-1"),
     ({"random_state": "a"}, "random_state", "RandomState", "'a'"),
     ({"random_state": np.random.default_rng(0)}, "random_state", "RandomState", "Generator"),
-    ({"warm_start": 1.5}, "warm_start", "bool", "1.5"),
-    ({"checkpoint": 3}, "checkpoint", "PathLike", "3"),
-    ({"checkpoint_every": -1.0}, "checkpoint_every", "[0.0, inf)", "-1.0"),
     ({"checkpoint_every": "auto"}, "checkpoint_every", "float", "'auto'"),
-    ({"store": 0.0}, "store", "(0.0, inf)", "0.0"),
     ({"store": "none"}, "store", "'auto'", "'none'"),
-    ({"predict_draws": 0}, "predict_draws", "[1, inf)", "0"),
     ({"predict_draws": 2.5}, "predict_draws", "int", "2.5"),
-    ({"verbose": -1}, "verbose", "[0, inf)", "-1"),
     ({"verbose": "yes"}, "verbose", "int", "'yes'"),
 ] + [
     ({name: value}, name, rule, shown)
@@ -243,19 +223,9 @@ BAD_PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "parameters, name, rule, value",
-    BAD_PARAMETERS,
-    ids=[f"{row[1]}-{i}" for i, row in enumerate(BAD_PARAMETERS)],
-)
+@over(BAD_PARAMETERS)
 def test_bad_parameter(no_sampling, parameters, name, rule, value):
-    with pytest.raises(ValueError) as caught:
-        dpm(**parameters).fit(X)
-    message = str(caught.value)
-    assert re.search(rf"\b{name}\b", message), message
-    said, _, got = re.split(r"([Gg]ot )", message, maxsplit=1)
-    assert rule in said, message
-    assert value in got, message
+    assert_refused(lambda: dpm(**parameters).fit(X), name, rule, value)
 
 
 def test_every_parameter_is_in_the_table():

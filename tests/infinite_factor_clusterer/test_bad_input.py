@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import skbnp.base
 from skbnp import InfiniteFactorClusterer
 
 pytestmark = pytest.mark.filterwarnings(
@@ -27,14 +26,6 @@ PREDICT_METHODS = [
 def short(**options):
     defaults = dict(n_chains=2, n_warmup=5, n_draws=5, random_state=0)
     return InfiniteFactorClusterer(**(defaults | options))
-
-
-@pytest.fixture
-def no_sampling(monkeypatch):
-    def run_chains(*args, **kwargs):
-        pytest.fail("sampling began")
-
-    monkeypatch.setattr(skbnp.base, "run_chains", run_chains)
 
 
 def with_value(value, column=1):

@@ -1,0 +1,31 @@
+"""Tables of numbers at the edge of what an estimator may be given."""
+
+import numpy as np
+
+
+def tables_at_the_edge():
+    """A plain table of two groups (30, 3), and tables made from it by what is odd about them."""
+    rng = np.random.default_rng(1)
+    group = np.arange(30)[:, np.newaxis] % 2
+    plain = rng.normal(size=(30, 3)) + 3.0 * group
+    tables = {
+        "constant column": plain * [1.0, 0.0, 1.0],
+        "duplicated columns": np.column_stack([plain, plain, plain]),
+        "tiny": plain * 1e-8,
+        "huge": plain * 1e8,
+        "mixed scales": plain * [1e-8, 1.0, 1e8],
+        "far from zero": plain + 1e8,
+        "two rows": plain[:2],
+        "more columns than rows": rng.normal(size=(6, 25)),
+        "rows without cells": np.where(np.arange(30)[:, np.newaxis] % 3 == 0, np.nan, plain),
+        "mostly holes": np.where(rng.random(plain.shape) < 0.8, np.nan, plain),
+        "one feature": plain[:, :1],
+        "integers": np.round(plain),
+        "binary": (plain > 1.5).astype(float),
+        "one value in almost all rows": np.where(np.arange(30)[:, np.newaxis] < 28, 1.0, plain),
+        "an outlier": np.concatenate([plain, [[1e6, -1e6, 1e6]]]),
+        "tight groups": 1e-3 * rng.normal(size=(30, 3)) + group,
+    }
+    # Every column keeps two values.
+    tables["mostly holes"][:2] = plain[:2]
+    return plain, tables
