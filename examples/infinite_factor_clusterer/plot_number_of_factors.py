@@ -99,7 +99,7 @@ for ax, kind, title in zip(axes, (0, 1), ("active factors", "shared factors"), s
         )
     ax.axline((4, 4), slope=1, color="0.7", linewidth=1)
     ax.set(xlabel="true", ylabel="found", title=title, xticks=np.unique(truth[:, kind]))
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 for (name, start), traces in answers.items():
     off = np.mean(traces, axis=2)[:, 1] - truth[:, 1]
     print(
@@ -125,4 +125,4 @@ for (name, start), traces in answers.items():
     )
 ax.axhline(truth[-1, 1], color="0.7", linewidth=1)
 ax.set(xlabel="sweep after warm-up", ylabel="shared factors")
-figure.legend(loc="outside upper center", ncols=4, fontsize="small")
+figure.legend(loc="outside upper center", ncols=2, fontsize="small")
