@@ -1,6 +1,7 @@
 """What all displays share: the import of matplotlib and the colours."""
 
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 # Okabe & Ito's palette, told apart with any colour vision; without yellow, too faint for lines,
 # and sky blue, which cannot be told from a faint point of the first blue.
@@ -20,14 +21,27 @@ def import_pyplot():
 
 
 def check_estimator(estimator, attribute):
-    """Raise where there is nothing to show yet, or where the estimator sits in a pipeline."""
+    """Raise where there is nothing to show, or not yet, or the estimator sits in a pipeline."""
     if hasattr(estimator, "steps"):
         raise TypeError(
             "estimator must be the fitted step of the pipeline, pipeline[-1], with X as the steps "
             "before it hand it on, got a Pipeline"
         )
+    kind = type(estimator).__name__
+    if not _is_fitted(estimator, attribute):
+        raise NotFittedError(f"{kind} is not fitted: call fit before")
     if not hasattr(estimator, attribute):
-        raise NotFittedError(f"{type(estimator).__name__} is not fitted: call fit before")
+        raise TypeError(f"estimator must have {attribute!r}, which {kind} has not")
+
+
+def _is_fitted(estimator, attribute):
+    if not hasattr(estimator, "fit"):  # no estimator, but something that looks like a fitted one
+        return hasattr(estimator, attribute)
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
 
 
 def hide_frame(ax):

@@ -90,7 +90,11 @@ class CoclusteringDisplay:
         n = len(labels)
         if rows is None:
             rows = _sample_rows(labels, max_rows)
-        draws = [draw["label"] for draw in estimator.posterior_.evenly_spaced(MAX_DRAWS)]
+        draws = estimator.posterior_.evenly_spaced(MAX_DRAWS)
+        if "label" not in draws[0]:
+            kind = type(estimator).__name__
+            raise TypeError(f"estimator must have draws with 'label', which {kind} has not")
+        draws = [draw["label"] for draw in draws]
         display = cls(coclustering(draws, rows), labels[rows], n_rows=n)
         return display.plot(ax=ax, colorbar=colorbar, **image_kw)
 

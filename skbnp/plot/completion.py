@@ -3,6 +3,7 @@
 from numbers import Integral
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from skbnp.plot._style import check_estimator, import_pyplot
 from skbnp.tables.columns import as_numbers
@@ -90,10 +91,10 @@ class CompletionDisplay:
         CompletionDisplay
             With its artists as attributes.
         """
-        check_estimator(estimator, "n_features_in_")
+        check_estimator(estimator, "impute")
         if not isinstance(n_rows, Integral) or n_rows < 1:
             raise ValueError(f"n_rows must be an integer >= 1, got {n_rows!r}")
-        X = np.asarray(as_numbers(X), dtype=np.float64)
+        table, X = X, np.asarray(as_numbers(X), dtype=np.float64)
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         if not incomplete.size:
             raise ValueError("X must have a row with missing entries")
@@ -104,7 +105,10 @@ class CompletionDisplay:
             if truth.shape != X.shape:
                 raise ValueError(f"truth must have the shape of X, {X.shape}, got {truth.shape}")
             truth = truth[shown]
-        display = cls(X[shown], estimator.impute(X[shown]), truth, image_shape=image_shape)
+        # A frame goes in as a frame, so that its names are compared with those of fit.
+        filled = estimator.impute(_safe_indexing(table, shown))
+        filled = np.asarray(filled, dtype=np.float64)
+        display = cls(X[shown], filled, truth, image_shape=image_shape)
         return display.plot(ax=ax, **image_kw)
 
     def plot(self, *, ax=None, **image_kw):

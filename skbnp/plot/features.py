@@ -93,8 +93,11 @@ class FeatureDisplay:
         FeatureDisplay
             With its artists as attributes.
         """
-        check_estimator(estimator, "posterior_")
+        check_estimator(estimator, "network")
         network = estimator.network(draw)
+        if "layer" not in network:
+            kind = type(estimator).__name__
+            raise TypeError(f"estimator must have a network of layers, which {kind} has not")
         n_edges = np.bincount(network["edges"][:, 0], minlength=len(network["layer"]))
         units = _choose(network["layer"], n_edges, layer, n_features, units)
         display = cls(

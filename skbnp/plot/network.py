@@ -100,7 +100,7 @@ class NetworkDisplay:
         NetworkDisplay
             With its artists as attributes.
         """
-        check_estimator(estimator, "posterior_")
+        check_estimator(estimator, "network")
         network = estimator.network(draw)
         names = network.get("names", getattr(estimator, "feature_names_in_", None))
         display = cls(

@@ -15,6 +15,9 @@ CHUNK = 4096  # rows packed at a time, so that all draws of a chunk stay in the 
 
 def check_draws(labels):
     """The draws as a list of integer arrays of one length; the rows of a table are views."""
+    parts = labels if isinstance(labels, (list, tuple)) else [labels]
+    if any(np.ma.is_masked(part) for part in parts):
+        raise ValueError("labels must not be masked: every row has a label in every draw")
     if isinstance(labels, (list, tuple)):
         draws = [np.asarray(draw) for draw in labels]
         shape = tuple(sorted({draw.shape for draw in draws}))

@@ -330,10 +330,23 @@ def relabel_by_size(partition):
     -------
     ndarray of int of shape (n,)
         The same partition with labels 0, 1, ...
+
+    Raises
+    ------
+    ValueError
+        If `partition` is not one row of labels, or one of them is missing.
     """
-    partition = np.asarray(partition)
+    masked, partition = np.ma.is_masked(partition), np.asarray(partition)
+    if partition.ndim != 1 or partition.size == 0:
+        raise ValueError(f"partition must have shape (n,), n >= 1, got {partition.shape}")
+    if masked or (partition.dtype.kind in "fcO" and (partition != partition).any()):
+        raise ValueError("partition must have a label for every row, got a missing one")
     if partition.dtype.kind not in "iu":
-        partition = np.unique(partition, return_inverse=True)[1]
+        try:
+            partition = np.unique(partition, return_inverse=True)[1]
+        except TypeError as error:
+            raise ValueError(f"partition must hold labels that can be sorted: {error}") from error
+    partition = np.ascontiguousarray(partition)
     label, n_blocks = number_blocks(partition)
     rank = np.empty(n_blocks, dtype=np.intp)
     rank[np.argsort(-np.bincount(label), kind="stable")] = np.arange(n_blocks)

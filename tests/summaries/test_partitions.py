@@ -590,3 +590,33 @@ def test_central_draw_has_the_least_expected_loss_of_all_draws(loss):
     assert central_draw([labels[2]] * 3, loss) == 0
     with pytest.raises(ValueError, match="loss"):
         central_draw(labels, "none")
+
+
+@pytest.mark.parametrize(
+    "function", [central_draw, consensus_partition, coclustering, relabel_by_size]
+)
+def test_a_masked_label_is_none(function):
+    labels = np.ma.MaskedArray([[0, 1, 1], [0, 0, 1]], mask=[[0, 0, 1], [0, 0, 0]])
+    with pytest.raises(ValueError, match="must not be masked|must have a label for every row"):
+        function(labels[0] if function is relabel_by_size else labels)
+
+
+@pytest.mark.parametrize(
+    ("partition", "message"),
+    [
+        ([[0, 1], [1, 1]], r"partition must have shape \(n,\), n >= 1, got \(2, 2\)"),
+        ([], r"partition must have shape \(n,\), n >= 1, got \(0,\)"),
+        (None, r"partition must have shape \(n,\), n >= 1, got \(\)"),
+        ([0.0, np.nan, np.nan], "partition must have a label for every row, got a missing one"),
+        (np.array([0, None], dtype=object), "partition must hold labels that can be sorted"),
+    ],
+)
+def test_no_partition_to_relabel(partition, message):
+    with pytest.raises(ValueError, match=message):
+        relabel_by_size(partition)
+
+
+def test_labels_of_any_layout_and_kind_are_relabelled():
+    table = np.array([[7, 0], [2, 0], [2, 0]])
+    for partition in (table[:, 0], ["b", "a", "a"], [0.5, 0.1, 0.1], [True, False, False]):
+        assert_array_equal(relabel_by_size(partition), [1, 0, 0])
