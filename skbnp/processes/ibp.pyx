@@ -363,7 +363,8 @@ def expected_features(n, mass, concentration=1.0, discount=0.0):
     >>> round(float(ibp.expected_features(10, mass=2.0, concentration=3.0)), 4)
     9.6193
     """
-    return expected_new(n, mass, concentration, discount).sum(axis=-1)
+    with np.errstate(over="ignore"):  # inf where no float holds it
+        return expected_new(n, mass, concentration, discount).sum(axis=-1)
 
 
 def var_features(n, mass, concentration=1.0, discount=0.0):
@@ -406,7 +407,8 @@ def expected_edges(n, mass, concentration=1.0, discount=0.0):
         If a parameter is out of its range.
     """
     mass, _, _ = _families(mass, concentration, discount)
-    return as_count("n", n) * mass
+    with np.errstate(over="ignore"):  # inf where no float holds it
+        return as_count("n", n) * mass
 
 
 def var_edges(n, mass, concentration=1.0, discount=0.0):
@@ -432,7 +434,8 @@ def var_edges(n, mass, concentration=1.0, discount=0.0):
     """
     mass, c, d = _families(mass, concentration, discount)
     n = as_count("n", n)
-    return n * mass * (1.0 + (n - 1) * (1.0 - d) / (1.0 + c))
+    with np.errstate(over="ignore"):  # inf where no float holds it
+        return n * mass * (1.0 + (n - 1) * (1.0 - d) / (1.0 + c))
 
 
 def expected_features_of_size(n, mass, concentration=1.0, discount=0.0):

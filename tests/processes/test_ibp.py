@@ -279,3 +279,11 @@ def test_same_seed_same_sample():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "moment", [ibp.expected_features, ibp.var_features, ibp.expected_edges, ibp.var_edges]
+)
+def test_moments_beyond_floats_are_infinite_without_a_warning(moment):
+    assert moment(5, 1e308) == math.inf
