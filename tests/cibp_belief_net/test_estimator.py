@@ -232,7 +232,7 @@ def test_densities_of_one_column_integrate_to_one():
         else:
             grid = np.linspace(-60.0, 60.0, 4001)
         density = np.exp(net.score_samples(grid[:, np.newaxis]))
-        assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.05)
+        assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
 
 
 def test_rows_beyond_the_range_of_sigmoid_units(X):

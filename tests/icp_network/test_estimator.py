@@ -303,7 +303,7 @@ def test_densities_of_one_column_integrate_to_one():
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Most rows have the weight")
             density = np.exp(net.score_samples(grid[:, np.newaxis]))
-        assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.02)
+        assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
 
 
 def test_rows_beyond_the_range_of_sigmoid_columns(X):
