@@ -188,7 +188,8 @@ def test_parts_of_tree_factor_model(monkeypatch, capsys, tmp_path):
     for part in module.PARTS:
         monkeypatch.setitem(module.PARTS, part, lambda data, quick: {"a table": rows})
     monkeypatch.setattr(module, "patches", lambda data, quick, only: {"another": rows})
-    command = ["tree_factor_model.py", "--quick", "--data"]
+    monkeypatch.setattr(module, "faces", lambda data, quick, splits: {f"{splits} splits": rows})
+    command = ["tree_factor_model.py", "--quick", "--splits", "3", "--data"]
     monkeypatch.setattr(module, "cost", lambda data, quick: {"no data": rows})
     monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "nowhere")])
     module.main()
@@ -196,7 +197,8 @@ def test_parts_of_tree_factor_model(monkeypatch, capsys, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
     monkeypatch.setattr(sys, "argv", [*command, str(tmp_path)])
     module.main()
-    assert "### another" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "### another" in shown and "### 3 splits" in shown
     assert len(list(tmp_path.iterdir())) == len(module.PARTS)
 
 
