@@ -13,6 +13,7 @@ from _belief_ablation import ablation
 from _belief_cost import activations, cost
 from _belief_density import density
 from _belief_images import cells, halves
+from _belief_importance import importance
 from _tables import markdown
 from threadpoolctl import threadpool_limits
 
@@ -22,6 +23,7 @@ PARTS = {
     "halves": halves,
     "cells": cells,
     "density": density,
+    "importance": importance,
     "activations": activations,
     "cost": cost,
 }

@@ -91,6 +91,14 @@ def test_exact_conditional_means(monkeypatch):
     np.testing.assert_allclose(two.impute(x), filled)
 
 
+def test_importance(monkeypatch):
+    module = load("_belief_importance", monkeypatch)
+    monkeypatch.setattr(module, "N_REFERENCE", 2000)
+    X = np.random.default_rng(0).normal(size=(module.N_TRAIN + 5, 1))
+    row = module.line([module.case_of(X, True)], 50, (1.0, 0.0, 0.1))
+    assert row["points"] == 50 and 0.0 < row["sd"] < 1.0 and row["ms a row"] > 0.0
+
+
 def test_patches(monkeypatch):
     module = load("_tree_patches", monkeypatch)
 

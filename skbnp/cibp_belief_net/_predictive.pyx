@@ -36,11 +36,14 @@ cdef enum:
     N_NODES = 15            # of Gauss-Hermite quadrature over a unit's own noise
 
 cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is left out
-cdef double WIDENED = 1.15          # of the proposals of importance sampling
-cdef double LOOSE = 0.25            # share of a mode's that are as wide as its prior
-cdef double DEFENSIVE = 0.2         # share of the prior among them
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, between keys
+
+# Of importance sampling: points of a row; width of the proposals around modes in that of a normal
+# law there, share of a mode's that are as wide as its prior, share of the prior among all. Beside
+# other choices in benchmarks/_belief_importance.py, on tables that no other benchmark reports.
+N_IMPORTANCE = 500
+PROPOSALS = (1.15, 0.25, 0.2)
 
 
 # -- laws of the top layer --------------------------------------------------------------------
@@ -669,9 +672,11 @@ cdef class Expansion:
         double[::1] score, passed                       # (BLOCK,), (n_components,)
         Py_ssize_t n_modes
         double log_det
+        double widened, loose, defensive
 
-    def __init__(self, Network net):
+    def __init__(self, Network net, proposals=PROPOSALS):
         K = net.width[0]
+        self.widened, self.loose, self.defensive = proposals
         self.net, self.width = net, K
         self.u, self.slope, self.field, self.step = (np.empty(K) for _ in range(4))
         self.factor = np.empty(K * K)
@@ -872,14 +877,16 @@ cdef class Expansion:
                     x += row[k] * (a[k] - self.mode[i, k])
                 squares += x * x
                 row += K
-            squares = 0.5 * self.mode_log_det[i] - K * log(WIDENED) - 0.5 * squares / WIDENED**2
+            squares = (
+                0.5 * self.mode_log_det[i] - K * log(self.widened) - 0.5 * squares / self.widened**2
+            )
             loose = self.net.half_log_det[c] - 0.5 * loose
             x = max(squares, loose)
             self.term[i] = self.log_share[i] + x + log(
-                (1.0 - LOOSE) * exp(squares - x) + LOOSE * exp(loose - x)
+                (1.0 - self.loose) * exp(squares - x) + self.loose * exp(loose - x)
             )
         self.term[self.n_modes] = (
-            log(DEFENSIVE) + self.net.log_weight[c] + self.net.half_log_det[c] + prior
+            log(self.defensive) + self.net.log_weight[c] + self.net.half_log_det[c] + prior
         )
         return joint - special.log_sum_exp(&self.term[0], self.n_modes + 1)
 
@@ -896,7 +903,7 @@ cdef class Expansion:
         cdef double total, place, shift, value, highest = -INFINITY, sum_ = 0.0
         total = special.log_sum_exp(&self.log_evidence[0], self.n_modes)
         for i in range(self.n_modes):
-            self.log_share[i] = log(1.0 - DEFENSIVE) + self.log_evidence[i] - total
+            self.log_share[i] = log(1.0 - self.defensive) + self.log_evidence[i] - total
         shift = random.uniform(rng)
         for j in range(n):
             place, i = (j + shift) / n, 0
@@ -905,14 +912,14 @@ cdef class Expansion:
                 i += 1
             if i < self.n_modes:
                 c = self.kept[i]
-                if place < (1.0 - LOOSE) * exp(self.log_share[i]):
-                    self.draw(rng, i, WIDENED, &self.step[0])
+                if place < (1.0 - self.loose) * exp(self.log_share[i]):
+                    self.draw(rng, i, self.widened, &self.step[0])
                 else:
                     for k in range(self.width):
                         self.step[k] = self.mode[i, k]
                         self.step[k] += random.normal(rng) / sqrt(self.net.top_precision[c, k])
             else:
-                c = self._dream(rng, place / DEFENSIVE, &self.step[0])
+                c = self._dream(rng, place / self.defensive, &self.step[0])
             value = self._log_weight(c, &self.step[0], T, S)
             if value > highest:
                 sum_ = sum_ * exp(highest - value) + 1.0
@@ -981,9 +988,9 @@ def _expanded_moments(Network net, A, Moments moments, seed, t, n_samples):
     return np.asarray(one), np.asarray(two)
 
 
-def _importance(Network net, A, seed, t, n_importance):
+def _importance(Network net, A, seed, t, n_importance, proposals):
     """log of an unbiased estimate of each row's density relative to u = 0; one hidden layer."""
-    cdef Expansion expansion = Expansion(net)
+    cdef Expansion expansion = Expansion(net, proposals)
     cdef Py_ssize_t n = n_importance, g
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
@@ -1117,14 +1124,16 @@ def _independent_moments(Network net, Moments moments, A):
 
 
 def log_densities(draw, A, seed, t=0, components=None, method="auto",
-                  n_temperatures=100, n_particles=8, n_importance=500):
+                  n_temperatures=100, n_particles=8, n_importance=N_IMPORTANCE,
+                  proposals=PROPOSALS):
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
 
     exp of either method is unbiased, so each is low on average and integrates to one.
     "importance", for one hidden layer, samples (component, a) around the modes that are found
     from the components' means and from the best of 128 draws of the prior, and from the prior,
-    ``n_importance`` points in all. "ais" is annealed importance sampling from the network's prior;
-    any depth. With row clusters each particle stays in a component, drawn from Laplace's shares.
+    ``n_importance`` points in all, as ``proposals`` says. "ais" is annealed importance sampling
+    from the network's prior; any depth. With row clusters each particle stays in a component, drawn
+    from Laplace's shares.
     "auto" is the first for one hidden layer, else the second. Without hidden units both are exact;
     a row without entries has log density 0.
 
@@ -1144,7 +1153,7 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     if n_layers == 0:
         return base
     if sampling:
-        return base + _importance(net, A, seed, t, n_importance)
+        return base + _importance(net, A, seed, t, n_importance, proposals)
     log_share = None
     if net.n_components > 0:
         log_share = _component_shares(_flattened(draw, components, seed, t), A)
