@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import FARTHEST, BaseMCMCEstimator
 from skbnp.infinite_factor_clusterer._alignment import aligned, matched_columns
-from skbnp.infinite_factor_clusterer._merging import merged_components
 from skbnp.infinite_factor_clusterer._model import MOST_LAYERS, Prior
 from skbnp.infinite_factor_clusterer._predictive import (
     as_rows,
@@ -44,7 +43,9 @@ from skbnp.infinite_factor_clusterer._training_rows import TrainingRows
 from skbnp.infinite_factor_clusterer._units import fitted_units
 from skbnp.likelihoods.nonlinear_gaussian.units import Units, check_units
 from skbnp.mcmc.caller import warn
-from skbnp.summaries.partitions import central_draw, companion_table, consensus_partition
+from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
+from skbnp.summaries.joining import merge_tree
+from skbnp.summaries.partitions import central_draw, companion_table
 
 # Parameters that mean something in one of the two settings alone.
 _FOR_MIXTURES = (
@@ -251,7 +252,9 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Correlations of log squared deviations from the mean, of the training data: what columns
         that become loud together have in common. A factor that two share alone gives 1/2.
     partition_info_ : dict
-        What the search for `labels_` did. With ``top="dp"``.
+        What the search for `labels_` did, with ``dropped``, the clusters that were noise or of too
+        little support, and ``support``, the share of the draws that has a component or a cluster
+        much like each cluster left; see `skbnp.summaries.consensus`. With ``top="dp"``.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes.
     n_warmup_ : int
@@ -981,18 +984,20 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         work = self._search_work(X)
 
         def consensus(labels):
-            # No more clusters than the median draw has: rows that waver between two would become
-            # clusters of one, each closer to all draws than any of the two is, a little.
-            most = int(np.median([len(np.unique(label)) for label in labels]))
-            return consensus_partition(
-                labels, "vi", max_clusters=most, max_work=work, random_state=self.seed_ % 2**32
-            )
+            return stable_consensus(labels, max_work=work, random_state=self.seed_ % 2**32)
 
-        self.component_labels_ = consensus(labels)[0]
         merged = labels
+        self.component_labels_, _, info = consensus(labels)
+        self.labels_ = self.component_labels_
         if self.merge_overlap is not None:
             merged = self._merged_labels(draws)
-        self.labels_, _, self.partition_info_ = consensus(merged)
+            partition, _, info = consensus(merged)
+            self.labels_, unsupported = drop_unsupported(
+                partition, labels, merged, random_state=self.seed_ % 2**32
+            )
+            info["dropped"] += unsupported
+            info["support"] = support(self.labels_, labels, merged).tolist()
+        self.partition_info_ = info
         self.n_clusters_ = int(self.labels_.max()) + 1
         most = max(16, int((_COMPARISONS / len(X)) ** 0.5))
         step = -(-len(draws) // most)
@@ -1008,7 +1013,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             found = []
             for draw in draws[start:stop]:
                 r = cluster_probabilities(rows, components(draw, self._prior))
-                found.append(merged_components(r, self.merge_overlap)[draw["label"]])
+                tree = merge_tree(r.T @ r, draw["n_members"])
+                found.append(tree.cut(self.merge_overlap)[draw["label"]])
             return found
 
         return [labels for part in self._by_blocks(merge, len(draws), 8) for labels in part]

@@ -5,6 +5,7 @@ from skbnp.plot.clusters import ClusterDisplay
 from skbnp.plot.coclustering import CoclusteringDisplay
 from skbnp.plot.completion import CompletionDisplay
 from skbnp.plot.features import FeatureDisplay
+from skbnp.plot.merge_tree import MergeTreeDisplay
 from skbnp.plot.network import NetworkDisplay
 from skbnp.plot.trace import TraceDisplay
 from skbnp.plot.tree import TreeDisplay
@@ -15,6 +16,7 @@ __all__ = [
     "CoclusteringDisplay",
     "CompletionDisplay",
     "FeatureDisplay",
+    "MergeTreeDisplay",
     "NetworkDisplay",
     "TraceDisplay",
     "TreeDisplay",

@@ -59,20 +59,21 @@ def stable_consensus(labels, loss="vi", *, max_draws=300, max_work=None, random_
         Its expected loss over the draws used.
     info : dict
         As by `consensus_partition`, with ``dropped``: for each cluster that was dropped, in that
-        order, a dict of its ``size``, of its ``gain``, the expected loss without it less the one
-        with it, and of the standard ``error`` of that gain. ``support`` is that of each cluster
-        left, as by :func:`support`.
+        order, a dict of its ``size``, its ``support``, its ``gain``, the expected loss without it
+        less the one with it, and the standard ``error`` of that gain. ``support`` is that of each
+        cluster left, as by :func:`support`.
 
     Notes
     -----
-    To drop a cluster is to move its rows, one after the other, to the best of the others, and it
-    is done where the gain is at most two standard errors. That error is of a mean over batches of
-    consecutive draws, as many as a batch is long: chains that disagree make it large. To look at
-    all clusters takes O(n_items n_draws n_clusters) time, where rows that all draws keep together
-    are one item.
+    To drop a cluster is to move its rows, one after the other, to the best of the others. It is
+    done where the gain is at most two standard errors and fewer than half of the draws support
+    the cluster: chains that disagree make the error large, but what most of them have is no
+    noise. The error is of a mean over batches of consecutive draws, as many as a batch is long.
+    To look at all clusters takes O(n_items n_draws n_clusters) time, where rows that all draws
+    keep together are one item.
 
-    Clusters of little support are left: the pieces that every draw cuts in its own way have
-    little, and make up a cluster once they are joined.
+    A cluster of little support whose gain is sure is left: the pieces that every draw cuts in its
+    own way are such, and make up a cluster once they are joined.
     """
     draws = check_draws(labels)
     check_count("max_draws", max_draws, optional=True)
@@ -184,7 +185,7 @@ class _Pruning:
         self._rows = np.ascontiguousarray(rows[first, :-1])
         self._n_blocks = np.array([k for *_, k in numbered], dtype=np.intc)
         self._share = np.full(len(draws), 1.0 / len(draws))
-        self._loss, self._n = loss, len(partition)
+        self._draws, self._loss, self._n = draws, loss, len(partition)
         self._tables = loss_table(loss, self._n)
         self._generator = generator
         self._work = 0
@@ -212,25 +213,29 @@ class _Pruning:
         """
         while self.n_clusters > 1:
             found = []
-            for k in range(self.n_clusters):
+            for k in np.flatnonzero(self._support() < LEAST_SUPPORT):
                 if self._work >= max_work:
                     return False
                 gain, error = self._gain(self._without(k)[1])
                 if gain <= ERRORS * error:
                     found.append((gain - ERRORS * error, int(np.argmax(self.label == k))))
-            if not found:
-                break
+            n_before = self.n_clusters
             for _, item in sorted(found):
-                if self.n_clusters == 1 or self._work >= max_work:
-                    break
-                # By an item of it: clusters are numbered anew as others go.
+                # By an item of it: clusters are numbered anew as others go, and gain their rows.
                 k = self.label[item]
+                of_cluster = self._support()[k]
+                if self.n_clusters == 1 or of_cluster >= LEAST_SUPPORT:
+                    continue
+                if self._work >= max_work:
+                    return False
                 trial = self._without(k)
                 gain, error = self._gain(trial[1])
                 if gain <= ERRORS * error:
                     unit = float(scale(1.0, self._loss, self._n))
                     about = {"gain": float(gain) * unit, "error": float(error) * unit}
-                    self._drop(k, trial, about)
+                    self._drop(k, trial, {"support": float(of_cluster), **about})
+            if self.n_clusters == n_before:
+                break
         return True
 
     def drop_unsupported(self, least_support, labels, joined):
@@ -241,6 +246,9 @@ class _Pruning:
             if of_cluster[k] >= least_support:
                 break
             self._drop(k, self._without(k), {"support": float(of_cluster[k])})
+
+    def _support(self):
+        return support(self.label[self._item], self._draws)
 
     def _drop(self, k, trial, about):
         size = int(self._weight[self.label == k].sum())

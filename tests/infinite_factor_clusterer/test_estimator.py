@@ -336,6 +336,21 @@ def test_overlapping_components_are_joined():
     assert_array_equal(models[0].component_labels_, models[2].component_labels_)
 
 
+def test_half_of_the_draws_support_every_cluster(tmp_path):
+    """Chains from different starts on one t law: the cut that each makes is its own."""
+    X = np.random.default_rng(7).standard_t(2, size=(150, 3))
+    model = short(n_chains=4, n_warmup=20, n_draws=15, merge_overlap=0.4).fit(X)
+    info = model.partition_info_
+    assert len(info["support"]) == model.n_clusters_
+    assert min(info["support"]) >= 0.5
+    assert info["dropped"] and all(one["support"] < 0.5 for one in info["dropped"])
+    draws = model.posterior_.evenly_spaced(300)
+    counts = [len(np.unique(labels)) for labels in model._merged_labels(draws)]
+    assert model.n_clusters_ <= np.quantile(counts, 0.95, method="inverted_cdf")
+    model.save(tmp_path / "model.skbnp")
+    assert InfiniteFactorClusterer.load(tmp_path / "model.skbnp").partition_info_ == info
+
+
 def test_cells_below_the_limit_tell_clusters_apart():
     """Two clusters that differ in which columns are heard."""
     rng = np.random.default_rng(6)

@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 from scipy.special import logsumexp
 
-from skbnp.infinite_factor_clusterer._merging import merged_components, misclassification
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._predictive import (
     as_rows,
@@ -332,45 +331,3 @@ def test_cells_below_the_limit_without_factors():
     expected += stats.norm.logpdf(0.5, 0, sd[:, 2])
     got = log_densities(as_rows(X, limit), components(draw, prior))[0, :-1]
     assert_allclose(got, expected, rtol=1e-10)
-
-
-# -- the merge rule: the vectors of spec 6.17
-
-RESPONSIBILITY = np.array(
-    [[0.7, 0.3, 0], [0.6, 0.4, 0], [0.2, 0.8, 0], [0.05, 0.9, 0.05], [0, 0.02, 0.98], [0, 0, 1]]
-)
-
-
-def test_misclassification():
-    q = misclassification(RESPONSIBILITY.T @ RESPONSIBILITY)
-    assert_allclose([q[0, 1], q[1, 2], q[2, 1]], [0.422581, 0.026694, 0.031823], atol=5e-7)
-
-
-@pytest.mark.parametrize(
-    "overlap, groups",
-    [(0.5, [0, 1, 2]), (0.3, [0, 0, 1]), (0.1, [0, 0, 1]), (0.02, [0, 0, 0])],
-)
-def test_merged_components(overlap, groups):
-    assert merged_components(RESPONSIBILITY, overlap).tolist() == groups
-
-
-def test_merging_by_hand():
-    """Chains of joins, and a component without rows, against sums of the columns themselves."""
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        r = rng.dirichlet(np.full(6, 0.3), size=30)
-        got = merged_components(r, 0.2)
-        groups = [[g] for g in range(6)]
-        while True:
-            sums = np.stack([r[:, group].sum(axis=1) for group in groups], axis=1)
-            q = sums.T @ sums / sums.sum(axis=0)[:, np.newaxis]
-            np.fill_diagonal(q, 0)
-            if len(groups) == 1 or q.max() < 0.2:
-                break
-            g, h = sorted(np.unravel_index(np.argmax(q), q.shape))
-            groups[g] += groups.pop(h)
-        assert sorted(map(sorted, groups)) == sorted(
-            np.flatnonzero(got == k).tolist() for k in range(got.max() + 1)
-        )
-    empty = np.column_stack([RESPONSIBILITY, np.zeros(6)])
-    assert merged_components(empty, 0.1).tolist() == [0, 0, 1, 2]

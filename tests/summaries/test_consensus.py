@@ -79,25 +79,44 @@ def test_what_stays_gains_more_than_its_error(loss, seed):
         [len(np.unique(draw)) for draw in labels], 0.95, method="inverted_cdf"
     )
     for one in info["dropped"]:
-        assert one["gain"] <= 2 * one["error"] and one["size"] >= 1
+        assert one["gain"] <= 2 * one["error"] and one["support"] < 0.5 and one["size"] >= 1
     # Dropped loss by loss: what the search found is at most what was given up below the result.
     free = consensus_partition(labels, loss, max_clusters=info["max_clusters"], random_state=0)
     assert free[1] <= expected + 1e-9
 
 
-def test_gain_and_error_by_hand():
-    """Four draws of two and four of one cluster, chain after chain: batches of four are alike."""
-    two, one = np.repeat([0, 1], 3), np.zeros(6, dtype=int)
-    for draws in ([two] * 5 + [one] * 4, [two, one, two, one, two, one, two, one, two]):
-        partition, _, info = stable_consensus(draws, random_state=0)
-        plain, best, _ = consensus_partition(draws, random_state=0)
-        assert plain.max() == 1 and partition.max() == 0
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_gain_and_error_are_their_definition(loss):
+    """Of runs that drop one cluster: losses of each draw before and after, nine batches of nine."""
+    n_seen = 0
+    for seed in range(8):
+        labels = noisy_draws(seed, n_draws=81, n=40, noise=0.5)
+        after, _, info = stable_consensus(labels, loss, random_state=0)
+        if len(info["dropped"]) != 1:
+            continue
+        n_seen += 1
+        most = info["max_clusters"]
+        before, best, _ = consensus_partition(labels, loss, max_clusters=most, random_state=0)
+        more = np.array(
+            [expected_loss(after, [d], loss) - expected_loss(before, [d], loss) for d in labels]
+        )
         (dropped,) = info["dropped"]
-        more = np.array([expected_loss(one, [d]) - expected_loss(plain, [d]) for d in draws])
-        means = more.reshape(3, 3).mean(axis=1)
+        means = more.reshape(9, 9).mean(axis=1)
         assert_allclose(dropped["gain"], more.mean(), atol=1e-12)
-        assert_allclose(dropped["error"], means.std(ddof=1) / np.sqrt(3), rtol=1e-10)
-        assert_allclose(best, expected_loss(plain, draws), atol=1e-12)
+        assert_allclose(dropped["error"], means.std(ddof=1) / 3, rtol=1e-9)
+        assert_allclose(expected_loss(after, labels, loss), best + dropped["gain"], rtol=1e-9)
+        assert dropped["support"] < 0.5
+        assert dropped["size"] in np.bincount(before)
+    assert n_seen
+
+
+def test_what_most_draws_have_is_no_noise():
+    """Three chains of four have two clusters: the gain is unsure, and the cluster stays."""
+    two, one = np.repeat([0, 1], [40, 20]), np.zeros(60, dtype=int)
+    labels = [two] * 75 + [one] * 25
+    partition, _, info = stable_consensus(labels, random_state=0)
+    assert_array_equal(partition, two)
+    assert info["dropped"] == [] and info["support"] == [1.0, 0.75]
 
 
 def test_draws_that_agree_drop_nothing():

@@ -206,6 +206,49 @@ def test_tree_names_what_is_wrong():
             merge_tree(np.eye(2), [1, 1]).cut(n_clusters=wrong)
 
 
+# -- probabilities of one draw: the vectors of the clusterer's spec 6.17
+
+RESPONSIBILITY = np.array(
+    [[0.7, 0.3, 0], [0.6, 0.4, 0], [0.2, 0.8, 0], [0.05, 0.9, 0.05], [0, 0.02, 0.98], [0, 0, 1]]
+)
+
+
+def test_misclassification():
+    table = overlap_of(RESPONSIBILITY.T @ RESPONSIBILITY)
+    assert_allclose([table[0, 1], table[1, 2]], [0.422581, 0.031823], atol=5e-7)
+
+
+@pytest.mark.parametrize(
+    "overlap, groups",
+    [(0.5, [0, 1, 2]), (0.3, [0, 0, 1]), (0.1, [0, 0, 1]), (0.02, [0, 0, 0])],
+)
+def test_joined_components(overlap, groups):
+    tree = merge_tree(RESPONSIBILITY.T @ RESPONSIBILITY, [2, 2, 2])
+    assert tree.cut(overlap).tolist() == groups
+
+
+def test_joining_by_hand():
+    """Chains of joins, and a component without rows, against sums of the columns themselves."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        r = rng.dirichlet(np.full(6, 0.3), size=30)
+        got = merge_tree(r.T @ r, np.ones(6)).cut(0.2)
+        groups = [[g] for g in range(6)]
+        while True:
+            sums = np.stack([r[:, group].sum(axis=1) for group in groups], axis=1)
+            q = sums.T @ sums / sums.sum(axis=0)[:, np.newaxis]
+            np.fill_diagonal(q, 0)
+            if len(groups) == 1 or q.max() < 0.2:
+                break
+            g, h = sorted(np.unravel_index(np.argmax(q), q.shape))
+            groups[g] += groups.pop(h)
+        assert sorted(map(sorted, groups)) == sorted(
+            np.flatnonzero(got == k).tolist() for k in range(got.max() + 1)
+        )
+    empty = np.column_stack([RESPONSIBILITY, np.zeros(6)])
+    assert merge_tree(empty.T @ empty, [3, 2, 1, 0]).cut(0.1).tolist() == [0, 0, 1, 2]
+
+
 # -- partitions
 
 
