@@ -51,6 +51,17 @@ def test_quality(monkeypatch):
         assert -1 <= figures["ARI held out"] <= 1
 
 
+def test_joining_of_components(monkeypatch):
+    joining = load("joining_of_components", monkeypatch)
+    X, label = joining.SETTINGS["a2: 4 clusters"].population.draw(80, seed=0)
+    mixture = joining.DirichletProcessMixture(n_warmup=10, n_draws=10, random_state=0).fit(X)
+    found, seconds = joining.partitions_of(mixture)
+    assert all(partition.shape == (80,) for partition in found.values())
+    assert seconds.keys() == {"labels", "left out"}
+    row = joining.row_of(("search", "none", "-", "-"), {"one": [(1.0, 0)], "two": [(0.0, 2)]})
+    assert row["mean"] == 0.5 and row["clusters too many"] == 1.0
+
+
 def test_populations_are_calibrated(monkeypatch):
     quality = load("dirichlet_process_mixture_quality", monkeypatch)
     for setting, target in zip(quality.SETTINGS.values(), (-8.671, -1.7506), strict=True):
