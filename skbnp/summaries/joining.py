@@ -132,9 +132,13 @@ def _check_joint(joint, kind):
         raise ValueError(f"joint must have shape (n, n), n >= 1, got {joint.shape}")
     if not (np.isfinite(joint).all() and (joint >= 0).all()):
         raise ValueError("joint must hold finite numbers >= 0")
+    skew = np.abs(joint - joint.T).max()
+    if not skew <= 1e-8 * joint.max():
+        raise ValueError(f"joint must be symmetric, got cells that differ by {skew:.3g}")
     if kind not in OVERLAPS:
         raise ValueError(f"kind must be one of {OVERLAPS}, got {kind!r}")
-    return joint
+    # To the last digit, so that of two directions neither is larger by rounding.
+    return (joint + joint.T) / 2
 
 
 def _base(joint, kind):
@@ -183,6 +187,23 @@ class MergeTree:
     pairs: np.ndarray
     overlap: np.ndarray
     rows: np.ndarray
+
+    def __post_init__(self):
+        n = len(self.sizes)
+        kinds = {"sizes": "iu", "pairs": "iu", "overlap": "f", "rows": "iu"}
+        shapes = {"sizes": (n,), "pairs": (n - 1, 2), "overlap": (n - 1,), "rows": (n - 1,)}
+        for name, shape in shapes.items():
+            array = np.asarray(getattr(self, name))
+            if array.shape != shape or array.dtype.kind not in kinds[name]:
+                raise ValueError(
+                    f"{name} of a MergeTree of {n} clusters must be an array of shape {shape}, got "
+                    f"{array.dtype} {array.shape}"
+                )
+        left = set(range(n))
+        for g, h in self.pairs.tolist():
+            if not (g < h and {g, h} <= left):
+                raise ValueError(f"pairs of a MergeTree must name two clusters left, got {g}, {h}")
+            left.remove(h)
 
     def cut(self, least_overlap=LEAST_OVERLAP, *, n_clusters=None):
         """Make the joins before the first whose overlap is too small.

@@ -1,5 +1,7 @@
 """Joining of overlapping clusters: sums against their definitions, joins by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -171,6 +173,18 @@ def test_ties_go_to_the_lowest_pair(kind):
     assert apart.pairs.tolist() == [[0, 1], [0, 2], [0, 3]] and not apart.overlap.any()
 
 
+@pytest.mark.parametrize("kind", ["rows", "pair"])
+def test_rounding_does_not_turn_a_pair_round(kind):
+    """A product of matrices may differ from its transpose in the last digit."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(9), size=50)
+    joint = shares.T @ shares
+    rounded = joint * (1 + 1e-15 * rng.normal(size=joint.shape))
+    assert_array_equal(
+        merge_tree(rounded, [1] * 9, kind).pairs, merge_tree(joint, [1] * 9, kind).pairs
+    )
+
+
 def test_a_threshold_that_is_met_exactly_joins():
     tree = merge_tree([[3, 1], [1, 3]], [4, 4])
     assert tree.overlap[0] == 0.25
@@ -192,11 +206,31 @@ def test_a_cluster_that_no_row_is_put_in_stays_alone():
     assert_allclose(tree.overlap, [1 / 3, 0])
 
 
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"pairs": np.array([[0, 1], [1, 2]])}, "two clusters left, got 1, 2"),
+        ({"pairs": np.array([[1, 0], [0, 2]])}, "two clusters left, got 1, 0"),
+        ({"pairs": np.array([[0, 1], [0, 3]])}, "two clusters left, got 0, 3"),
+        ({"pairs": np.array([[0, 1]])}, r"pairs .* shape \(2, 2\), got int64 \(1, 2\)"),
+        ({"overlap": np.array([1, 0])}, r"overlap .* shape \(2,\), got int64 \(2,\)"),
+        ({"rows": np.array([2.0, 3.0])}, r"rows .* shape \(2,\), got float64 \(2,\)"),
+    ],
+)
+def test_a_tree_that_is_none_is_refused(wrong, words):
+    """As a damaged file may hold one."""
+    tree = merge_tree(np.eye(3), [1, 1, 1])
+    with pytest.raises(ValueError, match=words):
+        replace(tree, **wrong)
+
+
 def test_tree_names_what_is_wrong():
     with pytest.raises(ValueError, match=r"joint must have shape \(n, n\), n >= 1, got \(2, 3\)"):
         merge_tree(np.ones((2, 3)), [1, 1])
     with pytest.raises(ValueError, match="joint must hold finite numbers >= 0"):
         overlap_of([[1, -1], [-1, 1]])
+    with pytest.raises(ValueError, match="joint must be symmetric, got cells that differ by 1"):
+        merge_tree([[4, 2], [1, 4]], [1, 1])
     with pytest.raises(ValueError, match="kind must be one of .*, got 'columns'"):
         overlap_of(np.eye(2), "columns")
     with pytest.raises(ValueError, match=r"sizes must have shape \(2,\), got \(3,\)"):
