@@ -32,7 +32,11 @@ from skbnp.dirichlet_process_mixture._predictive import (
     sample_row,
 )
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.dirichlet_process_mixture._saved import check_draw, check_fitted
+from skbnp.dirichlet_process_mixture._saved import (
+    check_components_prior,
+    check_draw,
+    check_fitted,
+)
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.mcmc.caller import warn
@@ -71,7 +75,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     with :math:`\alpha` the concentration and :math:`d` the discount: :math:`d = 0` is the
     Dirichlet process, :math:`0 < d < 1` the Pitman-Yor process. With ``n_components=M`` the mixture
     is finite with weights :math:`\mathrm{Dirichlet}(\alpha/M, \ldots, \alpha/M)`, which is the
-    member :math:`d = -\alpha/M` of the same family.
+    member :math:`d = -\alpha/M` of the same family. With ``n_components="sample"`` M has a law of
+    its own and the weights are :math:`\mathrm{Dirichlet}(\gamma, \ldots, \gamma)`: a mixture of
+    finite mixtures [5]_.
 
     The columns of X may be real, binary, categorical and counts, mixed at will. Given the cluster
     of a row, real columns are jointly Gaussian and all others independent. The base measure H is
@@ -96,9 +102,19 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         it leaves out are "auto". "auto" goes by the dtype: categories, strings and objects are
         categorical, bool is Bernoulli, non-negative integers up to 2^22 are counts, all else is
         real. `families_` says what each column was taken for.
-    n_components : int or None, default=None
+    n_components : int, "sample" or None, default=None
         None for infinitely many components (the data use finitely many of them), a number for a
-        finite mixture with that many.
+        finite mixture with that many, "sample" for a finite mixture whose number of components M
+        is inferred. The latter opens fewer tiny clusters than a Dirichlet process, and its number
+        of clusters settles at M where the components are right. It takes no `discount`, and
+        `component_concentration` in place of `concentration`.
+    n_components_prior : tuple of (a, b, c), default=(1, 4, 3)
+        Law of M for ``n_components="sample"``: M - 1 ~ BetaNegativeBinomial(a, b, c), with mean
+        a c / (b - 1) and a tail like M^(-1 - b); each number from 0.1 to 1e4.
+    component_concentration : float, default=1.0
+        Dirichlet parameter gamma of the weight of each component for ``n_components="sample"``,
+        1e-10 to 1e10; larger makes cluster sizes more even. With a number of components M it is
+        `concentration` / M.
     covariance_type : {"full", "diag", "spherical"}, default="full"
         Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per
         component: above about 20 features, or with fewer than 10 rows per feature, prefer "diag"
@@ -231,6 +247,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     --------
     sklearn.mixture.BayesianGaussianMixture : Variational, needs an upper bound on the components.
     skbnp.processes.crp : The prior on partitions on its own.
+    skbnp.processes.mfm : The same for ``n_components="sample"``.
 
     Notes
     -----
@@ -256,6 +273,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     .. [4] S. Jain and R. M. Neal (2004). A split-merge Markov chain Monte Carlo procedure for the
        Dirichlet process mixture model. Journal of Computational and Graphical Statistics 13,
        158-182.
+    .. [5] J. W. Miller and M. T. Harrison (2018). Mixture models with a prior on the number of
+       components. Journal of the American Statistical Association 113, 340-356.
 
     Examples
     --------
@@ -274,7 +293,13 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     _parameter_constraints: dict = {
         **BaseMCMCEstimator._parameter_constraints,
         "family": [StrOptions({*FAMILIES, "auto"}), list, tuple, dict],
-        "n_components": [Interval(Integral, 1, 10**15, closed="both"), None],
+        "n_components": [
+            Interval(Integral, 1, 10**15, closed="both"),
+            StrOptions({"sample"}),
+            None,
+        ],
+        "n_components_prior": [tuple, list],
+        "component_concentration": [Interval(Real, 1e-10, 1e10, closed="both")],
         "covariance_type": [StrOptions({"full", "diag", "spherical"})],
         "concentration": [Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
         "concentration_prior": [tuple, list],
@@ -324,6 +349,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         *,
         family="gaussian",
         n_components=None,
+        n_components_prior=(1, 4, 3),
+        component_concentration=1.0,
         covariance_type="full",
         concentration="sample",
         concentration_prior=(1.0, 1.0),
@@ -356,6 +383,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     ):
         self.family = family
         self.n_components = n_components
+        self.n_components_prior = n_components_prior
+        self.component_concentration = component_concentration
         self.covariance_type = covariance_type
         self.concentration = concentration
         self.concentration_prior = concentration_prior
@@ -783,12 +812,20 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         parts = [self._gaussian_prior(X), self._categorical_prior(), self._poisson_prior(X)]
         return Prior(
             parts=tuple(part for part in parts if part.columns.size),
-            n_components=self.n_components,
-            concentration=_fixed(self.concentration),
+            **self._number_of_components(),
             concentration_prior=tuple(float(x) for x in self.concentration_prior),
             discount=_fixed(self.discount),
             discount_prior=tuple(float(x) for x in self.discount_prior),
             prior_scale=_fixed(self.prior_scale),
+        )
+
+    def _number_of_components(self):
+        """What the prior says of components: their number or its law, and their concentration."""
+        if self.n_components != "sample":
+            return dict(n_components=self.n_components, concentration=_fixed(self.concentration))
+        return dict(
+            n_components_prior=tuple(float(x) for x in self.n_components_prior),
+            concentration=float(self.component_concentration),
         )
 
     def _gaussian_prior(self, X):
@@ -865,7 +902,21 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 f"discount must be 0 for a finite mixture (n_components={self.n_components}), "
                 f"got {self.discount!r}"
             )
-        if self.algorithm == "gibbs" and not (self.n_components or np.inf) <= _MOST_COMPONENTS:
+        check_components_prior("n_components_prior", self.n_components_prior)
+        if self.n_components == "sample":
+            if self.concentration != "sample":
+                raise ValueError(
+                    "concentration must be 'sample' for n_components='sample', which has "
+                    f"component_concentration instead, got {self.concentration!r}"
+                )
+        elif self.component_concentration != 1.0:
+            raise ValueError(
+                "component_concentration must be 1.0 unless n_components='sample', got "
+                f"{self.component_concentration!r}; concentration is that of all components"
+            )
+        if self.algorithm == "gibbs" and (
+            not isinstance(self.n_components, Integral) or self.n_components > _MOST_COMPONENTS
+        ):
             raise ValueError(
                 f"n_components must be a number up to {_MOST_COMPONENTS} for algorithm='gibbs', "
                 f"got {self.n_components!r}"

@@ -11,7 +11,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from skbnp.numerics.rng import sample_log_dirichlet, sample_wishart
 from skbnp.numerics.scaling import column_scaling
-from skbnp.processes import crp
+from skbnp.processes import crp, mfm
 
 # s in {1, 1/2, ..., 2^-12}, uniform (spec 8.1)
 SCALE_GRID = 2.0 ** -np.arange(13.0)
@@ -145,11 +145,13 @@ class Prior:
 
     ``parts`` hold at most one prior of each kind and share out the columns of the table; given
     the block of a row they are independent. A number for ``concentration``, ``discount`` or
-    ``prior_scale`` fixes it, None means it is sampled.
+    ``prior_scale`` fixes it, None means it is sampled. Under an ``n_components_prior`` (a, b, c)
+    the number of components is sampled, and ``concentration``, a number, is that of each.
     """
 
     parts: tuple[GaussianPrior | CategoricalPrior | PoissonPrior, ...]
     n_components: int | None = None
+    n_components_prior: tuple[float, float, float] | None = None
     concentration: float | None = None
     concentration_prior: tuple[float, float] = (1.0, 1.0)
     discount: float | None = 0.0
@@ -184,6 +186,14 @@ def log_eppf(sizes, concentration, discount):
     return total + np.sum(gammaln(sizes - discount) - gammaln(1 - discount))
 
 
+def log_eppf_finite_mixtures(sizes, concentration, n_components_prior):
+    """The same where the number of components is sampled: V_n(t) prod_c [gamma]_{n_c}."""
+    sizes = np.asarray(sizes, dtype=float)
+    n, t = int(sizes.sum()), len(sizes)
+    log_v = mfm.log_coefficient(t, n, concentration, n_components_prior)
+    return log_v + np.sum(gammaln(sizes + concentration) - gammaln(concentration))
+
+
 def log_marginal(X, prior, scale):
     """log m(X) of one block, the sum over the kinds of columns."""
     return sum(part.log_marginal(X[:, part.columns], scale) for part in prior.parts)
@@ -207,8 +217,13 @@ def log_joint(state, X, prior, terms=False):
     concentration, discount = state["concentration"], state["discount"]
     if prior.n_components is not None:
         discount = -concentration / prior.n_components
+    sizes = [len(block) for block in blocks]
+    if prior.n_components_prior is None:
+        of_partition = log_eppf(sizes, concentration, discount)
+    else:
+        of_partition = log_eppf_finite_mixtures(sizes, concentration, prior.n_components_prior)
     parts = {
-        "partition": log_eppf([len(block) for block in blocks], concentration, discount),
+        "partition": of_partition,
         "data": sum(log_marginal(block, prior, state["prior_scale"]) for block in blocks),
         "concentration": 0.0,
         "discount": 0.0,
@@ -243,7 +258,10 @@ def draw_joint(prior, n_samples, rng):
     if discount is None:
         discount = min(rng.beta(*prior.discount_prior), np.nextafter(1.0, 0.0))
     scale = rng.choice(prior.scale_grid)
-    if prior.n_components:
+    if prior.n_components_prior is not None:
+        discount = -concentration
+        label = mfm.sample(n_samples, concentration, prior.n_components_prior, random_state=rng)
+    elif prior.n_components:
         label = crp.sample(
             n_samples, concentration, n_components=prior.n_components, random_state=rng
         )

@@ -18,7 +18,7 @@ from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.special cimport lgamma
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
-from skbnp.processes import crp
+from skbnp.processes import crp, mfm
 
 
 cdef double LOG_PI = 1.1447298858494002
@@ -107,8 +107,10 @@ class _DiscreteRows:
 
 def log_weights(draw, prior):
     """Log predictive probability of each block, the new one last, shape (K + 1,)."""
-    discount = 0.0 if prior.n_components else draw["discount"]
     sizes = draw["n_members"][:len(draw["n_members"]) - 1]
+    if prior.n_components_prior is not None:
+        return mfm.log_predictive(sizes, draw["concentration"], prior.n_components_prior)
+    discount = 0.0 if prior.n_components else draw["discount"]
     return crp.log_predictive(sizes, draw["concentration"], discount, prior.n_components)
 
 

@@ -1,7 +1,8 @@
 """One chain of the conjugate mixture: Gibbs, split-merge and hyperparameter moves.
 
 rho ~ PY(concentration, discount), theta_c ~ H, x_i | z_i = c ~ F(theta_c), theta integrated out.
-The Dirichlet process has discount 0; M components have discount -concentration / M.
+The Dirichlet process has discount 0; M components have discount -concentration / M; where M has a
+law of its own, the partition is that of `skbnp.processes.mfm`.
 """
 
 from libc.math cimport INFINITY, NAN, exp, isfinite, log
@@ -24,6 +25,7 @@ from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
 from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from skbnp.likelihoods.product import ProductFamily
 from skbnp.numerics.buffers import longer
+from skbnp.processes.mfm import FiniteMixtures
 
 
 cdef enum:
@@ -68,6 +70,8 @@ FAULTS = {
     "no_anchors": 8,                # labels over the occupied blocks, which may run empty
     "undivided_weights": 9,         # plain Gibbs with Dirichlet(concentration + n_k)
     "uncounted_scan": 10,           # restricted Gibbs without the probability of its last scan
+    "coefficient_of_one_more_block": 11,    # V_n(t + 1) where M is sampled
+    "coefficient_of_one_more_row": 12,      # V_{n+1}(t)
 }
 
 cdef enum Fault:
@@ -82,6 +86,8 @@ cdef enum Fault:
     NO_ANCHORS
     UNDIVIDED_WEIGHTS
     UNCOUNTED_SCAN
+    COEFFICIENT_OF_ONE_MORE_BLOCK
+    COEFFICIENT_OF_ONE_MORE_ROW
 
 
 cdef class Sampler:
@@ -112,8 +118,8 @@ cdef class Sampler:
         readonly str algorithm
         Py_ssize_t _n_one_by_one                # rows of a Gibbs pass
         Py_ssize_t _least_slots                 # "gibbs" has parameters of all components
-        readonly Py_ssize_t n_samples, n_clusters, n_components
-        readonly double concentration, discount
+        readonly Py_ssize_t n_samples, n_clusters
+        readonly crp.PartitionLaw law           # of the partition, with its present parameters
         readonly Py_ssize_t n_split_merge
         bint _sample_concentration, _sample_discount, _auto_split_merge
         double _concentration_shape, _concentration_rate, _discount_a, _discount_b
@@ -152,7 +158,8 @@ cdef class Sampler:
         if split_merge not in DIVISIONS:
             raise ValueError(f"split_merge must be one of {DIVISIONS}, got {split_merge!r}")
         if algorithm == "gibbs" and prior.n_components is None:
-            raise ValueError("algorithm='gibbs' must have a finite n_components, got None")
+            got = "None" if prior.n_components_prior is None else "a law"
+            raise ValueError(f"algorithm='gibbs' must have a finite n_components, got {got}")
         start = start or {}
         shape, rate = prior.concentration_prior
         a, b = prior.discount_prior
@@ -165,17 +172,21 @@ cdef class Sampler:
         if algorithm == "parallel":
             self._n_one_by_one = min(self.n_samples, n_subset)
         self._least_slots = prior.n_components if algorithm == "gibbs" else 0
-        self.n_components = prior.n_components or 0
         self._sample_concentration = prior.concentration is None
         self._sample_discount = prior.discount is None
-        self.concentration = start.get(
+        concentration = start.get(
             "concentration", shape / rate if self._sample_concentration else prior.concentration
         )
-        self.discount = start.get(
-            "discount", min(a / (a + b), 1 - 1e-9) if self._sample_discount else prior.discount
-        )
-        if self.n_components:
-            self.discount = -self.concentration / self.n_components
+        if prior.n_components_prior is None:
+            discount = start.get(
+                "discount", min(a / (a + b), 1 - 1e-9) if self._sample_discount else prior.discount
+            )
+            self.law = crp.PartitionLaw(concentration, discount, prior.n_components or 0)
+        else:
+            self.law = FiniteMixtures(
+                self.n_samples + (fault == COEFFICIENT_OF_ONE_MORE_ROW), concentration,
+                prior.n_components_prior, fault == COEFFICIENT_OF_ONE_MORE_BLOCK,
+            )
         self._concentration_shape, self._concentration_rate = shape, rate
         self._discount_a, self._discount_b = a, b
         self.scale_grid = np.array(prior.scale_grid)
@@ -270,8 +281,8 @@ cdef class Sampler:
         """Quantities traced beside the log joint."""
         return {
             "n_clusters": float(self.n_clusters),
-            "concentration": self.concentration,
-            "discount": self.discount,
+            "concentration": self.law.concentration,
+            "discount": self.law.discount,
             "prior_scale": self.family.scale,
             "largest_cluster": float(np.max(self._sizes())),
         }
@@ -285,8 +296,8 @@ cdef class Sampler:
         imputed = self.family.imputed()
         return {
             "label": np.asarray(self.label).astype(_label_type(self.n_clusters)),
-            "concentration": self.concentration,
-            "discount": self.discount,
+            "concentration": self.law.concentration,
+            "discount": self.law.discount,
             "prior_scale": self.family.scale,
             **self.family.blocks(self.n_clusters + 1),
             **({"imputed": imputed} if imputed.size else {}),
@@ -298,8 +309,8 @@ cdef class Sampler:
             "label": np.array(self.label),
             "n_clusters": self.n_clusters,
             "order": np.array(self.order),
-            "concentration": self.concentration,
-            "discount": self.discount,
+            "concentration": self.law.concentration,
+            "discount": self.law.discount,
             "n_split_merge": self.n_split_merge,
             "n_sweeps": self._n_sweeps,
             "n_imputed": self._n_imputed,
@@ -319,8 +330,8 @@ cdef class Sampler:
         self.family.set_state(state["family"], self.n_clusters)
         np.asarray(self.label)[:] = state["label"]  # in place: the pass over all rows shares it
         self.order = state["order"].copy()
-        self.concentration = state["concentration"]
-        self.discount = state["discount"]
+        self.law.set_concentration(state["concentration"])
+        self.law.set_discount(state["discount"])
         self.n_split_merge = state["n_split_merge"]
         self._n_sweeps = state["n_sweeps"]
         self._n_imputed = state["n_imputed"]
@@ -343,6 +354,13 @@ cdef class Sampler:
         for name in ("concentration", "discount"):
             if type(state[name]) is not float or not np.isfinite(state[name]):
                 raise ValueError(f"{name} of a state must be a number, got {state[name]!r}")
+        if isinstance(self.law, FiniteMixtures) and (
+            state["concentration"], state["discount"]
+        ) != (self.law.concentration, self.law.discount):
+            raise ValueError(
+                f"concentration of a state must be {self.law.concentration}, got "
+                f"{state['concentration']!r}"
+            )
         label, n_clusters = state["label"], state["n_clusters"]
         if not 1 <= n_clusters <= self.n_samples or label.min() < 0 or label.max() >= n_clusters:
             raise ValueError(f"labels of a state must be from 0 to {n_clusters - 1}")
@@ -461,16 +479,14 @@ cdef class Sampler:
         self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
         for k in range(self.n_clusters):
             self.log_density[k] += self.log_weight[k]
-        self.log_density[self.n_clusters] += crp.log_new_weight(
-            self.n_clusters - alone, self.concentration, self.discount
-        )
+        self.log_density[self.n_clusters] += self.law.log_new_weight(self.n_clusters - alone)
         if alone:
             self.log_density[own] = -INFINITY  # its block is the new one
             return True
         self.log_density[own] = self.family.log_predictive_own(own, i)
         if self.log_density[own] != self.log_density[own]:
             return False
-        self.log_density[own] += log(self.family.n_members[own] - 1 - self.discount)
+        self.log_density[own] += log(self.family.n_members[own] - 1 - self.law.discount)
         return True
 
     cdef void _score_detached(self, Py_ssize_t i) noexcept nogil:
@@ -482,9 +498,7 @@ cdef class Sampler:
             self.family.log_predictive_all(self.n_clusters + 1, i, &self.log_density[0])
         for k in range(self.n_clusters):
             self.log_density[k] += self.log_weight[k]
-        self.log_density[self.n_clusters] += crp.log_new_weight(
-            self.n_clusters, self.concentration, self.discount
-        )
+        self.log_density[self.n_clusters] += self.law.log_new_weight(self.n_clusters)
 
     def leave_one_out(self, imputed=None):
         """log p(x_i | z_-i, X_-i) of the observed cells of each row, in the sampler's units.
@@ -501,17 +515,17 @@ cdef class Sampler:
         with nogil:
             for i in range(self.n_samples):
                 out[i] = self._log_density_given_others(i)
-        return np.asarray(out) - np.log(self.concentration + self.n_samples - 1)
+        return np.asarray(out)
 
     cdef double _log_density_given_others(self, Py_ssize_t i) except? -1 nogil:
         cdef Py_ssize_t own = self.label[i]
         cdef bint alone = self.family.n_members[own] == 1
-        cdef double total
+        cdef double total = -self.law.log_total_weight(self.n_samples - 1, self.n_clusters - alone)
         if not self.family.augmented(i) and self._score_attached(i):
-            return log_sum_exp(&self.log_density[0], self.n_clusters + 1)
+            return total + log_sum_exp(&self.log_density[0], self.n_clusters + 1)
         self._detach(i, -1)
         self._score_detached(i)
-        total = log_sum_exp(&self.log_density[0], self.n_clusters + 1)
+        total += log_sum_exp(&self.log_density[0], self.n_clusters + 1)
         self._attach(i, self.n_clusters if alone else own)
         return total
 
@@ -576,14 +590,14 @@ cdef class Sampler:
         """Draw all labels given weights and parameters: spec 4.5 and, for "gibbs", 4.6."""
         cdef bint anchored = self.algorithm == "parallel" and self._fault != NO_ANCHORS
         cdef Py_ssize_t n_blocks = self.n_clusters
-        cdef double discount = self.discount
+        cdef double discount = self.law.discount
         if self.algorithm == "gibbs":
-            n_blocks = self.n_components
+            n_blocks = self.law.n_components
             if self._fault == UNDIVIDED_WEIGHTS:
-                discount *= self.n_components
+                discount *= self.law.n_components
         self._row_pass.run(
             self._rng, n_blocks, discount,
-            exp(crp.log_new_weight(n_blocks, self.concentration, self.discount)), anchored,
+            self.law.weight_of_rest(n_blocks), anchored,
         )
         with nogil:
             self._close_gaps(n_blocks)
@@ -616,7 +630,7 @@ cdef class Sampler:
     cdef int _split_merge_pass(self) except -1 nogil:
         """The proposals of one sweep. Their number must not look at the present K (spec 1)."""
         cdef Py_ssize_t n_proposals = self.n_split_merge, _
-        self._division.discount = self.discount
+        self._division.discount = self.law.discount
         if self._fault == ADAPTIVE_SPLIT_MERGE:
             n_proposals = self.n_clusters
         for _ in range(n_proposals):
@@ -709,10 +723,10 @@ cdef class Sampler:
                 self.family.add(both, i)
 
     cdef double _log_split_prior(self, Py_ssize_t n_merged) noexcept nogil:
-        """log(concentration + discount K) with K the number of blocks of the merged state."""
+        """log weight of a new block beside K, the number of blocks of the merged state."""
         if self._fault == SPLIT_STATE_COUNT:
             n_merged += 1
-        return crp.log_new_weight(n_merged, self.concentration, self.discount)
+        return self.law.log_new_weight(n_merged)
 
     cdef double _log_split_gain(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t both) noexcept nogil:
         """log of p(split) / p(merged) without the term of ``_log_split_prior``."""
@@ -723,7 +737,7 @@ cdef class Sampler:
 
     cdef double _log_rising(self, Py_ssize_t n) noexcept nogil:
         """log Gamma(n - discount) / Gamma(1 - discount)"""
-        return lgamma(n - self.discount) - lgamma(1.0 - self.discount)
+        return lgamma(n - self.law.discount) - lgamma(1.0 - self.law.discount)
 
     # -- hyperparameters ----------------------------------------------------------------------
 
@@ -736,13 +750,12 @@ cdef class Sampler:
             fault = crp.SWAPPED_BETA_SHAPES
         elif self._fault == DP_CONCENTRATION:
             fault = crp.DIRICHLET_PROCESS_FOR_FINITE
-        self.concentration = crp.draw_concentration(
-            self._rng, self.concentration, &self.family.n_members[0], self.n_clusters,
-            self.discount, self.n_components, self._concentration_shape,
+        self.law.set_concentration(crp.draw_concentration(
+            self._rng, self.law.concentration, &self.family.n_members[0], self.n_clusters,
+            self.law.discount, self.law.n_components, self._concentration_shape,
             self._concentration_rate, fault,
-        )
-        if self.n_components > 0:
-            self.discount = -self.concentration / self.n_components
+        ))
+        if self.law.n_components > 0:
             self._weigh_all()
         return 0
 
@@ -750,10 +763,10 @@ cdef class Sampler:
         """discount | block sizes, concentration: processes.crp."""
         if not self._sample_discount:
             return 0
-        self.discount = crp.draw_discount(
-            self._rng, self.discount, &self.family.n_members[0], self.n_clusters,
-            self.concentration, self._discount_a, self._discount_b,
-        )
+        self.law.set_discount(crp.draw_discount(
+            self._rng, self.law.discount, &self.family.n_members[0], self.n_clusters,
+            self.law.concentration, self._discount_a, self._discount_b,
+        ))
         self._weigh_all()
         return 0
 
@@ -819,7 +832,7 @@ cdef class Sampler:
         return 0
 
     cdef void _weigh(self, Py_ssize_t k) noexcept nogil:
-        self.log_weight[k] = log(self.family.n_members[k] - self.discount)
+        self.log_weight[k] = log(self.family.n_members[k] - self.law.discount)
 
     cdef void _weigh_all(self) noexcept nogil:
         cdef Py_ssize_t k
@@ -829,6 +842,7 @@ cdef class Sampler:
     cdef int _reserve(self) except -1 nogil:
         """Room for the blocks or all components, the empty block and three scratch slots."""
         cdef Py_ssize_t n_blocks = max(self.n_clusters, self._least_slots)
+        self.law.reserve(self.n_clusters)
         if self.family.n_slots < n_blocks + 4:
             self.family.reserve(n_blocks + 4)
         if self.log_weight.shape[0] < self.family.n_slots:
@@ -861,19 +875,17 @@ cdef class Sampler:
         cdef Py_ssize_t k
         if self._broken != NO_MOVE:
             return NAN
-        total += crp.log_eppf(
-            &self.family.n_members[0], self.n_clusters, self.concentration, self.discount
-        )
+        total += self.law.log_prob(&self.family.n_members[0], self.n_clusters)
         for k in range(self.n_clusters):
             total += self.family.log_marginal(k)
         if self._sample_concentration:
             total += (self._concentration_shape * log(self._concentration_rate)
                       - lgamma(self._concentration_shape)
-                      + (self._concentration_shape - 1.0) * log(self.concentration)
-                      - self._concentration_rate * self.concentration)
+                      + (self._concentration_shape - 1.0) * log(self.law.concentration)
+                      - self._concentration_rate * self.law.concentration)
         if self._sample_discount:
-            total += ((self._discount_a - 1.0) * log(self.discount)
-                      + (self._discount_b - 1.0) * log(1.0 - self.discount)
+            total += ((self._discount_a - 1.0) * log(self.law.discount)
+                      + (self._discount_b - 1.0) * log(1.0 - self.law.discount)
                       + lgamma(self._discount_a + self._discount_b)
                       - lgamma(self._discount_a) - lgamma(self._discount_b))
         return total - log(<double> self.scale_grid.shape[0])

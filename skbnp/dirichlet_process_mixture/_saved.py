@@ -1,5 +1,7 @@
 """What a file must hold before kernels, which trust their indices, may see it."""
 
+from numbers import Real
+
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
@@ -36,11 +38,14 @@ def check_draw(draw, prior, X):
     for name in ("concentration", "discount", "prior_scale"):
         if type(draw[name]) is not float:
             raise ValueError(f"{name} of a draw must be a number, got {draw[name]!r}")
-    lowest = 0.0 if prior.n_components else -draw["discount"]
+    is_finite = prior.n_components is not None or prior.n_components_prior is not None
+    lowest = 0.0 if is_finite else -draw["discount"]
     if not (
         draw["concentration"] > lowest and draw["discount"] < 1.0 and draw["prior_scale"] > 0.0
     ):
         raise ValueError("concentration, discount and prior_scale of a draw must be in range")
+    if prior.n_components_prior is not None and draw["concentration"] != prior.concentration:
+        raise ValueError("concentration of a draw must be that of the prior's components")
     for part in prior.parts:
         for name, shape in _shapes(part).items():
             _check(name, draw[name], (n_blocks, *shape))
@@ -107,6 +112,11 @@ def check_prior(prior, n_features):
             _check_positive("shape", part.shape)
             _check_positive("rate", part.rate)
     check_positive(prior, "n_components", "concentration_prior", "discount_prior", "prior_scale")
+    if prior.n_components_prior is not None:
+        check_components_prior("n_components_prior of the prior", prior.n_components_prior)
+        check_positive(prior, "concentration")
+        if prior.concentration is None or prior.n_components is not None or prior.discount != 0.0:
+            raise ValueError("a prior of n_components fixes the concentration of each component")
     if prior.discount is not None and not 0.0 <= prior.discount < 1.0:
         raise ValueError(f"discount of the prior must be in [0, 1), got {prior.discount!r}")
 
@@ -156,6 +166,19 @@ def _check_families(prior, estimator):
                 n_levels = 2 if families[j] == "bernoulli" else len(table.levels[j])
                 if len(part.pseudo_counts[t]) != n_levels:
                     raise ValueError(f"column {j} must have one pseudo count for each level")
+
+
+def check_components_prior(name, value):
+    """Raise a ValueError unless (a, b, c) is a law of the number of components.
+
+    Parameters
+    ----------
+    name : str
+    value : sequence
+    """
+    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
+    if len(value) != 3 or len(numbers) != 3 or not all(0.1 <= x <= 1e4 for x in numbers):
+        raise ValueError(f"{name} must be three numbers (a, b, c), 0.1 to 1e4, got {value!r}")
 
 
 def _check_positive(name, array):

@@ -26,3 +26,17 @@ cdef double draw_discount(
     bitgen_t* rng, double current, const Py_ssize_t* size, Py_ssize_t n_blocks,
     double concentration, double a, double b,
 ) noexcept nogil
+
+
+cdef class PartitionLaw:
+    cdef:
+        readonly double concentration, discount
+        readonly Py_ssize_t n_components
+
+    cdef void set_concentration(self, double concentration) noexcept nogil
+    cdef void set_discount(self, double discount) noexcept nogil
+    cdef double log_new_weight(self, Py_ssize_t n_blocks) noexcept nogil
+    cdef double log_total_weight(self, Py_ssize_t n_items, Py_ssize_t n_blocks) noexcept nogil
+    cdef double weight_of_rest(self, Py_ssize_t n_blocks) noexcept nogil
+    cdef double log_prob(self, const Py_ssize_t* size, Py_ssize_t n_blocks) noexcept nogil
+    cdef int reserve(self, Py_ssize_t n_blocks) except -1 nogil

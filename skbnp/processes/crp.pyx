@@ -240,6 +240,57 @@ cdef Py_ssize_t seat(
     return n_blocks
 
 
+# -- what moves over partitions ask -----------------------------------------------------------
+
+
+cdef class PartitionLaw:
+    """The law of a random partition, for samplers: this family, and the base of others.
+
+    All laws here are Gibbs-type: an item joins a block of size n_c with weight n_c - discount and
+    opens one with a weight that depends on the number of blocks alone. A block's own factor of
+    the probability of a partition is [1 - discount]_{n_c - 1}, whatever the law.
+    """
+
+    def __init__(self, double concentration, double discount, Py_ssize_t n_components=0):
+        """``n_components``, 0 for no bound, makes the discount -concentration / n_components."""
+        self.n_components = n_components
+        self.discount = discount
+        self.set_concentration(concentration)
+
+    cdef void set_concentration(self, double concentration) noexcept nogil:
+        """The discount moves along where it follows from the concentration."""
+        self.concentration = concentration
+        if self.n_components > 0:
+            self.discount = -concentration / self.n_components
+
+    cdef void set_discount(self, double discount) noexcept nogil:
+        self.discount = discount
+
+    cdef double log_new_weight(self, Py_ssize_t n_blocks) noexcept nogil:
+        """log weight of a new block beside n_blocks; -inf if there can be no more.
+
+        It is also the ratio of the factors that n_blocks + 1 and n_blocks blocks contribute to
+        the probability of a partition.
+        """
+        return log_new_weight(n_blocks, self.concentration, self.discount)
+
+    cdef double log_total_weight(self, Py_ssize_t n_items, Py_ssize_t n_blocks) noexcept nogil:
+        """log of the sum of all weights, of n_items in n_blocks blocks."""
+        return log(n_items + self.concentration)
+
+    cdef double weight_of_rest(self, Py_ssize_t n_blocks) noexcept nogil:
+        """Dirichlet parameter of what is outside the blocks when their weights are drawn."""
+        return exp(self.log_new_weight(n_blocks))
+
+    cdef double log_prob(self, const Py_ssize_t* size, Py_ssize_t n_blocks) noexcept nogil:
+        """Log probability of one partition into blocks of these sizes."""
+        return log_eppf(size, n_blocks, self.concentration, self.discount)
+
+    cdef int reserve(self, Py_ssize_t n_blocks) except -1 nogil:
+        """Before weights beside that many blocks are asked for."""
+        return 0
+
+
 # -- updates of the parameters ----------------------------------------------------------------
 
 

@@ -1,0 +1,423 @@
+"""The mixture with a law of the number of components: enumeration, joint distribution, prediction.
+
+Null, errors and false alarms as in test_exact and test_geweke: |z| < 4 on each of some ten
+figures. The coefficients V_n(t) themselves are proved in tests/processes/test_mfm.py.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from checks.enumeration import set_partitions
+from checks.joint_distribution import (
+    assert_z_scores_small,
+    paired_one_step,
+    successive_conditional,
+)
+from checks.mixtures import (
+    case_data,
+    case_part,
+    enumerate_posterior,
+    gaussian_prior,
+    make_sampler,
+    partition_z_scores,
+    sampler_at,
+    state_of,
+    vector_cases,
+)
+from checks.monte_carlo import z_score
+from checks.slow import slow_where
+from skbnp import DirichletProcessMixture
+from skbnp.dirichlet_process_mixture import _model
+from skbnp.mcmc.posterior import Posterior
+from skbnp.processes import mfm
+from skbnp.tables.forms import TableForm
+
+CASES = vector_cases()
+# (a, b, c) and gamma: the default, and one with more, uneven components.
+LAWS = {"default": ((1.0, 4.0, 3.0), 1.0), "wide": ((2.0, 2.0, 4.0), 0.3)}
+SAMPLERS = {
+    "collapsed": {},
+    "gibbs one by one, alone": {"n_split_merge": 0},
+    "split-merge alone": {"move": "split_merge"},
+    "restricted gibbs alone": {"split_merge": "restricted_gibbs", "move": "split_merge"},
+    "parallel": {"algorithm": "parallel", "n_subset": 2},
+    "parallel without split-merge": {"algorithm": "parallel", "n_subset": 1, "n_split_merge": 0},
+}
+TABLES = ["gauss-full DP", "gauss-diag DP missing", "poisson PY"]
+FAULTS = ["coefficient_of_one_more_block", "coefficient_of_one_more_row"]
+
+
+def prior_of(table, law):
+    n_components_prior, gamma = LAWS[law]
+    return _model.Prior(
+        (case_part(CASES[table]),),
+        n_components_prior=n_components_prior,
+        concentration=gamma,
+        prior_scale=1.0,
+    )
+
+
+# -- enumeration ------------------------------------------------------------------------------
+
+
+def chain_z_scores(table, law, n_sweeps, move=None, **options):
+    X, prior = case_data(CASES[table]), prior_of(table, law)
+    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=7, **options)
+    sweep = (lambda s: s.sweep()) if move is None else (lambda s: s.sweep_only(move))
+    return partition_z_scores(sampler, sweep, enumerate_posterior(X, prior), n_sweeps)
+
+
+@pytest.mark.parametrize("n_sweeps", [10_000, pytest.param(40_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "table, law, sampler",
+    slow_where(
+        product(TABLES, LAWS, SAMPLERS),
+        # The partition's law meets each algorithm on one table, and each table one algorithm.
+        lambda case: case[0] != TABLES[0] and case[2] != "parallel",
+    ),
+)
+def test_sampler_reaches_the_exact_posterior(table, law, sampler, n_sweeps):
+    z = chain_z_scores(table, law, n_sweeps, **SAMPLERS[sampler])
+    assert max(abs(value) for value in z.values()) < 4, z
+
+
+@pytest.mark.parametrize(
+    "fault, sampler",
+    slow_where(
+        product(FAULTS, ["collapsed", "split-merge alone"]), lambda case: case[1] != "collapsed"
+    ),
+)
+def test_a_wrong_coefficient_is_noticed(fault, sampler):
+    z = chain_z_scores("gauss-full DP", "wide", 40_000, fault=fault, **SAMPLERS[sampler])
+    assert max(abs(value) for value in z.values()) > 6, z
+
+
+# -- the kernel against the plain joint density -----------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+def test_log_joint_after_random_sweeps(kind, algorithm):
+    rng = np.random.default_rng(0)
+    covariance = np.eye(3) if kind == "full" else np.ones(3)
+    prior = gaussian_prior(
+        kind, np.zeros(3), 0.2, 6.0, covariance,
+        n_components_prior=(3.0, 2.0, 5.0), concentration=0.7,
+    )  # fmt: skip
+    _, X = _model.draw_joint(prior, 60, rng)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    # Every row alone at first: the sampler asks for the coefficients of all numbers of blocks.
+    sampler = make_sampler(X, prior, np.arange(60), algorithm=algorithm, n_subset=10)
+    for _ in range(30):
+        data = sampler.completed_data()
+        expected = _model.log_joint(state_of(sampler), data, prior)
+        assert_allclose(sampler.log_joint(), expected, rtol=1e-10)
+        sampler.sweep()
+    assert sampler.n_clusters < 40
+
+
+@pytest.mark.parametrize("labels", [(0, 0, 1, 1, 2, 2), (0, 0, 0, 0, 0, 1), (0, 1, 2, 3, 4, 5)])
+def test_a_row_given_all_others(labels):
+    """The label summed over, divided by the joint density of the other rows alone."""
+    X, prior = case_data(CASES["gauss-full DP"]), prior_of("gauss-full DP", "wide")
+    labels = np.array(labels)
+    got = make_sampler(X, prior, labels).leave_one_out()
+    fixed = {"concentration": prior.concentration, "discount": 0.0, "prior_scale": 1.0}
+    for i in range(6):
+        others = np.delete(np.arange(6), i)
+        below = _model.log_joint({"label": labels[others], **fixed}, X[others], prior)
+        joints = []
+        for label in [*np.unique(labels[others]), 6]:
+            moved = labels.copy()
+            moved[i] = label
+            joints.append(_model.log_joint({"label": moved, **fixed}, X, prior))
+        assert_allclose(got[i], np.logaddexp.reduce(joints) - below, atol=1e-10)
+
+
+def test_state_of_another_concentration_is_refused():
+    X, prior = case_data(CASES["gauss-full DP"]), prior_of("gauss-full DP", "wide")
+    sampler = make_sampler(X, prior, np.zeros(6, int))
+    state = sampler.get_state()
+    with pytest.raises(ValueError, match="concentration of a state must be 0.3, got 1.0"):
+        sampler.set_state({**state, "concentration": 1.0})
+
+
+# -- joint distribution -----------------------------------------------------------------------
+
+N = 12
+ALONE = {"n_subset": 3, "algorithm": "parallel"}
+
+
+def joint_draw(kind="full", law="wide", holes=0.0, move=None, **options):
+    covariance = np.array([[1.0, 0.4], [0.4, 0.8]]) if kind == "full" else np.array([1.0, 0.6])
+    n_components_prior, gamma = LAWS[law]
+    prior = gaussian_prior(
+        kind, np.array([0.3, -0.2]), 0.5, 8.0, covariance,
+        n_components_prior=n_components_prior, concentration=gamma,
+    )  # fmt: skip
+    missing = np.random.default_rng(5).random((N, 2)) < holes
+
+    def make(rng):
+        state, X = _model.draw_joint(prior, N, rng)
+        sampler = sampler_at(prior, state, X, missing, seed=int(rng.integers(2**62)), **options)
+        return OneMove(sampler, move) if move else sampler
+
+    return make
+
+
+class OneMove:
+    """A sampler whose sweep is one move set."""
+
+    def __init__(self, sampler, move):
+        self._sampler, self._move = sampler, move
+
+    def sweep(self):
+        self._sampler.sweep_only(self._move)
+
+    def __getattr__(self, name):
+        return getattr(self._sampler, name)
+
+
+def statistics(sampler):
+    k, labels = float(sampler.n_clusters), sampler.labels
+    sizes = np.bincount(labels)
+    return {
+        "clusters": k,
+        "clusters^2": k**2,
+        "one cluster": float(k == 1),
+        "largest cluster": float(sizes.max()),
+        "rows alone": float((sizes == 1).sum()),
+        "first two rows together": float(labels[0] == labels[1]),
+        "log joint": sampler.log_joint(),
+    }
+
+
+def of_all(sampler):
+    """And the prior scale, which a whole sweep draws too."""
+    return statistics(sampler) | {"log scale": np.log2(sampler.scalars()["prior_scale"])}
+
+
+def of_data(sampler):
+    X = sampler.completed_data()
+    return of_all(sampler) | {"log mean square": float(np.log(np.nanmean(X**2)))}
+
+
+CONFIGURATIONS = {
+    "full": {},
+    "full, holes": {"holes": 0.25},
+    "diag, holes": {"kind": "diag", "holes": 0.25},
+    "default law": {"law": "default"},
+    "restricted gibbs": {"split_merge": "restricted_gibbs"},
+    "parallel": ALONE,
+    "parallel, diag, holes": {"kind": "diag", "holes": 0.25, **ALONE},
+}
+
+
+@pytest.mark.parametrize(
+    "name", slow_where(CONFIGURATIONS, {"diag, holes", "restricted gibbs"}.__contains__)
+)
+def test_sweep_paired(name):
+    make = joint_draw(**CONFIGURATIONS[name])
+    assert_z_scores_small(paired_one_step(make, of_all, 5000, seed=1))
+
+
+@pytest.mark.parametrize("move", ["gibbs", "split_merge", "all_rows"])
+def test_each_move_alone_paired(move):
+    options = {"algorithm": "parallel"} if move == "all_rows" else {}
+    # The pass over all rows opens and closes no block.
+    kept = {"all_rows": ("clusters", "clusters^2", "one cluster")}.get(move, ())
+
+    def changing(sampler):
+        return {name: x for name, x in statistics(sampler).items() if name not in kept}
+
+    make = joint_draw(move=move, **options)
+    assert_z_scores_small(paired_one_step(make, changing, 4000, seed=2))
+
+
+@pytest.mark.parametrize("name", slow_where(["full", "parallel"], {"parallel"}.__contains__))
+def test_sweep_successive(name):
+    make = joint_draw(**CONFIGURATIONS[name])
+    assert_z_scores_small(successive_conditional(make, of_data, 6000, thin=2, seed=3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_sweep_paired_long(name):
+    make = joint_draw(**CONFIGURATIONS[name])
+    assert_z_scores_small(paired_one_step(make, of_all, 60_000, seed=4))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_coefficient_is_noticed_by_the_joint_distribution(fault):
+    z = paired_one_step(joint_draw(fault=fault), of_all, 8000, seed=5)
+    assert max(map(abs, z.values())) > 6, z
+
+
+@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+def test_no_data_gives_the_prior(algorithm):
+    """The number of blocks of rows of which nothing is known, against its moments."""
+    n, gamma, law = 30, 0.5, (2.0, 3.0, 3.0)
+    prior = gaussian_prior(
+        "diag", np.zeros(1), 0.5, 4.0, np.ones(1),
+        n_components_prior=law, concentration=gamma, prior_scale=1.0,
+    )  # fmt: skip
+    sampler = make_sampler(
+        np.full((n, 1), np.nan), prior, np.zeros(n, int), seed=3, algorithm=algorithm, n_subset=10
+    )
+    k = np.empty(15_000)
+    for t in range(len(k)):
+        sampler.sweep()
+        k[t] = sampler.n_clusters
+    mean, variance = (f(n, gamma, law) for f in (mfm.expected_blocks, mfm.var_blocks))
+    assert abs(z_score(k, mean)) < 4
+    assert abs(z_score((k - mean) ** 2, variance)) < 4
+
+
+# -- prediction -------------------------------------------------------------------------------
+
+
+class ExactMixture(DirichletProcessMixture):
+    """Predicts from all partitions, each with its exact posterior probability."""
+
+    @classmethod
+    def of(cls, X, prior):
+        self = cls(n_components="sample")
+        partitions, p, self.evidence = enumerate_posterior(X, prior)
+        draws = [
+            {**make_sampler(X, prior, label).draw(), "log_probability": np.log(probability)}
+            for label, probability in zip(partitions, p, strict=True)
+        ]
+        self.posterior_ = Posterior([draws], {"log_joint": np.zeros((1, len(draws)))})
+        self.predict_draws = len(draws)
+        d = X.shape[1]
+        self._prior, self._center, self._scale = prior, np.zeros(d), np.ones(d)
+        self._table, self.n_features_in_, self._form = None, d, TableForm.of(X)
+        self.labels_, self.n_clusters_ = np.array([0, 0, 1, 1, 2, 2]), 3
+        return self
+
+    def _log_weights(self, draw):
+        shift = draw["log_probability"] + np.log(self.posterior_.n_stored)
+        return super()._log_weights(draw) + shift
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_prediction_is_that_of_one_row_more(law):
+    """Density, novelty and companions of a new row by enumeration of the partitions of 7 rows."""
+    X, prior = case_data(CASES["gauss-full DP"]), prior_of("gauss-full DP", law)
+    x = np.array([[0.35, 0.45]])
+    dpm = ExactMixture.of(X, prior)
+    partitions, p, evidence = enumerate_posterior(np.vstack([X, x]), prior)
+    assert_allclose(dpm.score_samples(x), evidence - dpm.evidence, atol=1e-9)
+    shares = np.zeros(4)
+    for label, probability in zip(np.array(partitions), p, strict=True):
+        companions = dpm.labels_[label[:-1] == label[-1]]
+        if companions.size:
+            shares[:3] += probability * np.bincount(companions, minlength=3) / companions.size
+        else:
+            shares[3] += probability
+    assert_allclose(dpm.novelty_proba(x), shares[3], atol=1e-9)
+    assert_allclose(dpm.predict_proba(x)[0], shares[:3] / shares[:3].sum(), atol=1e-9)
+
+
+# -- the estimator ----------------------------------------------------------------------------
+
+
+def two_clusters(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    X[n // 2 :] += 8
+    return X
+
+
+SHORT = dict(n_components="sample", n_chains=2, n_warmup=30, n_draws=30, random_state=0)
+
+
+@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+def test_fit_finds_clusters_and_goes_into_a_file(algorithm, tmp_path):
+    X = two_clusters()
+    dpm = DirichletProcessMixture(**SHORT, algorithm=algorithm).fit(X)
+    assert dpm.n_clusters_ == 2
+    assert set(dpm.posterior_.traces["concentration"].ravel()) == {1.0}
+    dpm.save(tmp_path / "mixture.skbnp")
+    loaded = DirichletProcessMixture.load(tmp_path / "mixture.skbnp")
+    assert loaded.n_components == "sample"
+    assert_array_equal(loaded.score_samples(X), dpm.score_samples(X))
+    assert_array_equal(loaded.posterior_.log_likelihood(), dpm.posterior_.log_likelihood())
+    drawn, labels = dpm.sample_prior(50, random_state=0)
+    assert drawn.shape == (50, 2) and labels.max() < 50
+
+
+def test_density_integrates_to_one():
+    X = two_clusters()[:, :1]
+    dpm = DirichletProcessMixture(**SHORT).fit(X)
+    x = np.linspace(-400, 400, 40_001)
+    assert_allclose(np.trapezoid(np.exp(dpm.score_samples(x[:, None])), x), 1.0, atol=1e-3)
+
+
+def test_a_longer_run_goes_on_where_a_checkpoint_ends(tmp_path):
+    X = two_clusters()
+    whole = DirichletProcessMixture(**SHORT).fit(X)
+    short = dict(SHORT, n_draws=10, checkpoint=tmp_path)
+    DirichletProcessMixture(**short).fit(X)
+    longer = DirichletProcessMixture(**dict(short, n_draws=30)).fit(X)
+    assert_array_equal(longer.posterior_.traces["log_joint"], whole.posterior_.traces["log_joint"])
+
+
+def test_concentration_and_law_shape_the_chain():
+    X = two_clusters()
+    one = DirichletProcessMixture(**SHORT).fit(X).posterior_.traces["log_joint"]
+    for change in ({"component_concentration": 3.0}, {"n_components_prior": (1, 2, 9)}):
+        other = DirichletProcessMixture(**SHORT, **change).fit(X).posterior_.traces["log_joint"]
+        assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            {"concentration": 2.0},
+            "concentration must be 'sample' for n_components='sample', .* got 2.0",
+        ),
+        ({"discount": 0.2}, "discount must be 0 for a finite mixture .* got 0.2"),
+        ({"algorithm": "gibbs"}, "n_components must be a number .* got 'sample'"),
+        ({"n_components_prior": (1, 4)}, r"n_components_prior must be three numbers .* \(1, 4\)"),
+        ({"n_components_prior": (1, 4, 0)}, "n_components_prior must be three numbers"),
+        ({"n_components_prior": (1, 4, "3")}, "n_components_prior must be three numbers"),
+        ({"n_components": "auto"}, "n_components"),
+        ({"component_concentration": 0.0}, "component_concentration"),
+        (
+            {"n_components": 3, "component_concentration": 2.0},
+            "component_concentration must be 1.0 unless n_components='sample', got 2.0",
+        ),
+    ],
+)
+def test_parameters_that_do_not_fit_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        DirichletProcessMixture(**(SHORT | options)).fit(two_clusters())
+
+
+def test_few_small_clusters():
+    """Beside two clear clusters a Dirichlet process opens others more often."""
+    X = two_clusters(80)
+    extra = {}
+    for n_components in ("sample", None):
+        options = dict(SHORT, n_components=n_components, n_draws=200)
+        dpm = DirichletProcessMixture(**options).fit(X)
+        extra[n_components] = np.mean(dpm.posterior_.traces["n_clusters"] > 2)
+    assert extra["sample"] < extra[None]
+
+
+def test_every_partition_of_few_rows_has_its_reference_probability():
+    prior = prior_of("gauss-full DP", "wide")
+    X = np.full((4, 2), np.nan)
+    for label in set_partitions(4):
+        # Without data the joint density is the partition's alone.
+        got = make_sampler(X, prior, label).log_joint()
+        data = make_sampler(X, prior, label).completed_data()
+        blocks = [data[np.array(label) == k] for k in range(max(label) + 1)]
+        of_data = sum(_model.log_marginal(block, prior, 1.0) for block in blocks)
+        expected = mfm.log_prob(label, prior.concentration, prior.n_components_prior)
+        assert_allclose(got - of_data, expected, atol=1e-11)
