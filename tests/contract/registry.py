@@ -75,6 +75,7 @@ SETTINGS = [
     Setting("mixture-spherical", DirichletProcessMixture, {"covariance_type": "spherical"}),
     Setting("mixture-parallel", DirichletProcessMixture, {"algorithm": "parallel"}),
     Setting("mixture-gibbs", DirichletProcessMixture, {"algorithm": "gibbs", "n_components": 3}),
+    Setting("mixture-sampled", DirichletProcessMixture, {"n_components": "sample"}),
     Setting("tree", TreeFactorModel),
     Setting("tree-single", TreeFactorModel, {"structure": "single"}),
     Setting("tree-mixture", TreeFactorModel, {"structure": "mixture"}),

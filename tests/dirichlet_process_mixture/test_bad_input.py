@@ -82,6 +82,7 @@ def test_bad_training_data(no_sampling, name):
 
 
 I2 = [[1.0, 0.0], [0.0, 1.0]]
+SAMPLED = {"n_components": "sample"}
 DIAG, SPHERICAL, FULL = ({"covariance_type": kind} for kind in ("diag", "spherical", "full"))
 
 # parameters, the one to blame, the rule, the value as the message shows it
@@ -109,6 +110,18 @@ BAD_PARAMETERS = [
     ({"n_components": "auto"}, "n_components", "int", "'auto'"),
     ({"n_components": 10**30}, "n_components", "1000000000000000]", str(10**30)),
     ({"n_components": True}, "n_components", "bool", "True"),
+    ({"n_components": "many"}, "n_components", "'sample'", "'many'"),
+    ({"algorithm": "gibbs", **SAMPLED}, "n_components", "up to 10000", "'sample'"),
+    ({"n_components_prior": (1, 4)}, "n_components_prior", "three numbers", "(1, 4)"),
+    ({"n_components_prior": (1, 4, 0)}, "n_components_prior", "0.1 to 1e4", "(1, 4, 0)"),
+    ({"n_components_prior": (1, 4, "3")}, "n_components_prior", "three numbers", "'3'"),
+    ({"n_components_prior": (1, True, 3)}, "n_components_prior", "three numbers", "True"),
+    ({"n_components_prior": 1.0}, "n_components_prior", "tuple", "1.0"),
+    ({"component_concentration": 0.0, **SAMPLED}, "component_concentration", "[1e-10", "0.0"),
+    ({"component_concentration": "sample"}, "component_concentration", "float", "'sample'"),
+    ({"component_concentration": 2.0}, "component_concentration", "1.0 unless", "2.0"),
+    ({"concentration": 2.0, **SAMPLED}, "concentration", "must be 'sample'", "2.0"),
+    ({"discount": 0.2, **SAMPLED}, "discount", "must be 0", "0.2"),
     ({"covariance_type": "tied"}, "covariance_type", "'spherical'", "'tied'"),
     ({"covariance_type": None}, "covariance_type", "'spherical'", "None"),
     ({"concentration": "auto"}, "concentration", "'sample'", "'auto'"),

@@ -374,31 +374,6 @@ def test_concentration_and_law_shape_the_chain():
         assert not np.array_equal(one, other)
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (
-            {"concentration": 2.0},
-            "concentration must be 'sample' for n_components='sample', .* got 2.0",
-        ),
-        ({"discount": 0.2}, "discount must be 0 for a finite mixture .* got 0.2"),
-        ({"algorithm": "gibbs"}, "n_components must be a number .* got 'sample'"),
-        ({"n_components_prior": (1, 4)}, r"n_components_prior must be three numbers .* \(1, 4\)"),
-        ({"n_components_prior": (1, 4, 0)}, "n_components_prior must be three numbers"),
-        ({"n_components_prior": (1, 4, "3")}, "n_components_prior must be three numbers"),
-        ({"n_components": "auto"}, "n_components"),
-        ({"component_concentration": 0.0}, "component_concentration"),
-        (
-            {"n_components": 3, "component_concentration": 2.0},
-            "component_concentration must be 1.0 unless n_components='sample', got 2.0",
-        ),
-    ],
-)
-def test_parameters_that_do_not_fit_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        DirichletProcessMixture(**(SHORT | options)).fit(two_clusters())
-
-
 def test_few_small_clusters():
     """Beside two clear clusters a Dirichlet process opens others more often."""
     X = two_clusters(80)
