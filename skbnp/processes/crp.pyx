@@ -4,7 +4,8 @@ With theta = ``concentration``, d = ``discount`` and K blocks among n items, ite
 block of size n_c with probability (n_c - d) / (n + theta) and opens a block with probability
 (theta + d K) / (n + theta). Either 0 <= d < 1 and theta > -d, where d = 0 is the Dirichlet
 process; or ``n_components=M``, theta > 0 and d = -theta / M, which is the partition of a
-mixture with weights ~ Dirichlet(theta / M, ..., theta / M).
+mixture with weights ~ Dirichlet(theta / M, ..., theta / M). Where M has a law of its own see
+`skbnp.processes.mfm`.
 
 References
 ----------

@@ -4,6 +4,7 @@ Null, errors and false alarms as in test_exact and test_geweke: |z| < 4 on each 
 figures. The coefficients V_n(t) themselves are proved in tests/processes/test_mfm.py.
 """
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -31,6 +32,7 @@ from checks.monte_carlo import z_score
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture._saved import check_draw, check_prior
 from skbnp.mcmc.posterior import Posterior
 from skbnp.processes import mfm
 from skbnp.tables.forms import TableForm
@@ -250,9 +252,9 @@ def test_sweep_paired_long(name):
     assert_z_scores_small(paired_one_step(make, of_all, 60_000, seed=4))
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_wrong_coefficient_is_noticed_by_the_joint_distribution(fault):
-    z = paired_one_step(joint_draw(fault=fault), of_all, 8000, seed=5)
+@pytest.mark.parametrize("fault, n", zip(FAULTS, [2000, 16_000], strict=True))
+def test_a_wrong_coefficient_is_noticed_by_the_joint_distribution(fault, n):
+    z = paired_one_step(joint_draw(fault=fault), of_all, n, seed=5)
     assert max(map(abs, z.values())) > 6, z
 
 
@@ -348,6 +350,32 @@ def test_fit_finds_clusters_and_goes_into_a_file(algorithm, tmp_path):
     assert_array_equal(loaded.posterior_.log_likelihood(), dpm.posterior_.log_likelihood())
     drawn, labels = dpm.sample_prior(50, random_state=0)
     assert drawn.shape == (50, 2) and labels.max() < 50
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"n_components_prior": (1.0, 4.0, 0.0)}, "n_components_prior of the prior must be three"),
+        ({"n_components_prior": (1.0, 4.0)}, "n_components_prior of the prior must be three"),
+        ({"concentration": -1.0}, "concentration of the prior must be positive"),
+        ({"concentration": None}, "fixes the concentration of each component"),
+        ({"n_components": 3}, "fixes the concentration of each component"),
+        ({"discount": 0.3}, "fixes the concentration of each component"),
+    ],
+)
+def test_a_prior_in_a_file_is_checked(change, message):
+    prior = prior_of("gauss-full DP", "wide")
+    check_prior(prior, 2)
+    with pytest.raises(ValueError, match=message):
+        check_prior(replace(prior, **change), 2)
+
+
+def test_a_draw_in_a_file_has_the_concentration_of_its_prior():
+    X, prior = case_data(CASES["gauss-full DP"]), prior_of("gauss-full DP", "wide")
+    draw = make_sampler(X, prior, np.zeros(6, int)).draw()
+    check_draw(draw, prior, X)
+    with pytest.raises(ValueError, match="concentration of a draw"):
+        check_draw({**draw, "concentration": 1.0}, prior, X)
 
 
 def test_density_integrates_to_one():

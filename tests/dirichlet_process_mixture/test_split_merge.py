@@ -12,6 +12,7 @@ from checks.enumeration import canonical, set_partitions
 from checks.mixtures import gaussian_prior, make_sampler
 from checks.slow import slow_where
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.processes import mfm
 
 X = np.array([[-1.0, -0.7], [-0.6, -1.1], [0.9, 0.8], [1.3, 0.4]])
 PARTITIONS = list(set_partitions(4))
@@ -19,6 +20,7 @@ FAMILIES = {
     "dirichlet process": {"concentration": 1.0},
     "pitman-yor": {"concentration": 0.5, "discount": 0.4},
     "finite": {"concentration": 1.5, "n_components": 3},
+    "finite mixtures": {"concentration": 0.6, "n_components_prior": (2.0, 2.0, 4.0)},
 }
 
 
@@ -29,6 +31,8 @@ def prior_of(family):
 
 
 def discount_of(prior):
+    if prior.n_components_prior:
+        return -prior.concentration
     return -prior.concentration / prior.n_components if prior.n_components else prior.discount
 
 
@@ -102,11 +106,17 @@ def log_ratio(prior, a, b, n_merged, log_q):
     def rising(n):
         return gammaln(n - discount) - gammaln(1 - discount)
 
-    opening = max(prior.concentration + discount * n_merged, 0.0)
-    if opening < 1e-12:
-        return -np.inf
+    if prior.n_components_prior:
+        law = (len(X), prior.concentration, prior.n_components_prior)
+        merged, split = mfm.log_coefficient([n_merged, n_merged + 1], *law)
+        log_opening = np.log(prior.concentration) + split - merged
+    else:
+        opening = max(prior.concentration + discount * n_merged, 0.0)
+        if opening < 1e-12:
+            return -np.inf
+        log_opening = np.log(opening)
     return (
-        np.log(opening)
+        log_opening
         + rising(len(a))
         + rising(len(b))
         - rising(len(a) + len(b))
