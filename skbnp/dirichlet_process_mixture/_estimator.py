@@ -21,6 +21,7 @@ from skbnp.dirichlet_process_mixture._model import (
     default_covariance,
     default_degrees_of_freedom,
     draw_joint,
+    guess_covariance,
     start_labels,
 )
 from skbnp.dirichlet_process_mixture._predictive import (
@@ -56,6 +57,8 @@ _MOST_COMPONENTS = 10_000
 # A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
 _FARTHEST_MEAN = 1e6
 _SMALLEST, _LARGEST = 1e-100, 1e100
+# kappa0 where covariances are not learned.
+_FIXED_MEAN_PRECISION = 0.01
 
 # What `sample` says of a prior without bounds to speak of.
 _TOO_WIDE = (
@@ -87,11 +90,28 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
       :math:`\mu \mid \Sigma \sim \mathcal{N}(m_0, \Sigma/\kappa_0)`;
     - "diag": :math:`\sigma_j^2 \sim \mathrm{IG}(\nu_0/2, \Psi_{0j}/2)` and
       :math:`\mu_j \mid \sigma_j^2 \sim \mathcal{N}(m_{0j}, \sigma_j^2/\kappa_0)` for each feature;
-    - "spherical": one :math:`\sigma^2 \sim \mathrm{IG}(\nu_0/2, \Psi_0/2)` for all features,
+    - "spherical": one :math:`\sigma^2 \sim \mathrm{IG}(\nu_0/2, \Psi_0/2)` for all features;
 
-    where :math:`\Psi_0` is ``prior_scale`` times ``covariance_prior``; a probability is
-    :math:`\mathrm{Beta}`, probabilities of levels are :math:`\mathrm{Dirichlet}`, a Poisson rate is
-    :math:`\mathrm{Gamma}`. NaN (or None or pandas' NA) in X is a missing cell, missing at random.
+    a probability is :math:`\mathrm{Beta}`, probabilities of levels are
+    :math:`\mathrm{Dirichlet}`, a Poisson rate is :math:`\mathrm{Gamma}`. NaN (or None or pandas'
+    NA) in X is a missing cell, missing at random.
+
+    By default the components of the real columns learn from one another [6]_:
+    :math:`\Psi_0 = \delta\Lambda` and :math:`\nu_0 = \delta + d + 1`, so that
+    :math:`\mathrm{E}[\Sigma] = \Lambda` with
+
+    .. math::
+
+        \Lambda \sim \mathrm{Wishart}(d + 2, R/(d + 2)), \qquad
+        \delta \in \{1, 2^{1/4}, \ldots, 2^9\}, \qquad
+        \kappa_0 \in \{2^{-10}, \ldots, 1\}
+
+    where R is the shrunk correlation of X, and :math:`\delta` and :math:`\kappa_0` are uniform. A
+    large :math:`\delta` means that all components have about the same covariance
+    :math:`\Lambda`, a small one that each has its own. For "diag" this holds for each variance with
+    d = 1, for "spherical" for the one variance. With `degrees_of_freedom_prior` or
+    `covariance_prior`, :math:`\nu_0` is a number and :math:`\Psi_0` is `prior_scale` times a given
+    matrix.
 
     Parameters
     ----------
@@ -133,23 +153,24 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     mean_prior : array-like of shape (n_features,), default=None
         Prior mean m0 of the component means, in the units of X. Default: the column means. Here
         and in what follows a table with other columns has as many features as real columns.
-    mean_precision_prior : float, default=0.01
+    mean_precision_prior : float or None, default=None
         kappa0: the prior is worth that many rows, 1e-100 to 1e100. Larger draws the means to
-        `mean_prior`.
+        `mean_prior`. Default: sampled with the covariances, 0.01 where these are not learned.
     degrees_of_freedom_prior : float, default=None
-        nu0, > n_features - 1 for "full", >= 1e-6 otherwise, at most 1e8. Default: n_features + 2,
-        or 4.
+        nu0, > n_features - 1 for "full", >= 1e-6 otherwise, at most 1e8. Default: learned, and
+        n_features + 2, or 4, where `covariance_prior` is given.
     covariance_prior : array-like or float, default=None
         In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
         (n_features, n_features) for "full", the vector (n_features,) for "diag", a float for
-        "spherical"; `prior_scale` multiplies it. Default: such that the prior mean of a
-        component's covariance is `prior_scale` times the shrunk covariance of X (the diagonal of it
-        for "diag" and "spherical"); with fewer degrees of freedom than the default, the matrix
-        that the default has.
+        "spherical"; `prior_scale` multiplies it. Default: learned. Where
+        `degrees_of_freedom_prior` is given: such that the prior mean of a component's covariance
+        is `prior_scale` times the shrunk covariance of X (the diagonal of it for "diag" and
+        "spherical"); with fewer degrees of freedom than n_features + 2, or 4, the matrix that
+        those would have.
     prior_scale : float or "sample", default="sample"
-        Multiplier s of `covariance_prior`. "sample" draws it, uniform on 1, 1/2, ..., 2^-12:
-        small when clusters are tight compared with the spread of X. With your own
-        `covariance_prior`, 1.0 takes it as it is.
+        Multiplier s of `covariance_prior`; only where that or `degrees_of_freedom_prior` is
+        given. "sample" draws it, uniform on 1, 1/2, ..., 2^-12: small when clusters are tight
+        compared with the spread of X. With your own `covariance_prior`, 1.0 takes it as it is.
     bernoulli_prior : tuple of (a, b), default=(0.5, 0.5)
         Beta prior of the probability of a 1 in every Bernoulli column.
     categorical_prior : float, default=1.0
@@ -275,6 +296,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
        158-182.
     .. [5] J. W. Miller and M. T. Harrison (2018). Mixture models with a prior on the number of
        components. Journal of the American Statistical Association 113, 340-356.
+    .. [6] C. E. Rasmussen (2000). The infinite Gaussian mixture model. Advances in Neural
+       Information Processing Systems 12, 554-560.
 
     Examples
     --------
@@ -306,7 +329,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "discount": [Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
         "discount_prior": [tuple, list],
         "mean_prior": ["array-like", None],
-        "mean_precision_prior": [Interval(Real, _SMALLEST, _LARGEST, closed="both")],
+        "mean_precision_prior": [Interval(Real, _SMALLEST, _LARGEST, closed="both"), None],
         "degrees_of_freedom_prior": [Interval(Real, 1e-6, 1e8, closed="both"), None],
         "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
         "prior_scale": [
@@ -357,7 +380,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         discount=0.0,
         discount_prior=(1.0, 9.0),
         mean_prior=None,
-        mean_precision_prior=0.01,
+        mean_precision_prior=None,
         degrees_of_freedom_prior=None,
         covariance_prior=None,
         prior_scale="sample",
@@ -831,18 +854,27 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _gaussian_prior(self, X):
         columns = self._columns_of("gaussian")
         X, d, kind = X[:, columns], len(columns), self.covariance_type
-        df = self.degrees_of_freedom_prior
-        df = float(default_degrees_of_freedom(d, kind) if df is None else df)
-        if self.covariance_prior is not None:
-            covariance = self._standard_covariance(self._checked_covariance(d))
+        kappa0, df, covariance = self.mean_precision_prior, self.degrees_of_freedom_prior, None
+        if self._learns_covariance():
+            covariance = guess_covariance(X, kind) if d else np.zeros((0, 0))
         else:
-            covariance = default_covariance(X, kind, df) if d else np.zeros((0, 0))
+            kappa0 = _FIXED_MEAN_PRECISION if kappa0 is None else kappa0
+            df = float(default_degrees_of_freedom(d, kind) if df is None else df)
+            if self.covariance_prior is not None:
+                covariance = self._standard_covariance(self._checked_covariance(d))
+            else:
+                covariance = default_covariance(X, kind, df)
         mean = np.zeros(d)
         if self.mean_prior is not None:
             given = np.asarray(self.mean_prior, dtype=np.float64)
             mean = (given - self._center[columns]) / self._scale[columns]
             self._refuse_far(np.atleast_1d(mean), columns, "mean_prior", _FARTHEST_MEAN)
-        return GaussianPrior(columns, kind, mean, float(self.mean_precision_prior), df, covariance)
+        kappa0 = None if kappa0 is None else float(kappa0)
+        return GaussianPrior(columns, kind, mean, kappa0, df, covariance)
+
+    def _learns_covariance(self):
+        """Whether the numbers of the covariances' prior are part of the state."""
+        return self.degrees_of_freedom_prior is None and self.covariance_prior is None
 
     def _categorical_prior(self):
         """Binary and categorical columns: a Bernoulli one has the levels 0 and 1."""
@@ -927,6 +959,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 raise ValueError(
                     f"concentration must be > {lowest or 0}, got {self.concentration!r}"
                 )
+        if d and self._learns_covariance() and self.prior_scale != "sample":
+            raise ValueError(
+                "prior_scale must be 'sample' where covariances are learned: give "
+                "degrees_of_freedom_prior or covariance_prior for it to multiply, got "
+                f"{self.prior_scale!r}"
+            )
         df = self.degrees_of_freedom_prior
         if df is not None and self.covariance_type == "full" and not df > d - 1:
             raise ValueError(

@@ -15,6 +15,9 @@ from skbnp.processes import crp, mfm
 
 # s in {1, 1/2, ..., 2^-12}, uniform (spec 8.1)
 SCALE_GRID = 2.0 ** -np.arange(13.0)
+# delta and kappa0 of learned covariances, uniform. With powers of 2, chains stay at one delta.
+DEGREES_GRID = 2.0 ** np.arange(0.0, 9.25, 0.25)
+PRECISION_GRID = 2.0 ** np.arange(-10.0, 1.0)
 
 # Chains start from these in turn.
 STARTS = ("one_block", "kmeans", "random")
@@ -24,25 +27,105 @@ STARTS = ("one_block", "kmeans", "random")
 class GaussianPrior:
     """Real columns: one conjugate Gaussian over all of them, in one set of units.
 
-    ``covariance`` holds Psi0 (d, d) for "full", its diagonal (d,) for "diag" and a number for
-    "spherical"; the prior scale s multiplies it.
+    With numbers for ``mean_precision`` and ``degrees_of_freedom``, ``covariance`` is Psi0: (d, d)
+    for "full", its diagonal (d,) for "diag" and a number for "spherical"; the prior scale s
+    multiplies it. Where ``degrees_of_freedom`` is None, covariances are learned: ``covariance`` is
+    then R, the guess at Lam, which a state holds as its ``covariance``. A ``mean_precision`` of
+    None is sampled, on the grid.
     """
 
     columns: np.ndarray
     covariance_type: str
     mean: np.ndarray
-    mean_precision: float
-    degrees_of_freedom: float
+    mean_precision: float | None
+    degrees_of_freedom: float | None
     covariance: np.ndarray
 
-    def log_marginal(self, X, scale):
+    @property
+    def learned(self):
+        """Whether nu0 and Psi0 are part of the state."""
+        return self.degrees_of_freedom is None
+
+    @property
+    def degrees_grid(self):
+        """Values of delta."""
+        return DEGREES_GRID
+
+    @property
+    def mean_precision_grid(self):
+        """Values of kappa0: its grid, or the one it is fixed to."""
+        return PRECISION_GRID if self.mean_precision is None else np.array([self.mean_precision])
+
+    @property
+    def width(self):
+        """Rows of the matrices that have a Wishart prior."""
+        return len(self.mean) if self.covariance_type == "full" else 1
+
+    def start(self):
+        """Where a chain begins with what is learned: Lam = R, delta near d, kappa0 near 0.1."""
+        d, grid = len(self.mean), self.mean_precision_grid
+        return {
+            "mean_precision": _nearest(grid, 0.1),
+            "degrees_of_freedom": _nearest(self.degrees_grid, d) + self.width + 1.0,
+            "covariance": np.array(self.covariance, dtype=float, ndmin=1),
+        }
+
+    def numbers(self, state):
+        """kappa0 and nu0 of a state or draw."""
+        if not self.learned:
+            return self.mean_precision, self.degrees_of_freedom
+        return state["mean_precision"], state["degrees_of_freedom"]
+
+    def base(self, state):
+        """kappa0, nu0 and Psi0 of a state; the last a number, a diagonal or a matrix."""
+        kappa0, df = self.numbers(state)
+        if not self.learned:
+            return kappa0, df, state["prior_scale"] * np.asarray(self.covariance)
+        psi0 = (df - self.width - 1) * np.asarray(state["covariance"])
+        return kappa0, df, psi0[0] if self.covariance_type == "spherical" else psi0
+
+    def draw_base(self, rng):
+        """Draw what a state holds of learned covariances from its prior."""
+        p, a = self.width, self.width + 2
+        guess = np.asarray(self.covariance)
+        if self.covariance_type == "full":
+            half = np.linalg.cholesky(guess / a)
+            covariance = sample_wishart(rng.bit_generator, float(a), half, 1)[0]
+        else:
+            covariance = np.atleast_1d(guess * rng.chisquare(a, size=np.shape(guess)) / a)
+        return {
+            "mean_precision": float(rng.choice(self.mean_precision_grid)),
+            "degrees_of_freedom": float(rng.choice(self.degrees_grid)) + p + 1,
+            "covariance": covariance,
+        }
+
+    def log_base(self, state):
+        """Log density of that."""
+        p, a = self.width, self.width + 2
+        lam, guess = np.asarray(state["covariance"]), np.asarray(self.covariance)
+        if self.covariance_type == "full":
+            pairs = [(lam, guess)]
+        else:
+            both = zip(lam, np.atleast_1d(guess), strict=True)
+            pairs = [(np.array([[x]]), np.array([[r]])) for x, r in both]
+        total = -np.log(len(self.degrees_grid)) - np.log(len(self.mean_precision_grid))
+        for matrix, center in pairs:
+            total += (
+                (a - p - 1) / 2 * np.linalg.slogdet(matrix)[1]
+                - a / 2 * np.trace(np.linalg.solve(center, matrix))
+                - a * p / 2 * np.log(2)
+                - a / 2 * np.linalg.slogdet(center / a)[1]
+                - multigammaln(a / 2, p)
+            )
+        return total
+
+    def log_marginal(self, X, state):
         """log m(X) of one block; missing cells of "diag" and "spherical" are integrated out."""
-        kappa0, df = self.mean_precision, self.degrees_of_freedom
+        kappa0, df, psi0 = self.base(state)
         if self.covariance_type == "full":
             n, d = X.shape
             if n == 0:
                 return 0.0
-            psi0 = scale * self.covariance
             center = X.mean(axis=0)
             off = center - self.mean
             shift = kappa0 * n / (kappa0 + n) * np.outer(off, off)
@@ -63,24 +146,25 @@ class GaussianPrior:
         gain = 0.5 * scatter + 0.5 * kappa0 * n / (kappa0 + n) * (center - self.mean) ** 2
         total = np.sum(-n / 2 * np.log(2 * np.pi) + 0.5 * np.log(kappa0 / (kappa0 + n)))
         # IG(df / 2, covariance / 2): in one dimension the same as the full family.
-        a0, b0 = df / 2, scale * np.asarray(self.covariance, dtype=float) / 2
+        a0, b0 = df / 2, psi0 / 2
         if self.covariance_type == "spherical":
             n, gain = n.sum(), gain.sum()
         a, b = a0 + n / 2, b0 + gain
         return total + np.sum(gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b))
 
-    def draw_block(self, n, scale, rng):
+    def draw_block(self, n, state, rng):
         """n rows of one block whose parameters come from the prior."""
-        d, df = len(self.mean), self.degrees_of_freedom
+        d = len(self.mean)
+        kappa0, df, psi0 = self.base(state)
         if self.covariance_type == "full":
-            half = np.linalg.cholesky(np.linalg.inv(scale * self.covariance))
+            half = np.linalg.cholesky(np.linalg.inv(psi0))
             precision = sample_wishart(rng.bit_generator, df, half, 1)[0]
             root = np.linalg.inv(np.linalg.cholesky(precision)).T
         else:
-            b0 = scale * np.asarray(self.covariance) / 2
+            b0 = psi0 / 2
             variance = b0 / rng.gamma(df / 2, size=np.shape(b0))
             root = np.diag(np.sqrt(np.broadcast_to(variance, d)))
-        mean = self.mean + root @ rng.standard_normal(d) / np.sqrt(self.mean_precision)
+        mean = self.mean + root @ rng.standard_normal(d) / np.sqrt(kappa0)
         return mean + rng.standard_normal((n, d)) @ root.T
 
 
@@ -99,7 +183,7 @@ class CategoricalPrior:
         """Where the levels of each column begin when all are put in a row, and their number."""
         return np.concatenate([[0], np.cumsum([len(g) for g in self.pseudo_counts])])
 
-    def log_marginal(self, X, scale):
+    def log_marginal(self, X, state):
         """log m(X) of one block, missing cells integrated out."""
         total = 0.0
         for x, g in zip(X.T, self.pseudo_counts, strict=True):
@@ -108,7 +192,7 @@ class CategoricalPrior:
             total += np.sum(gammaln(g + n) - gammaln(g))
         return total
 
-    def draw_block(self, n, scale, rng):
+    def draw_block(self, n, state, rng):
         """n rows of one block whose parameters come from the prior."""
         levels = [
             rng.choice(len(g), size=n, p=np.exp(sample_log_dirichlet(rng.bit_generator, g)))
@@ -125,7 +209,7 @@ class PoissonPrior:
     shape: np.ndarray
     rate: np.ndarray
 
-    def log_marginal(self, X, scale):
+    def log_marginal(self, X, state):
         """log m(X) of one block, missing cells integrated out."""
         seen = ~np.isnan(X)
         n, x = seen.sum(axis=0), np.where(seen, X, 0.0)
@@ -133,7 +217,7 @@ class PoissonPrior:
         total = gammaln(a) - gammaln(self.shape) + self.shape * np.log(self.rate)
         return np.sum(total - a * np.log(self.rate + n)) - np.sum(gammaln(x + 1))
 
-    def draw_block(self, n, scale, rng):
+    def draw_block(self, n, state, rng):
         """n rows of one block whose parameters come from the prior."""
         rate = rng.gamma(self.shape, 1 / self.rate)
         return rng.poisson(rate, size=(n, len(rate))).astype(float)
@@ -164,6 +248,15 @@ class Prior:
         return next((part for part in self.parts if isinstance(part, GaussianPrior)), None)
 
     @property
+    def learned(self):
+        """Whether there are real columns and their covariances are learned."""
+        return self.gaussian is not None and self.gaussian.learned
+
+    def start(self):
+        """The hyperparameters of the real columns at the start of a chain."""
+        return self.gaussian.start() if self.learned else {"prior_scale": self.scale_grid[0]}
+
+    @property
     def n_features(self):
         """Number of columns of the table."""
         return sum(len(part.columns) for part in self.parts)
@@ -171,9 +264,14 @@ class Prior:
     @property
     def scale_grid(self):
         """Values of the prior scale: its grid, or the one it is fixed to."""
-        if self.gaussian is None:
+        if self.gaussian is None or self.learned:
             return np.ones(1)
         return SCALE_GRID if self.prior_scale is None else np.array([float(self.prior_scale)])
+
+
+def _nearest(grid, value):
+    """The element of a grid of positive numbers that is nearest to a value in logs."""
+    return float(grid[np.argmin(np.abs(np.log(grid / value)))])
 
 
 def log_eppf(sizes, concentration, discount):
@@ -194,9 +292,9 @@ def log_eppf_finite_mixtures(sizes, concentration, n_components_prior):
     return log_v + np.sum(gammaln(sizes + concentration) - gammaln(concentration))
 
 
-def log_marginal(X, prior, scale):
+def log_marginal(X, prior, state):
     """log m(X) of one block, the sum over the kinds of columns."""
-    return sum(part.log_marginal(X[:, part.columns], scale) for part in prior.parts)
+    return sum(part.log_marginal(X[:, part.columns], state) for part in prior.parts)
 
 
 def log_joint(state, X, prior, terms=False):
@@ -205,7 +303,8 @@ def log_joint(state, X, prior, terms=False):
     Parameters
     ----------
     state : dict
-        label (n_samples,), concentration, discount, prior_scale.
+        label (n_samples,), concentration, discount; prior_scale or, where covariances are
+        learned, mean_precision, degrees_of_freedom and covariance.
     X : ndarray of shape (n_samples, n_features)
         Data in the prior's units; imputed for full covariance, else with NaN where missing.
     prior : Prior
@@ -224,11 +323,14 @@ def log_joint(state, X, prior, terms=False):
         of_partition = log_eppf_finite_mixtures(sizes, concentration, prior.n_components_prior)
     parts = {
         "partition": of_partition,
-        "data": sum(log_marginal(block, prior, state["prior_scale"]) for block in blocks),
+        "data": sum(log_marginal(block, prior, state) for block in blocks),
         "concentration": 0.0,
         "discount": 0.0,
         "prior_scale": -np.log(len(prior.scale_grid)),
+        "covariance": 0.0,
     }
+    if prior.learned:
+        parts["covariance"] = prior.gaussian.log_base(state)
     if prior.concentration is None:
         shape, rate = prior.concentration_prior
         parts["concentration"] = (
@@ -257,7 +359,9 @@ def draw_joint(prior, n_samples, rng):
         concentration = max(rng.gamma(shape, 1 / rate), np.finfo(float).tiny)
     if discount is None:
         discount = min(rng.beta(*prior.discount_prior), np.nextafter(1.0, 0.0))
-    scale = rng.choice(prior.scale_grid)
+    base = {"prior_scale": rng.choice(prior.scale_grid)}
+    if prior.learned:
+        base = prior.gaussian.draw_base(rng)
     if prior.n_components_prior is not None:
         discount = -concentration
         label = mfm.sample(n_samples, concentration, prior.n_components_prior, random_state=rng)
@@ -271,12 +375,12 @@ def draw_joint(prior, n_samples, rng):
     for k in np.unique(label):
         rows = np.flatnonzero(label == k)
         for part in prior.parts:
-            X[np.ix_(rows, part.columns)] = part.draw_block(len(rows), scale, rng)
+            X[np.ix_(rows, part.columns)] = part.draw_block(len(rows), base, rng)
     state = {
         "label": label,
         "concentration": concentration,
         "discount": discount,
-        "prior_scale": scale,
+        **base,
     }
     return state, X
 
@@ -302,6 +406,13 @@ def shrunk_correlation(X):
         correlation = correlation / np.outer(root, root)
     weight = 0.5 if n < 5 * d else 0.01
     return (1 - weight) * correlation + weight * np.eye(d)
+
+
+def guess_covariance(X, covariance_type):
+    """R of learned covariances for standardised X."""
+    if covariance_type == "full":
+        return shrunk_correlation(X)
+    return np.ones(X.shape[1]) if covariance_type == "diag" else np.array(1.0)
 
 
 def default_covariance(X, covariance_type, degrees_of_freedom):

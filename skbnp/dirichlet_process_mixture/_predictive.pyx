@@ -124,15 +124,15 @@ def log_densities(rows, draw, prior, log_weight):
     out = np.tile(log_weight, (len(rows.order), 1))
     for part, x in zip(prior.parts, rows.parts, strict=True):
         if isinstance(part, GaussianPrior):
+            kappa0, df = part.numbers(draw)
             if part.covariance_type == "full":
                 _add_full_log_densities(
-                    x, draw["n_members"], draw["mean"], draw["factor"],
-                    part.mean_precision, part.degrees_of_freedom, out,
+                    x, draw["n_members"], draw["mean"], draw["factor"], kappa0, df, out
                 )
             else:
                 _add_diagonal_log_densities(
-                    x, draw["count"], draw["mean"], draw["rate"], part.mean_precision,
-                    part.degrees_of_freedom / 2, part.covariance_type == "spherical", out,
+                    x, draw["count"], draw["mean"], draw["rate"], kappa0, df / 2,
+                    part.covariance_type == "spherical", out,
                 )
         else:
             _add_from_table(x.place, _value_table(x, part, draw), out)
@@ -376,14 +376,15 @@ def conditional_moments(rows, draw, prior, log_p):
             a, b = _rates(part, draw)
             _same_moments(w, a / b, a / b * (1.0 + 1.0 / b), x.place < 0, part.columns, mean,
                           variance)
-        elif part.covariance_type == "full":
-            _full_moments(x, draw["n_members"], draw["mean"], draw["factor"],
-                          part.mean_precision, part.degrees_of_freedom, w, part.columns, mean,
-                          variance)
         else:
-            _diagonal_moments(x, draw["count"], draw["mean"], draw["rate"], part.mean_precision,
-                              part.degrees_of_freedom / 2, part.covariance_type == "spherical",
-                              w, part.columns, mean, variance)
+            kappa0, df = part.numbers(draw)
+            if part.covariance_type == "full":
+                _full_moments(x, draw["n_members"], draw["mean"], draw["factor"], kappa0, df, w,
+                              part.columns, mean, variance)
+            else:
+                _diagonal_moments(x, draw["count"], draw["mean"], draw["rate"], kappa0, df / 2,
+                                  part.covariance_type == "spherical", w, part.columns, mean,
+                                  variance)
     return mean, variance
 
 
@@ -512,15 +513,16 @@ def _sample_levels(draw, part, k, rng):
 def _sample_t(draw, part, k, rng):
     mean = draw["mean"][k]
     z = rng.standard_normal(len(mean))
+    kappa0, df = part.numbers(draw)
     if part.covariance_type == "full":
         n = draw["n_members"][k]
-        kappa = part.mean_precision + n
-        df = part.degrees_of_freedom + n - len(mean) + 1
+        kappa = kappa0 + n
+        df = df + n - len(mean) + 1
         spread = (kappa + 1) / kappa / max(rng.chisquare(df), LEAST_GAMMA)
         return mean + np.sqrt(spread) * (z @ np.triu(draw["factor"][k]))
     count = draw["count"][k]
-    kappa = part.mean_precision + count
+    kappa = kappa0 + count
     seen = count.sum() if part.covariance_type == "spherical" else count
-    a = (part.degrees_of_freedom + seen) / 2
+    a = (df + seen) / 2
     variance = draw["rate"][k] / np.maximum(rng.standard_gamma(a), LEAST_GAMMA)
     return mean + np.sqrt(variance * ((kappa + 1) / kappa)) * z

@@ -13,6 +13,7 @@ import numpy as np
 from skbnp.dirichlet_process_mixture._division cimport Division
 from skbnp.dirichlet_process_mixture._row_pass cimport RowPass
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.learned_covariance cimport LearnedCovariance
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_sum_exp
 from skbnp.processes cimport crp
@@ -21,6 +22,7 @@ from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrio
 from skbnp.likelihoods.conjugate import check_array_of_state
 from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
 from skbnp.likelihoods.gamma_poisson import GammaPoisson
+from skbnp.likelihoods.learned_covariance import FAULTS as COVARIANCE_FAULTS, learned_covariance
 from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
 from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from skbnp.likelihoods.product import ProductFamily
@@ -33,7 +35,12 @@ cdef enum:
     MIN_SPLIT_MERGE = 4     # split-merge proposals per sweep when "auto" follows few blocks
 
 # Moves, in the order of a sweep; NO_MOVE while all is well.
-MOVES = ("", "gibbs", "all_rows", "split_merge", "concentration", "discount", "prior_scale")
+MOVES = (
+    "", "gibbs", "all_rows", "split_merge", "concentration", "discount", "prior_scale",
+    "learned_covariance",
+)
+# What the last of them consists of.
+COVARIANCE_MOVES = ("covariance", "degrees_of_freedom", "covariance_size", "mean_precision")
 
 cdef enum Move:
     NO_MOVE
@@ -43,6 +50,7 @@ cdef enum Move:
     CONCENTRATION
     DISCOUNT
     PRIOR_SCALE
+    LEARNED_COVARIANCE
 
 # How labels are redrawn.
 ALGORITHMS = ("collapsed", "gibbs", "parallel")
@@ -55,6 +63,7 @@ cdef enum:
     PASS_ROWS
     SPLITS
     MERGES
+    SIZES
     N_COUNTS
 
 # Named wrong formulas, for the tests alone: each must make a test fail.
@@ -72,6 +81,10 @@ FAULTS = {
     "uncounted_scan": 10,           # restricted Gibbs without the probability of its last scan
     "coefficient_of_one_more_block": 11,    # V_n(t + 1) where M is sampled
     "coefficient_of_one_more_row": 12,      # V_{n+1}(t)
+}
+# Those of the learned covariances come after.
+FAULTS |= {
+    name: len(FAULTS) - 1 + number for name, number in COVARIANCE_FAULTS.items() if number > 0
 }
 
 cdef enum Fault:
@@ -113,6 +126,7 @@ cdef class Sampler:
         object _bit_generator                   # owner of *_rng, must outlive it
         bitgen_t* _rng
         readonly ConjugateFamily family
+        LearnedCovariance _covariance           # None where the numbers of the prior are fixed
         Division _division
         RowPass _row_pass
         readonly str algorithm
@@ -146,8 +160,9 @@ cdef class Sampler:
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
-        It starts from ``labels`` and from the concentration, discount and prior_scale in the
-        dict ``start``, by default what they are fixed to, their prior means and 1.
+        It starts from ``labels`` and from the hyperparameters in the dict ``start``, by default
+        what they are fixed to, their prior means, 1 for a prior scale and ``Prior.gaussian``'s
+        guess for learned covariances.
         ``log_jacobian`` is added to the log joint.
 
         ``for_rows(function, n_items, size)`` calls ``function(start, stop)`` for every chunk of
@@ -160,12 +175,18 @@ cdef class Sampler:
         if algorithm == "gibbs" and prior.n_components is None:
             got = "None" if prior.n_components_prior is None else "a law"
             raise ValueError(f"algorithm='gibbs' must have a finite n_components, got {got}")
-        start = start or {}
+        start = prior.start() | (start or {})
         shape, rate = prior.concentration_prior
         a, b = prior.discount_prior
         self._bit_generator = bit_generator
         self._rng = draws.borrow(bit_generator)
-        self.family = _make_family(X, prior, start.get("prior_scale", prior.scale_grid[0]))
+        parts = [_make_part(X[:, part.columns], part, start) for part in prior.parts]
+        self.family = _unite(parts, prior)
+        if prior.learned:
+            gaussian = next(t for t, part in enumerate(prior.parts) if part is prior.gaussian)
+            self._covariance = learned_covariance(
+                parts[gaussian], prior.gaussian, _covariance_fault(fault)
+            )
         self.n_samples = self.family.n_samples
         self.algorithm = algorithm
         self._n_one_by_one = self.n_samples
@@ -238,6 +259,8 @@ cdef class Sampler:
                 self._watch(DISCOUNT)
                 self._update_prior_scale()
                 self._watch(PRIOR_SCALE)
+                self._learn_covariance()
+                self._watch(LEARNED_COVARIANCE)
                 self._n_sweeps += 1
                 if self._row_pass is None and self._n_sweeps % REBUILD_EVERY == 0:
                     self._rebuild()
@@ -257,8 +280,14 @@ cdef class Sampler:
                 self._update_discount()
             elif move == "prior_scale":
                 self._update_prior_scale()
+            elif move == "learned_covariance":
+                self._learn_covariance()
+            elif move in COVARIANCE_MOVES:
+                self._covariance.only(move, self.n_clusters, self._bit_generator)
             else:
-                raise ValueError(f"move must be one of {MOVES[1:]}, got {move!r}")
+                raise ValueError(
+                    f"move must be one of {(*MOVES[1:], *COVARIANCE_MOVES)}, got {move!r}"
+                )
 
     def adapt(self, step):
         """After a warm-up sweep: let "auto" counts follow the state, forget imputations so far."""
@@ -269,7 +298,7 @@ cdef class Sampler:
         self._n_imputed = 0
 
     def log_joint(self):
-        """log p(rho, X, concentration, discount, scale), in the units that the Jacobian gives."""
+        """log p(rho, X, all hyperparameters), in the units that the Jacobian gives."""
         return self._log_joint()
 
     @property
@@ -283,24 +312,45 @@ cdef class Sampler:
             "n_clusters": float(self.n_clusters),
             "concentration": self.law.concentration,
             "discount": self.law.discount,
-            "prior_scale": self.family.scale,
+            **self._base_scalars(),
             "largest_cluster": float(np.max(self._sizes())),
+        }
+
+    def _base_scalars(self):
+        """Of the prior of real columns, what is part of the state: numbers."""
+        if self._covariance is None:
+            return {"prior_scale": self.family.scale}
+        return {
+            "mean_precision": self._covariance.mean_precision,
+            "degrees_of_freedom": self._covariance.degrees_of_freedom,
+            "log_det_covariance": self._covariance.log_det_covariance,
         }
 
     def draw(self):
         """Snapshot for prediction; the last block is the empty one.
 
         label (n_samples,), statistics of the n_clusters + 1 blocks, concentration, discount,
-        prior_scale; imputed, row by row, where missing cells are part of the state.
+        prior_scale or, where covariances are learned, mean_precision, degrees_of_freedom and
+        covariance; imputed, row by row, where missing cells are part of the state.
         """
         imputed = self.family.imputed()
         return {
             "label": np.asarray(self.label).astype(_label_type(self.n_clusters)),
             "concentration": self.law.concentration,
             "discount": self.law.discount,
-            "prior_scale": self.family.scale,
+            **self._base(),
             **self.family.blocks(self.n_clusters + 1),
             **({"imputed": imputed} if imputed.size else {}),
+        }
+
+    def _base(self):
+        """Of the prior of real columns, what is part of the state."""
+        if self._covariance is None:
+            return {"prior_scale": self.family.scale}
+        return {
+            "mean_precision": self._covariance.mean_precision,
+            "degrees_of_freedom": self._covariance.degrees_of_freedom,
+            "covariance": self._covariance.covariance,
         }
 
     def get_state(self):
@@ -373,11 +423,16 @@ cdef class Sampler:
 
     def acceptance(self):
         """Move name -> (accepted, proposed) so far; for gibbs and all_rows, rows that moved."""
-        names = {"gibbs": GIBBS_ROWS, "all_rows": PASS_ROWS, "split": SPLITS, "merge": MERGES}
-        unused = {"collapsed": "all_rows", "gibbs": "gibbs"}.get(self.algorithm)
+        names = {
+            "gibbs": GIBBS_ROWS, "all_rows": PASS_ROWS, "split": SPLITS, "merge": MERGES,
+            "covariance_size": SIZES,
+        }
+        unused = {"collapsed": ["all_rows"], "gibbs": ["gibbs"]}.get(self.algorithm, [])
+        if self._covariance is None:
+            unused.append("covariance_size")
         return {
             name: (int(self._accepted[t]), int(self._proposed[t]))
-            for name, t in names.items() if name != unused
+            for name, t in names.items() if name not in unused
         }
 
     def simulate_data(self):
@@ -791,6 +846,18 @@ cdef class Sampler:
                 self._rebuild()
         return 0
 
+    cdef int _learn_covariance(self) except -1 nogil:
+        """Lam, delta and kappa0 | partition, X: likelihoods.learned_covariance."""
+        if self._covariance is None:
+            return 0
+        if self._covariance.sweep(self.n_clusters, self._rng) != 0:
+            return self._break(LEARNED_COVARIANCE)
+        self._accepted[SIZES] += self._covariance.n_accepted
+        self._proposed[SIZES] += self._covariance.n_rounds
+        if self._covariance.settle(self.n_clusters) != 0:
+            self._rebuild()
+        return 0
+
     # -- bookkeeping --------------------------------------------------------------------------
 
     cdef Py_ssize_t _detach(self, Py_ssize_t i, Py_ssize_t target) except -1 nogil:
@@ -888,6 +955,8 @@ cdef class Sampler:
                       + (self._discount_b - 1.0) * log(1.0 - self.law.discount)
                       + lgamma(self._discount_a + self._discount_b)
                       - lgamma(self._discount_a) - lgamma(self._discount_b))
+        if self._covariance is not None:
+            total += self._covariance.log_prior()
         return total - log(<double> self.scale_grid.shape[0])
 
     cdef void _watch(self, Move move) noexcept nogil:
@@ -916,25 +985,36 @@ def _label_type(n_clusters):
     return np.uint8 if n_clusters <= 255 else np.uint16 if n_clusters <= 65535 else np.int32
 
 
-def _make_family(X, prior, scale):
-    """The conjugate family that a ``_model.Prior`` describes."""
-    families = [_make_part(X[:, part.columns], part, scale) for part in prior.parts]
-    if len(families) == 1:
-        return families[0]
-    return ProductFamily(families, [part.columns for part in prior.parts])
+def _unite(parts, prior):
+    """The family of a table whose columns belong to these families."""
+    if len(parts) == 1:
+        return parts[0]
+    return ProductFamily(parts, [part.columns for part in prior.parts])
 
 
-def _make_part(X, part, scale):
-    """The family of one kind of columns."""
+def _make_part(X, part, start):
+    """The family of one kind of columns, the numbers of its prior as at the start of a chain."""
     if isinstance(part, CategoricalPrior):
         return DirichletCategorical(X, part.pseudo_counts)
     if isinstance(part, PoissonPrior):
         return GammaPoisson(X, part.shape, part.rate)
+    if part.learned:
+        mean_precision, df, _ = part.base(start)
+        covariance, scale = start["covariance"], df - part.width - 1
+    else:
+        mean_precision, df, covariance = part.mean_precision, part.degrees_of_freedom, part.covariance
+        scale = start["prior_scale"]
     if part.covariance_type == "full":
         return NormalInverseWishart(
-            X, part.mean, part.mean_precision, part.degrees_of_freedom, part.covariance, scale
+            X, part.mean, mean_precision, df, covariance, scale, part.learned
         )
     return NormalInverseGamma(
-        X, part.mean, part.mean_precision, part.degrees_of_freedom / 2,
-        np.asarray(part.covariance) / 2, scale, part.covariance_type == "spherical",
+        X, part.mean, mean_precision, df / 2, np.asarray(covariance) / 2, scale,
+        part.covariance_type == "spherical", part.learned,
     )
+
+
+def _covariance_fault(fault):
+    """The number of a fault among those of the learned covariances."""
+    name = next(name for name, number in FAULTS.items() if number == fault)
+    return COVARIANCE_FAULTS.get(name, 0)

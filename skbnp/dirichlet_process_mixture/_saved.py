@@ -35,17 +35,22 @@ def check_draw(draw, prior, X):
     empty = np.flatnonzero(n_members == 0)
     if n_blocks < 2 or not np.array_equal(counts, n_members) or empty.tolist() != [n_blocks - 1]:
         raise ValueError("n_members of a draw must count its labels, the last block empty")
-    for name in ("concentration", "discount", "prior_scale"):
+    of_base = [name for name in prior.start() if name != "covariance"]
+    for name in ("concentration", "discount", *of_base):
         if type(draw[name]) is not float:
             raise ValueError(f"{name} of a draw must be a number, got {draw[name]!r}")
     is_finite = prior.n_components is not None or prior.n_components_prior is not None
     lowest = 0.0 if is_finite else -draw["discount"]
     if not (
-        draw["concentration"] > lowest and draw["discount"] < 1.0 and draw["prior_scale"] > 0.0
+        draw["concentration"] > lowest
+        and draw["discount"] < 1.0
+        and all(0.0 < draw[name] < np.inf for name in of_base)
     ):
-        raise ValueError("concentration, discount and prior_scale of a draw must be in range")
+        raise ValueError(f"concentration, discount and {of_base} of a draw must be in range")
     if prior.n_components_prior is not None and draw["concentration"] != prior.concentration:
         raise ValueError("concentration of a draw must be that of the prior's components")
+    if prior.learned:
+        _check_learned(draw, prior.gaussian)
     for part in prior.parts:
         for name, shape in _shapes(part).items():
             _check(name, draw[name], (n_blocks, *shape))
@@ -61,6 +66,20 @@ def check_draw(draw, prior, X):
         n_missing = int(np.isnan(X[:, gaussian.columns]).sum())
         if n_missing:
             _check("imputed", draw["imputed"], (n_missing,))
+
+
+def _check_learned(draw, part):
+    """What a draw says of learned covariances: kernels take a root of Lam."""
+    _check("covariance", draw["covariance"], part.start()["covariance"].shape)
+    if draw["degrees_of_freedom"] - part.width - 1 not in part.degrees_grid:
+        raise ValueError("degrees_of_freedom of a draw must be on their grid")
+    if part.covariance_type != "full":
+        _check_positive("covariance", draw["covariance"])
+        return
+    try:
+        np.linalg.cholesky(draw["covariance"])
+    except np.linalg.LinAlgError as error:
+        raise ValueError("covariance of a draw must be positive definite") from error
 
 
 def _shapes(part):

@@ -31,7 +31,8 @@ class TrainingRows:
 
     def _sampler(self, draw):
         """A sampler that never sweeps: nothing is drawn from its bit generator."""
-        start = {name: draw[name] for name in ("concentration", "discount", "prior_scale")}
+        names = ("concentration", "discount", *self.prior.start())
+        start = {name: draw[name] for name in names}
         return Sampler(self.X, self.prior, draw["label"], np.random.PCG64(0), start=start)
 
     def observed_data(self):

@@ -29,6 +29,12 @@ def check_array_of_state(name, array, like):
         )
 
 
+def check_positive_number(name, value):
+    """Raise a ValueError unless a number of a state is one, positive and finite."""
+    if type(value) is not float or not 0 < value < np.inf:
+        raise ValueError(f"{name} of a state must be a positive number, got {value!r}")
+
+
 cdef class ConjugateFamily:
     """Base of the families; every numerical method is the subclass's.
 
@@ -95,8 +101,8 @@ cdef class ConjugateFamily:
         """
         cdef Py_ssize_t k
         self._check_state(state, n_slots)
+        self._set_prior(state)
         self.reserve(n_slots)
-        self.scale = state["scale"]
         self.missing_mean = state["missing_mean"].copy()
         self.imputed_sum = state["imputed_sum"].copy()
         self.set_imputed(state["imputed"])
@@ -105,10 +111,14 @@ cdef class ConjugateFamily:
         for k in range(n_slots, self.n_slots):
             self.clear(k)
 
+    def _set_prior(self, state):
+        """Take over the numbers of the prior that are part of a state."""
+        self.scale = state["scale"]
+
     def _check_state(self, state, n_slots):
-        scale = state["scale"]
-        if type(scale) is not float or not 0 < scale < np.inf or not (self.scaled or scale == 1):
-            raise ValueError(f"scale of a state must be a positive number, got {scale!r}")
+        check_positive_number("scale", state["scale"])
+        if not self.scaled and state["scale"] != 1:
+            raise ValueError(f"scale of a state must be 1 here, got {state['scale']!r}")
         means = {"missing_mean": self.missing_mean, "imputed_sum": self.imputed_sum}
         for name in means:
             check_array_of_state(name, state[name], np.asarray(means[name]))

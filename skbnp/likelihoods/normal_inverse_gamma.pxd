@@ -8,10 +8,13 @@ cdef class NormalInverseGamma(ConjugateFamily):
         bint shared                         # one variance for all features (spherical)
         bint complete                       # no missing cell anywhere
         Py_ssize_t n_rates                  # 1 if shared else n_features
-        double mean_precision, shape        # kappa0, a0
+        readonly bint learned               # whether the numbers of the prior are part of the state
+        readonly double mean_precision, shape  # kappa0, a0
         double[::1] prior_mean              # (n_features,) m0
-        double[::1] base                    # (n_rates,): b0 = scale * base
+        readonly double[::1] base                    # (n_rates,): b0 = scale * base
         double[:, ::1] count                # (n_slots, n_features) observed cells
+        double[:, ::1] row_mean             # (n_slots, n_features) mean of the observed cells
+        double[:, ::1] squares              # (n_slots, n_features) sum of squares about it
         double[:, ::1] mean                 # (n_slots, n_features) posterior mean, prior included
         double[:, ::1] rate                 # (n_slots, n_rates) b of the posterior
         double[:, ::1] log_rate             # (n_slots, n_rates)
@@ -20,8 +23,9 @@ cdef class NormalInverseGamma(ConjugateFamily):
         readonly double[:, ::1] precision_root  # (n_parameters, n_features) 1 / sigma
         readonly double[:, ::1] shift       # (n_parameters, n_features)
         double[:, ::1] log_peak             # (n_parameters, n_features) log density at mu
-        double[::1] log_t_constant          # (n_samples + 1,) the part of log t that n fixes
-        double[::1] log_m_constant          # (n_samples + 1,) per feature, the part of log m
+        # What n fixes of log t and, per feature, of log m, NaN where it is not known:
+        # (n_samples + 1,).
+        double[::1] log_t_constant, log_m_constant
         double[::1] vector                  # scratch, (n_features,)
 
     cdef void _settle(self, Py_ssize_t k) noexcept nogil
@@ -30,7 +34,14 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef double _log_t_shared(self, Py_ssize_t k, const double* x) noexcept nogil
     cdef double _own_diagonal(self, Py_ssize_t k, const double* x) noexcept nogil
     cdef double _own_shared(self, Py_ssize_t k, const double* x) noexcept nogil
-    cdef double _cells(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
+    cdef double _t_constant(self, Py_ssize_t n) noexcept nogil
+    cdef double _m_constant(self, Py_ssize_t n) noexcept nogil
+    cdef void forget_constants(self) noexcept nogil
+    cdef void derive(self, Py_ssize_t n_slots) noexcept nogil
+    cdef void _derive(self, Py_ssize_t k) noexcept nogil
+    cdef double cells(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
+    cdef double gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil
+    cdef double total_gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil
     cdef void _log_likelihoods_alike(
         self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
         double* work,

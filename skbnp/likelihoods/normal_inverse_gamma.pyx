@@ -3,6 +3,10 @@
 Diagonal: sigma2_j ~ IG(a0, b0_j), mu_j | sigma2_j ~ N(m0_j, sigma2_j / kappa0), each feature alone.
 Spherical: one sigma2 ~ IG(a0, b0) for all features. A missing cell enters no statistic, so
 every feature of a block has its own count (Murphy 2007, section 3; the counts by feature are ours).
+
+A slot keeps counts, means and squares of its cells beside the posterior's m and b, so that another
+prior costs O(d) a slot. With ``learned`` covariances a0 = (delta + 2) / 2 and b0 = delta lam / 2,
+so that E[sigma2] = lam, and ``scale`` is delta, ``base`` lam / 2: see ``learned_covariance``.
 """
 
 from libc.math cimport NAN, exp, log, log1p, sqrt
@@ -10,11 +14,12 @@ from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
 import numpy as np
-from scipy.special import gammaln
 
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
+
+from skbnp.likelihoods.conjugate import check_array_of_state, check_positive_number
 
 
 cdef enum:
@@ -33,7 +38,10 @@ cdef class NormalInverseGamma(ConjugateFamily):
     _counts_of_rows = ("n_members", "count")
     _counts_of_cells = "count"
 
-    def __init__(self, X, mean, double mean_precision, double shape, rate, double scale, shared):
+    def __init__(
+        self, X, mean, double mean_precision, double shape, rate, double scale, shared,
+        bint learned=False,
+    ):
         super().__init__(X)
         d = self.n_features
         self.shared = shared
@@ -45,20 +53,14 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self.base = np.array(rate, dtype=np.float64).reshape(self.n_rates)
         self.scaled = True
         self.scale = scale
-
-        n = np.arange(self.n_samples + 1.0)
-        kappa = mean_precision + n
-        cells = d if shared else 1  # cells of a row that share one variance
-        a = shape + n * cells / 2
-        self.log_t_constant = (
-            gammaln(a + cells / 2) - gammaln(a)
-            + cells / 2 * (np.log(kappa / (kappa + 1)) - LOG_2_PI)
-        )
-        self.log_m_constant = 0.5 * np.log(mean_precision / kappa) - n / 2 * LOG_2_PI
-        if not shared:
-            self.log_m_constant += gammaln(a) - gammaln(shape)
+        self.learned = learned
+        self.log_t_constant = np.zeros(self.n_samples + 1)
+        self.log_m_constant = np.zeros(self.n_samples + 1)
+        self.forget_constants()
         self.n_members = np.zeros(0, dtype=np.intp)
         self.count = np.zeros((0, d))
+        self.row_mean = np.zeros((0, d))
+        self.squares = np.zeros((0, d))
         self.mean = np.zeros((0, d))
         self.rate = np.zeros((0, self.n_rates))
         self.log_rate = np.zeros((0, self.n_rates))
@@ -69,6 +71,8 @@ cdef class NormalInverseGamma(ConjugateFamily):
         return {
             "n_members": np.asarray(self.n_members),
             "count": np.asarray(self.count),
+            "row_mean": np.asarray(self.row_mean),
+            "squares": np.asarray(self.squares),
             "mean": np.asarray(self.mean),
             "rate": np.asarray(self.rate),
             "log_rate": np.asarray(self.log_rate),
@@ -79,12 +83,39 @@ cdef class NormalInverseGamma(ConjugateFamily):
             self.n_members = array
         elif name == "count":
             self.count = array
+        elif name == "row_mean":
+            self.row_mean = array
+        elif name == "squares":
+            self.squares = array
         elif name == "mean":
             self.mean = array
         elif name == "rate":
             self.rate = array
         else:
             self.log_rate = array
+
+    def get_state(self, Py_ssize_t n_slots):
+        state = super().get_state(n_slots)
+        if self.learned:
+            state["covariance"] = 2.0 * np.asarray(self.base)
+            state["mean_precision"] = self.mean_precision
+        return state
+
+    def _check_state(self, state, n_slots):
+        super()._check_state(state, n_slots)
+        if self.learned:
+            check_array_of_state("covariance", state["covariance"], np.asarray(self.base))
+            check_positive_number("mean_precision", state["mean_precision"])
+            if not np.all((state["covariance"] > 0) & (state["covariance"] < np.inf)):
+                raise ValueError("covariance of a state must be positive")
+
+    def _set_prior(self, state):
+        super()._set_prior(state)
+        if self.learned:
+            self.base = 0.5 * state["covariance"]
+            self.mean_precision = state["mean_precision"]
+            self.shape = 0.5 * (self.scale + 2.0)
+        self.forget_constants()
 
     # -- statistics ---------------------------------------------------------------------------
 
@@ -94,7 +125,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         for j in range(self.n_rates):
             self.log_rate[k, j] = log(self.rate[k, j])
 
-    cdef double _cells(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
+    cdef double cells(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
         """Observed cells of slot k that rate j is shared by."""
         cdef Py_ssize_t c
         cdef double total = 0.0
@@ -108,7 +139,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         cdef Py_ssize_t j
         self.n_members[k] = 0
         for j in range(self.n_features):
-            self.count[k, j] = 0.0
+            self.count[k, j] = self.row_mean[k, j] = self.squares[k, j] = 0.0
             self.mean[k, j] = self.prior_mean[j]
         for j in range(self.n_rates):
             self.rate[k, j] = self.scale * self.base[j]
@@ -119,6 +150,8 @@ cdef class NormalInverseGamma(ConjugateFamily):
         cdef size_t rates = self.n_rates * sizeof(double)
         self.n_members[target] = self.n_members[source]
         memcpy(&self.count[target, 0], &self.count[source, 0], row)
+        memcpy(&self.row_mean[target, 0], &self.row_mean[source, 0], row)
+        memcpy(&self.squares[target, 0], &self.squares[source, 0], row)
         memcpy(&self.mean[target, 0], &self.mean[source, 0], row)
         memcpy(&self.rate[target, 0], &self.rate[source, 0], rates)
         memcpy(&self.log_rate[target, 0], &self.log_rate[source, 0], rates)
@@ -126,12 +159,16 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """b_j += kappa / (kappa + 1) r^2 / 2, m_j += r / (kappa + 1), r = x_j - m_j."""
         cdef Py_ssize_t j
-        cdef double kappa, r
+        cdef double kappa, r, n
         for j in range(self.n_features):
-            r = self.X[i, j] - self.mean[k, j]
+            r = self.X[i, j] - self.row_mean[k, j]
             if r != r:
                 continue
-            kappa = self.mean_precision + self.count[k, j]
+            n = self.count[k, j]
+            self.row_mean[k, j] += r / (n + 1.0)
+            self.squares[k, j] += n / (n + 1.0) * r * r
+            kappa = self.mean_precision + n
+            r = self.X[i, j] - self.mean[k, j]
             self.mean[k, j] += r / (kappa + 1.0)
             self.rate[k, 0 if self.shared else j] += 0.5 * kappa / (kappa + 1.0) * r * r
             self.count[k, j] += 1.0
@@ -141,17 +178,24 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """b_j -= kappa / (kappa - 1) r^2 / 2, m_j -= r / (kappa - 1), r = x_j - m_j."""
         cdef Py_ssize_t j, jr
-        cdef double kappa, r, old
+        cdef double kappa, r, old, n
         cdef bint spoiled = False
         if self.n_members[k] == 1:
             self.clear(k)
             return 0
         for j in range(self.n_features):
-            r = self.X[i, j] - self.mean[k, j]
+            r = self.X[i, j] - self.row_mean[k, j]
             if r != r:
                 continue
             jr = 0 if self.shared else j
-            kappa = self.mean_precision + self.count[k, j]
+            n = self.count[k, j]
+            if n == 1.0:
+                self.row_mean[k, j] = self.squares[k, j] = 0.0
+            else:
+                self.row_mean[k, j] -= r / (n - 1.0)
+                self.squares[k, j] = max(self.squares[k, j] - n / (n - 1.0) * r * r, 0.0)
+            kappa = self.mean_precision + n
+            r = self.X[i, j] - self.mean[k, j]
             old = self.rate[k, jr]
             self.mean[k, j] -= r / (kappa - 1.0)
             self.rate[k, jr] -= 0.5 * kappa / (kappa - 1.0) * r * r
@@ -162,32 +206,67 @@ cdef class NormalInverseGamma(ConjugateFamily):
         return spoiled
 
     cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
-        """b_j + kappa m_j^2 / 2 adds up, less that of the prior; about the mean of slot a."""
-        cdef Py_ssize_t j, jr
-        cdef double kappa_b, kappa, to_b, to_prior, moved
-        for j in range(self.n_rates):
-            self.rate[target, j] = self.rate[a, j] + (
-                self.rate[b, j] - self.scale * self.base[j]
-            )
+        """Means and squares of the cells of the two blocks together; nothing cancels."""
+        cdef Py_ssize_t j
+        cdef double n, share, apart
         for j in range(self.n_features):
-            jr = 0 if self.shared else j
-            kappa_b = self.mean_precision + self.count[b, j]
-            kappa = kappa_b + self.count[a, j]
-            to_b = self.mean[b, j] - self.mean[a, j]
-            to_prior = self.prior_mean[j] - self.mean[a, j]
-            moved = (kappa_b * to_b - self.mean_precision * to_prior) / kappa
-            self.count[target, j] = self.count[a, j] + self.count[b, j]
-            self.mean[target, j] = self.mean[a, j] + moved
-            self.rate[target, jr] += 0.5 * (
-                kappa_b * to_b * to_b - self.mean_precision * to_prior * to_prior
-                - kappa * moved * moved
+            n = self.count[a, j] + self.count[b, j]
+            share = self.count[b, j] / n if n > 0.0 else 0.0
+            apart = self.row_mean[b, j] - self.row_mean[a, j]
+            self.count[target, j] = n
+            self.row_mean[target, j] = self.row_mean[a, j] + share * apart
+            self.squares[target, j] = (
+                self.squares[a, j] + self.squares[b, j] + share * self.count[a, j] * apart * apart
             )
         self.n_members[target] = self.n_members[a] + self.n_members[b]
-        for j in range(self.n_rates):
-            if not self.rate[target, j] > 0.0:
-                return 1
-        self._settle(target)
+        self._derive(target)
         return 0
+
+    cdef void forget_constants(self) noexcept nogil:
+        """Forget what depends on the numbers of the prior alone. Slots: ``derive`` them."""
+        cdef Py_ssize_t n
+        for n in range(self.n_samples + 1):
+            self.log_t_constant[n] = self.log_m_constant[n] = NAN
+
+    cdef void derive(self, Py_ssize_t n_slots) noexcept nogil:
+        """Bring the slots up to date with the numbers of the prior; those from n_slots on are empty."""
+        cdef Py_ssize_t k
+        for k in range(self.n_slots):
+            if self.n_members[k] == 0 or k >= n_slots:
+                self.clear(k)
+            else:
+                self._derive(k)
+
+    cdef void _derive(self, Py_ssize_t k) noexcept nogil:
+        """m and b of slot k from the number, mean and squares of its cells."""
+        cdef Py_ssize_t j
+        cdef double n
+        for j in range(self.n_rates):
+            self.rate[k, j] = self.scale * self.base[j]
+        for j in range(self.n_features):
+            n = self.count[k, j]
+            self.mean[k, j] = self.prior_mean[j] + n / (self.mean_precision + n) * (
+                self.row_mean[k, j] - self.prior_mean[j]
+            )
+            self.rate[k, 0 if self.shared else j] += 0.5 * self.gain(k, j, self.mean_precision)
+        self._settle(k)
+
+    cdef double total_gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil:
+        """What the cells that share rate j of slot k add to 2 b."""
+        cdef Py_ssize_t c
+        cdef double total = 0.0
+        if not self.shared:
+            return self.gain(k, j, mean_precision)
+        for c in range(self.n_features):
+            total += self.gain(k, c, mean_precision)
+        return total
+
+    cdef double gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil:
+        """What the cells of feature j in slot k add to 2 b."""
+        cdef double n = self.count[k, j], off = self.row_mean[k, j] - self.prior_mean[j]
+        if n == 0.0:
+            return 0.0
+        return self.squares[k, j] + mean_precision * n / (mean_precision + n) * off * off
 
     # -- densities ----------------------------------------------------------------------------
 
@@ -207,6 +286,26 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef void log_predictive_observed(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         self.log_predictive_all(n, i, out)
 
+    cdef inline double _t_constant(self, Py_ssize_t n) noexcept nogil:
+        """The part of log t that n fixes; worked out when first asked for."""
+        cdef double kappa = self.mean_precision + n
+        cdef double half = 0.5 * self.n_features if self.shared else 0.5  # of one variance's cells
+        cdef double a = self.shape + half * n
+        if self.log_t_constant[n] != self.log_t_constant[n]:
+            self.log_t_constant[n] = (
+                lgamma(a + half) - lgamma(a) + half * (log(kappa / (kappa + 1.0)) - LOG_2_PI)
+            )
+        return self.log_t_constant[n]
+
+    cdef inline double _m_constant(self, Py_ssize_t n) noexcept nogil:
+        """The same for log m, per feature."""
+        cdef double kappa = self.mean_precision + n
+        if self.log_m_constant[n] != self.log_m_constant[n]:
+            self.log_m_constant[n] = 0.5 * log(self.mean_precision / kappa) - 0.5 * n * LOG_2_PI
+            if not self.shared:
+                self.log_m_constant[n] += lgamma(self.shape + 0.5 * n) - lgamma(self.shape)
+        return self.log_m_constant[n]
+
     cdef double _log_t_complete(self, Py_ssize_t k, const double* x) noexcept nogil:
         """Diagonal, nothing missing: all features share n, so one logarithm of a product."""
         cdef Py_ssize_t j, d = self.n_features, n = self.n_members[k]
@@ -224,7 +323,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
                     total += log(product)
                     product = 1.0
         total += log(product)
-        return (d * self.log_t_constant[n] - 0.5 * log_rates
+        return (d * self._t_constant(n) - 0.5 * log_rates
                 - (self.shape + 0.5 * n + 0.5) * total)
 
     cdef double _log_t_diagonal(self, Py_ssize_t k, const double* x) noexcept nogil:
@@ -237,7 +336,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
                 continue
             n = self.count[k, j]
             kappa = self.mean_precision + n
-            total += self.log_t_constant[<Py_ssize_t> n] - 0.5 * self.log_rate[k, j]
+            total += self._t_constant(<Py_ssize_t> n) - 0.5 * self.log_rate[k, j]
             total -= (self.shape + 0.5 * n + 0.5) * log1p(
                 0.5 * kappa / (kappa + 1.0) * r * r / self.rate[k, j]
             )
@@ -254,7 +353,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
                 r = x[j] - self.mean[k, j]
                 squares += r * r
             squares *= 0.5 * kappa / (kappa + 1.0)
-            return (self.log_t_constant[self.n_members[k]] - 0.5 * d * self.log_rate[k, 0]
+            return (self._t_constant(self.n_members[k]) - 0.5 * d * self.log_rate[k, 0]
                     - (self.shape + 0.5 * d * (n + 1.0)) * log1p(squares / self.rate[k, 0]))
         for j in range(d):
             n = self.count[k, j]
@@ -289,7 +388,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
             left = 1.0 - 0.5 * kappa / (kappa - 1.0) * r * r / self.rate[k, j]
             if not left > CANCELLED:
                 return NAN
-            total += self.log_t_constant[<Py_ssize_t> n] - 0.5 * self.log_rate[k, j]
+            total += self._t_constant(<Py_ssize_t> n) - 0.5 * self.log_rate[k, j]
             total += (self.shape + 0.5 * n) * log(left)
         return total
 
@@ -319,7 +418,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         for j in range(self.n_features):
             n = self.count[k, j]
             seen += n
-            total += self.log_m_constant[<Py_ssize_t> n]
+            total += self._m_constant(<Py_ssize_t> n)
             if not self.shared:
                 total += self.shape * log(self.scale * self.base[j])
                 total -= (self.shape + 0.5 * n) * self.log_rate[k, j]
@@ -351,25 +450,15 @@ cdef class NormalInverseGamma(ConjugateFamily):
             out[g] += self.shape * n_blocks * self.n_rates * log(grid[g])
         for k in range(n_blocks):
             for j in range(self.n_rates):
-                n = self._cells(k, j)
-                left = max(self.rate[k, j] - self.scale * self.base[j], 0.0)
+                n = self.cells(k, j)
+                left = 0.5 * self.total_gain(k, j, self.mean_precision)
                 for g in range(n_grid):
                     out[g] -= (self.shape + 0.5 * n) * log(grid[g] * self.base[j] + left)
         return 0
 
     cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:
-        """b_k += (scale - old) base."""
-        cdef Py_ssize_t k, j
-        cdef double change = scale - self.scale
         self.scale = scale
-        for k in range(self.n_slots):
-            if self.n_members[k] == 0 or k >= n_slots:
-                self.clear(k)
-                continue
-            for j in range(self.n_rates):
-                self.rate[k, j] = max(self.rate[k, j] + change * self.base[j],
-                                      scale * self.base[j])
-            self._settle(k)
+        self.derive(n_slots)
         return 0
 
     # -- simulation ---------------------------------------------------------------------------
@@ -382,7 +471,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         for j in range(self.n_features):
             if j == 0 or not self.shared:
                 variance = self.rate[k, j] / draws.gamma(
-                    rng, self.shape + 0.5 * self._cells(k, j)
+                    rng, self.shape + 0.5 * self.cells(k, j)
                 )
             location = self.mean[k, j] + draws.normal(rng) * sqrt(
                 variance / (self.mean_precision + self.count[k, j])
@@ -418,7 +507,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         for j in range(self.n_features):
             if j == 0 or not self.shared:
                 log_variance = self.log_rate[k, j] - draws.log_gamma(
-                    rng, self.shape + 0.5 * self._cells(k, j)
+                    rng, self.shape + 0.5 * self.cells(k, j)
                 )
             self.center[k, j] = self.mean[k, j]
             self.precision_root[k, j] = exp(-0.5 * log_variance)
@@ -501,26 +590,16 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self, Py_ssize_t k, Py_ssize_t n_rows, const double* sums
     ) noexcept nogil:
         """Fails where the rows lie so far from the slot's old mean that digits were lost."""
-        cdef Py_ssize_t d = self.n_features, j, jr
-        cdef double n, kappa, moved, off, rate
-        for j in range(self.n_rates):
-            self.rate[k, j] = self.scale * self.base[j]
+        cdef Py_ssize_t d = self.n_features, j
+        cdef double n, moved, rate
         for j in range(d):
-            jr = 0 if self.shared else j
             n = sums[j]
-            self.count[k, j] = n
-            kappa = self.mean_precision + n
             moved = sums[d + j] / n if n > 0.0 else 0.0
-            off = self.mean[k, j] - self.prior_mean[j] + moved
-            self.mean[k, j] = self.prior_mean[j]
-            if n > 0.0:
-                self.mean[k, j] += n / kappa * off
-                self.rate[k, jr] += 0.5 * (
-                    max(sums[2 * d + j] - n * moved * moved, 0.0)
-                    + self.mean_precision * n / kappa * off * off
-                )
+            self.count[k, j] = n
+            self.row_mean[k, j] = self.mean[k, j] + moved if n > 0.0 else 0.0
+            self.squares[k, j] = max(sums[2 * d + j] - n * moved * moved, 0.0)
         self.n_members[k] = n_rows
-        self._settle(k)
+        self._derive(k)
         for j in range(d):
             rate = self.rate[k, 0 if self.shared else j]
             if 0.5 * SPOILED * sums[d + j] * sums[d + j] > sums[j] * rate:

@@ -5,12 +5,15 @@ from skbnp.likelihoods.conjugate cimport ConjugateFamily
 
 cdef class NormalInverseWishart(ConjugateFamily):
     cdef:
-        double mean_precision, df           # kappa0, nu0
+        readonly bint learned               # whether the numbers of the prior are part of the state
+        readonly double mean_precision, df  # kappa0, nu0
         public Py_ssize_t wide              # more features: weights from the completed row
         double[::1] prior_mean              # (n_features,) m0
-        double[:, ::1] base                 # (n_features, n_features): Psi0 = scale * base
+        readonly double[:, ::1] base        # (n_features, n_features): Psi0 = scale * base
         double[:, ::1] base_factor          # U with base = U^T U
         double base_log_det
+        double[:, ::1] row_mean             # (n_slots, n_features) xbar
+        double[:, :, ::1] scatter           # (n_slots, n_features, n_features) S, upper triangle
         double[:, ::1] mean                 # (n_slots, n_features) m_n, prior included
         double[:, :, ::1] factor            # (n_slots, n_features, n_features) U, Psi_n = U^T U
         double[::1] log_det                 # (n_slots,) log |Psi_n|
@@ -25,8 +28,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
         readonly double[:, ::1] location    # (n_parameters, n_features) mu
         readonly double[:, :, ::1] covariance  # (n_parameters, n_features, n_features) Sigma
         double[::1] log_peak                # (n_parameters,) log density at mu
-        double[::1] log_t_constant          # (n_samples + 1,) the part of log t that n fixes
-        double[::1] log_m_constant          # (n_samples + 1,) the part of log m that n fixes
+        # What n fixes of log t and log m, NaN where it is not known: (n_samples + 1,).
+        double[::1] log_t_constant, log_m_constant
         double[::1] vector                  # scratch, (4 n_features,)
         double[:, ::1] square, square_too   # scratch, (n_features, n_features)
         double[::1] work                    # scratch, (4 n_features,)
@@ -34,7 +37,15 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil
     cdef void _refresh_lanes(self, Py_ssize_t n) noexcept nogil
-    cdef void _add_square(self, Py_ssize_t k, double* out) noexcept nogil
+    cdef double _t_constant(self, Py_ssize_t n) noexcept nogil
+    cdef double _m_constant(self, Py_ssize_t n) noexcept nogil
+    cdef int factor_base(self) noexcept nogil
+    cdef int derive(self, Py_ssize_t n_slots) noexcept nogil
+    cdef int _derive(self, Py_ssize_t k) noexcept nogil
+    cdef void _finish(self, Py_ssize_t k) noexcept nogil
+    cdef int factor_within(self, Py_ssize_t k, double* out) noexcept nogil
+    cdef void add_offset(self, Py_ssize_t k, double* factor) noexcept nogil
+    cdef int spectrum(self, Py_ssize_t k, double* out) noexcept nogil
     cdef void _touch(self, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil
     cdef double _permuted_factor(
@@ -53,3 +64,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
         Py_ssize_t stride, double* work,
     ) noexcept nogil
     cdef Py_ssize_t _columns(self, Py_ssize_t n_blocks) noexcept nogil
+
+
+cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil

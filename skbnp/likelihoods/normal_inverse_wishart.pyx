@@ -4,6 +4,10 @@ Sigma ~ IW(nu0, Psi0), mu | Sigma ~ N(m0, Sigma / kappa0), x | mu, Sigma ~ N(mu,
 rows, mean xbar and scatter S: kappa_n = kappa0 + n, nu_n = nu0 + n,
 m_n = (kappa0 m0 + n xbar) / kappa_n,
 Psi_n = Psi0 + S + (kappa0 n / kappa_n) (xbar - m0)(xbar - m0)^T (Murphy 2007, section 9).
+
+A slot keeps n, xbar and S beside m_n and the factor of Psi_n, so that another prior costs one
+Cholesky factorisation a slot. With ``learned`` covariances Psi0 = delta Lam and
+nu0 = delta + d + 1, and ``scale`` is delta, ``base`` Lam: see ``learned_covariance``.
 """
 
 from libc.math cimport NAN, log, log1p, sqrt
@@ -11,12 +15,11 @@ from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
 import numpy as np
-from scipy.special import gammaln
-
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport linalg, rng as draws
 from skbnp.numerics.special cimport lgamma
 
+from skbnp.likelihoods.conjugate import check_array_of_state, check_positive_number
 from skbnp.numerics.linalg import cholesky_upper
 
 
@@ -32,6 +35,7 @@ cdef enum:
 cdef double CANCELLED = 1e-8     # |Psi without| / |Psi with| under which a difference is not used
 cdef double SPOILED = 1e-6       # the same under which a removal is not used
 cdef double HALF_LOG_2_PI = 0.9189385332046728
+cdef double LOG_PI = 1.1447298858494002
 
 
 cdef class NormalInverseWishart(ConjugateFamily):
@@ -39,33 +43,25 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     _for_prediction = ("n_members", "mean", "factor")
 
-    def __init__(self, X, mean, double mean_precision, double df, covariance, double scale):
+    def __init__(
+        self, X, mean, double mean_precision, double df, covariance, double scale, bint learned=False
+    ):
         super().__init__(X)
         d = self.n_features
         self.prior_mean = np.array(mean, dtype=np.float64)
-        self.mean_precision = mean_precision
-        self.df = df
+        self.learned = learned
         self.base = np.array(covariance, dtype=np.float64, order="C")
-        self.base_factor = cholesky_upper(self.base)
+        self.base_factor = np.zeros((d, d))
         self.wide = WIDE
-        self.base_log_det = linalg.log_det(&self.base_factor[0, 0], d)
         self.scaled = True
         self.scale = scale
-
-        n = np.arange(self.n_samples + 1.0)
-        kappa, nu = mean_precision + n, df + n
-        self.log_t_constant = (
-            gammaln((nu + 1) / 2) - gammaln((nu + 1 - d) / 2)
-            + d / 2 * (np.log(kappa / (kappa + 1)) - np.log(np.pi))
-        )
-        # log Gamma_d((nu0 + n) / 2) is a sum over j < d of log Gamma((nu0 + n - j) / 2) and a
-        # constant; neighbouring n share the terms.
-        log_gamma = gammaln((df + np.arange(1 - d, self.n_samples + 1)) / 2)
-        log_m = sum(log_gamma[d - 1 - j:len(log_gamma) - j] for j in range(d))
-        self.log_m_constant = (
-            log_m - log_m[0] + d / 2 * (np.log(mean_precision / kappa) - n * np.log(np.pi))
-        )
+        self.df = df
+        self.mean_precision = mean_precision
+        self.log_t_constant = np.zeros(self.n_samples + 1)
+        self.log_m_constant = np.zeros(self.n_samples + 1)
         self.n_members = np.zeros(0, dtype=np.intp)
+        self.row_mean = np.zeros((0, d))
+        self.scatter = np.zeros((0, d, d))
         self.mean = np.zeros((0, d))
         self.factor = np.zeros((0, d, d))
         self.log_det = np.zeros(0)
@@ -76,6 +72,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.order = np.zeros(d, dtype=np.intp)
         self._reserve_parameters(0)
         self._start_imputation()
+        if self.factor_base() != 0:
+            raise np.linalg.LinAlgError("covariance must be positive definite")
 
     def _start_imputation(self):
         """Start every missing cell at the prior mean; the first sweep draws it."""
@@ -96,6 +94,28 @@ cdef class NormalInverseWishart(ConjugateFamily):
         np.asarray(self.stale)[:] = 1
         self.any_stale = True
 
+    def get_state(self, Py_ssize_t n_slots):
+        state = super().get_state(n_slots)
+        if self.learned:
+            state["covariance"] = np.array(self.base)
+            state["mean_precision"] = self.mean_precision
+        return state
+
+    def _check_state(self, state, n_slots):
+        super()._check_state(state, n_slots)
+        if self.learned:
+            check_array_of_state("covariance", state["covariance"], np.asarray(self.base))
+            check_positive_number("mean_precision", state["mean_precision"])
+            cholesky_upper(state["covariance"])
+
+    def _set_prior(self, state):
+        super()._set_prior(state)
+        if self.learned:
+            self.base = state["covariance"].copy()
+            self.mean_precision = state["mean_precision"]
+            self.df = self.scale + self.n_features + 1.0
+        self.factor_base()
+
     def imputed(self):
         return np.asarray(self.X)[self._missing_rows(), np.asarray(self.missing_feature)]
 
@@ -114,6 +134,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
     def _slot_arrays(self):
         return {
             "n_members": np.asarray(self.n_members),
+            "row_mean": np.asarray(self.row_mean),
+            "scatter": np.asarray(self.scatter),
             "mean": np.asarray(self.mean),
             "factor": np.asarray(self.factor),
             "log_det": np.asarray(self.log_det),
@@ -122,6 +144,10 @@ cdef class NormalInverseWishart(ConjugateFamily):
     def _set_slot_array(self, name, array):
         if name == "n_members":
             self.n_members = array
+        elif name == "row_mean":
+            self.row_mean = array
+        elif name == "scatter":
+            self.scatter = array
         elif name == "mean":
             self.mean = array
         elif name == "factor":
@@ -144,6 +170,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
         cdef double root = sqrt(self.scale)
         cdef double* factor = &self.factor[k, 0, 0]
         self.n_members[k] = 0
+        memset(&self.row_mean[k, 0], 0, d * sizeof(double))
+        memset(&self.scatter[k, 0, 0], 0, d * d * sizeof(double))
         memcpy(&self.mean[k, 0], &self.prior_mean[0], d * sizeof(double))
         for a in range(d * d):
             factor[a] = root * (&self.base_factor[0, 0])[a]
@@ -153,20 +181,29 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
         cdef Py_ssize_t d = self.n_features
         self.n_members[target] = self.n_members[source]
+        memcpy(&self.row_mean[target, 0], &self.row_mean[source, 0], d * sizeof(double))
+        memcpy(&self.scatter[target, 0, 0], &self.scatter[source, 0, 0], d * d * sizeof(double))
         memcpy(&self.mean[target, 0], &self.mean[source, 0], d * sizeof(double))
         memcpy(&self.factor[target, 0, 0], &self.factor[source, 0, 0], d * d * sizeof(double))
         self.log_det[target] = self.log_det[source]
         self._touch(target)
 
     cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
-        """m += r / (kappa + 1), Psi += kappa / (kappa + 1) r r^T with r = x - m_old."""
+        """m += r / (kappa + 1), Psi += kappa / (kappa + 1) r r^T with r = x - m_old.
+
+        xbar and S in the same way, with n in the place of kappa.
+        """
         cdef Py_ssize_t d = self.n_features, a
-        cdef double kappa = self.mean_precision + self.n_members[k]
+        cdef double n = <double> self.n_members[k], kappa = self.mean_precision + n
         cdef double root = sqrt(kappa / (kappa + 1.0)), r
         for a in range(d):
+            r = self.X[i, a] - self.row_mean[k, a]
+            self.row_mean[k, a] += r / (n + 1.0)
+            self.work[a] = r
             r = self.X[i, a] - self.mean[k, a]
             self.mean[k, a] += r / (kappa + 1.0)
             self.vector[a] = root * r
+        _add_outer(&self.scatter[k, 0, 0], d, n / (n + 1.0), &self.work[0])
         linalg.rank_one_update(&self.factor[k, 0, 0], d, &self.vector[0])
         self.n_members[k] += 1
         self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
@@ -175,15 +212,19 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """m -= r / (kappa - 1), Psi -= kappa / (kappa - 1) r r^T with r = x - m_with."""
         cdef Py_ssize_t d = self.n_features, a
-        cdef double kappa = self.mean_precision + self.n_members[k]
+        cdef double n = <double> self.n_members[k], kappa = self.mean_precision + n
         cdef double root = sqrt(kappa / (kappa - 1.0)), r, with_row = self.log_det[k]
         if self.n_members[k] == 1:
             self.clear(k)
             return 0
         for a in range(d):
+            r = self.X[i, a] - self.row_mean[k, a]
+            self.row_mean[k, a] -= r / (n - 1.0)
+            self.work[a] = r
             r = self.X[i, a] - self.mean[k, a]
             self.mean[k, a] -= r / (kappa - 1.0)
             self.vector[a] = root * r
+        _add_outer(&self.scatter[k, 0, 0], d, -n / (n - 1.0), &self.work[0])
         if linalg.rank_one_downdate(&self.factor[k, 0, 0], d, &self.vector[0]) != 0:
             return 1
         self.n_members[k] -= 1
@@ -192,43 +233,117 @@ cdef class NormalInverseWishart(ConjugateFamily):
         return self.log_det[k] - with_row < log(SPOILED)
 
     cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
-        """Psi + kappa m m^T adds up, less that of the prior; about m_a, so that little cancels."""
-        cdef Py_ssize_t d = self.n_features, p, q
-        cdef double kappa_b = self.mean_precision + self.n_members[b]
-        cdef double kappa = kappa_b + self.n_members[a]
-        cdef double* out = &self.factor[target, 0, 0]
-        cdef double* to_b = &self.vector[0]
-        cdef double* to_prior = &self.vector[d]
-        cdef double* moved = &self.vector[2 * d]
+        """xbar and S of the two blocks together; nothing cancels."""
+        cdef Py_ssize_t d = self.n_features, p
+        cdef Py_ssize_t n = self.n_members[a] + self.n_members[b]
+        cdef double share = self.n_members[b] / (<double> n) if n > 0 else 0.0
+        cdef double* scatter = &self.scatter[target, 0, 0]
+        cdef double* apart = &self.work[0]
         for p in range(d):
-            to_b[p] = self.mean[b, p] - self.mean[a, p]
-            to_prior[p] = self.prior_mean[p] - self.mean[a, p]
-            moved[p] = (kappa_b * to_b[p] - self.mean_precision * to_prior[p]) / kappa
-        for p in range(d):
-            self.mean[target, p] = self.mean[a, p] + moved[p]
-            for q in range(p, d):
-                out[p * d + q] = (
-                    kappa_b * to_b[p] * to_b[q] - self.mean_precision * to_prior[p] * to_prior[q]
-                    - kappa * moved[p] * moved[q] - self.scale * self.base[p, q]
-                )
-        self._add_square(a, out)
-        self._add_square(b, out)
-        self.n_members[target] = self.n_members[a] + self.n_members[b]
-        if linalg.cholesky(out, d) != 0:
-            return 1
-        self.log_det[target] = linalg.log_det(out, d)
-        self._touch(target)
+            apart[p] = self.row_mean[b, p] - self.row_mean[a, p]
+            self.row_mean[target, p] = self.row_mean[a, p] + share * apart[p]
+        for p in range(d * d):
+            scatter[p] = (&self.scatter[a, 0, 0])[p] + (&self.scatter[b, 0, 0])[p]
+        _add_outer(scatter, d, share * self.n_members[a], apart)
+        self.n_members[target] = n
+        return self._derive(target)
+
+    cdef int factor_base(self) noexcept nogil:
+        """Factor the base, and forget what else depends on the numbers of the prior alone.
+
+        Slots are as they were: ``derive`` them. Non-zero: the base is not positive definite.
+        """
+        cdef Py_ssize_t d = self.n_features, a, b
+        cdef double* factor = &self.base_factor[0, 0] if d > 0 else NULL
+        cdef int failed
+        if d == 0:
+            return 0
+        memcpy(factor, &self.base[0, 0], d * d * sizeof(double))
+        failed = linalg.cholesky(factor, d)
+        for a in range(1, d):
+            for b in range(a):
+                factor[a * d + b] = 0.0
+        self.base_log_det = linalg.log_det(factor, d)
+        for a in range(self.n_samples + 1):
+            self.log_t_constant[a] = self.log_m_constant[a] = NAN
+        return failed
+
+    cdef int derive(self, Py_ssize_t n_slots) noexcept nogil:
+        """Bring the slots up to date with the numbers of the prior; those from n_slots on are empty.
+
+        Non-zero: a slot must be built anew from its rows.
+        """
+        cdef Py_ssize_t k
+        for k in range(self.n_slots):
+            if self.n_members[k] == 0 or k >= n_slots:
+                self.clear(k)
+            elif self._derive(k) != 0:
+                return 1
         return 0
 
-    cdef void _add_square(self, Py_ssize_t k, double* out) noexcept nogil:
-        """Add Psi_k = U^T U to the upper triangle of out."""
-        cdef Py_ssize_t d = self.n_features, p, q, t
-        cdef const double* row
-        for t in range(d):
-            row = &self.factor[k, t, 0]
-            for p in range(t, d):
-                for q in range(p, d):
-                    out[p * d + q] += row[p] * row[q]
+    cdef int _derive(self, Py_ssize_t k) noexcept nogil:
+        """m_n and the factor of Psi_n of slot k from the number, mean and scatter of its rows."""
+        if self.factor_within(k, &self.factor[k, 0, 0]) != 0:
+            return 1
+        self._finish(k)
+        return 0
+
+    cdef void _finish(self, Py_ssize_t k) noexcept nogil:
+        """The same where ``factor`` holds that of Psi0 + S."""
+        cdef Py_ssize_t d = self.n_features, a
+        cdef double n = <double> self.n_members[k], kappa = self.mean_precision + n
+        for a in range(d):
+            self.mean[k, a] = (
+                self.prior_mean[a] + n / kappa * (self.row_mean[k, a] - self.prior_mean[a])
+            )
+        self.add_offset(k, &self.factor[k, 0, 0])
+        self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
+        self._touch(k)
+
+    cdef int factor_within(self, Py_ssize_t k, double* out) noexcept nogil:
+        """U with U^T U = Psi0 + S, in the upper triangle. Non-zero: not positive definite."""
+        cdef Py_ssize_t d = self.n_features, a
+        for a in range(d * d):
+            out[a] = self.scale * (&self.base[0, 0])[a] + (&self.scatter[k, 0, 0])[a]
+        return linalg.cholesky(out, d)
+
+    cdef void add_offset(self, Py_ssize_t k, double* factor) noexcept nogil:
+        """Add (kappa0 n / kappa) (xbar - m0)(xbar - m0)^T to what is factored: nothing cancels."""
+        cdef Py_ssize_t d = self.n_features, a
+        cdef double n = <double> self.n_members[k]
+        cdef double root = sqrt(self.mean_precision * n / (self.mean_precision + n))
+        for a in range(d):
+            self.vector[a] = root * (self.row_mean[k, a] - self.prior_mean[a])
+        linalg.rank_one_update(factor, d, &self.vector[0])
+
+    cdef int spectrum(self, Py_ssize_t k, double* out) noexcept nogil:
+        """Eigenvalues of base^-1/2 T base^-1/2, T = Psi_n - Psi0, ascending: d numbers, O(d^3).
+
+        |s base + T| is then |base| times the product of s + eigenvalue, for any s. Non-zero:
+        LAPACK did not converge.
+        """
+        cdef Py_ssize_t d = self.n_features, a, b
+        cdef double n = <double> self.n_members[k]
+        cdef double weight = self.mean_precision * n / (self.mean_precision + n)
+        cdef double* rows = &self.square[0, 0]
+        cdef double* whitened = &self.square_too[0, 0]
+        for a in range(d):
+            self.vector[a] = self.row_mean[k, a] - self.prior_mean[a]
+        for a in range(d):
+            for b in range(a, d):
+                rows[a * d + b] = rows[b * d + a] = (
+                    self.scatter[k, a, b] + weight * self.vector[a] * self.vector[b]
+                )
+        linalg.solve_rows(&self.base_factor[0, 0], d, rows, d)
+        for a in range(d):
+            for b in range(d):
+                whitened[a * d + b] = rows[b * d + a]
+        linalg.solve_rows(&self.base_factor[0, 0], d, whitened, d)
+        if linalg.symmetric_eigenvalues(whitened, d, out, &self.work[0], 4 * d) != 0:
+            return 1
+        for a in range(d):
+            out[a] = max(out[a], 0.0)
+        return 0
 
     # -- densities ----------------------------------------------------------------------------
 
@@ -236,8 +351,29 @@ cdef class NormalInverseWishart(ConjugateFamily):
         """log t of a row at squared distance (x - m)^T Psi^-1 (x - m) from slot k."""
         cdef Py_ssize_t n = self.n_members[k]
         cdef double kappa = self.mean_precision + n
-        return (self.log_t_constant[n] - 0.5 * self.log_det[k]
+        return (self._t_constant(n) - 0.5 * self.log_det[k]
                 - 0.5 * (self.df + n + 1.0) * log1p(kappa / (kappa + 1.0) * distance))
+
+    cdef inline double _t_constant(self, Py_ssize_t n) noexcept nogil:
+        """The part of log t that n fixes; worked out when first asked for."""
+        cdef double kappa = self.mean_precision + n, nu = self.df + n
+        cdef Py_ssize_t d = self.n_features
+        if self.log_t_constant[n] != self.log_t_constant[n]:
+            self.log_t_constant[n] = (
+                lgamma(0.5 * (nu + 1.0)) - lgamma(0.5 * (nu + 1.0 - d))
+                + 0.5 * d * (log(kappa / (kappa + 1.0)) - LOG_PI)
+            )
+        return self.log_t_constant[n]
+
+    cdef inline double _m_constant(self, Py_ssize_t n) noexcept nogil:
+        """The same for log m: log Gamma_d((nu0 + n) / 2) / Gamma_d(nu0 / 2) and more."""
+        cdef Py_ssize_t d = self.n_features
+        if self.log_m_constant[n] != self.log_m_constant[n]:
+            self.log_m_constant[n] = (
+                log_gamma_ratio(0.5 * self.df, 0.5 * n, d) - 0.5 * d * n * LOG_PI
+                + 0.5 * d * log(self.mean_precision / (self.mean_precision + n))
+            )
+        return self.log_m_constant[n]
 
     cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         cdef Py_ssize_t d = self.n_features, a
@@ -328,7 +464,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
             return NAN
         log_left = log(left)
         # 1 + f q of the block without the row is |Psi with| / |Psi without|.
-        return (self.log_t_constant[n] - 0.5 * (self.log_det[k] + log_left)
+        return (self._t_constant(n) - 0.5 * (self.log_det[k] + log_left)
                 + 0.5 * (self.df + n + 1.0) * log_left)
 
     cdef double log_marginal(self, Py_ssize_t k) noexcept nogil:
@@ -336,7 +472,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         cdef double prior_log_det = self.n_features * log(self.scale) + self.base_log_det
         if n == 0:
             return 0.0
-        return (self.log_m_constant[n] + 0.5 * self.df * prior_log_det
+        return (self._m_constant(n) + 0.5 * self.df * prior_log_det
                 - 0.5 * (self.df + n) * self.log_det[k])
 
     # -- missing cells ------------------------------------------------------------------------
@@ -397,7 +533,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
             distance = self._permuted_factor(k, i, n_observed, n_observed)
             log_det = linalg.log_det(&self.square[0, 0], n_observed)
             out[k] = (lgamma(0.5 * (df + n_observed)) - lgamma(0.5 * df)
-                      + 0.5 * n_observed * (log(f) - 1.1447298858494002) - 0.5 * log_det
+                      + 0.5 * n_observed * (log(f) - LOG_PI) - 0.5 * log_det
                       - 0.5 * (df + n_observed) * log1p(f * distance))
 
     cdef void draw_missing(
@@ -453,55 +589,25 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef int scale_log_weights(
         self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
     ) noexcept nogil:
-        """(nu0 d K / 2) log s - sum_k (nu_k / 2) log |s base + T_k|, T_k = Psi_k - Psi0.
-
-        The eigenvalues of base^-1/2 T_k base^-1/2 serve all values of s: O(K d^3).
-        """
-        cdef Py_ssize_t d = self.n_features, k, a, b, g
+        """(nu0 d K / 2) log s - sum_k (nu_k / 2) log |s base + T_k|: O(K d^3)."""
+        cdef Py_ssize_t d = self.n_features, k, a, g
         cdef double total
-        cdef double* rows = &self.square[0, 0]
-        cdef double* whitened = &self.square_too[0, 0]
+        cdef double* value = &self.vector[0]
         for g in range(n_grid):
             out[g] += 0.5 * self.df * d * n_blocks * log(grid[g])
         for k in range(n_blocks):
-            for b in range(d):
-                for a in range(d):
-                    rows[b * d + a] = self.factor[k, b, a] if a >= b else 0.0
-            linalg.solve_rows(&self.base_factor[0, 0], d, rows, d)
-            linalg.gemm(True, False, d, d, d, 1.0, rows, rows, 0.0, whitened)
-            if linalg.symmetric_eigenvalues(
-                whitened, d, &self.vector[0], &self.work[0], 4 * d
-            ) != 0:
+            if self.spectrum(k, value) != 0:
                 return 1
             for g in range(n_grid):
                 total = 0.0
                 for a in range(d):
-                    total += log(grid[g] + max(self.vector[a] - self.scale, 0.0))
+                    total += log(grid[g] + value[a])
                 out[g] -= 0.5 * (self.df + self.n_members[k]) * total
         return 0
 
     cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:
-        """Psi_k += (scale - old) base."""
-        cdef Py_ssize_t d = self.n_features, k, a
-        cdef double change = scale - self.scale
-        cdef double* rows = &self.square[0, 0]
-        cdef double* out
         self.scale = scale
-        for k in range(self.n_slots):
-            if self.n_members[k] == 0 or k >= n_slots:
-                self.clear(k)
-                continue
-            out = &self.factor[k, 0, 0]
-            memset(rows, 0, d * d * sizeof(double))
-            for a in range(d):
-                memcpy(rows + a * d + a, out + a * d + a, (d - a) * sizeof(double))
-            linalg.gemm(True, False, d, d, d, 1.0, rows, rows, 0.0, out)
-            linalg.axpy(d * d, change, &self.base[0, 0], out)
-            if linalg.cholesky(out, d) != 0:
-                return 1
-            self.log_det[k] = linalg.log_det(out, d)
-            self._touch(k)
-        return 0
+        return self.derive(n_slots)
 
     # -- simulation ---------------------------------------------------------------------------
 
@@ -739,33 +845,46 @@ cdef class NormalInverseWishart(ConjugateFamily):
         Fails where the rows lie so far from the slot's old mean that digits of it were lost.
         """
         cdef Py_ssize_t d = self.n_features, a, b
-        cdef double n = <double> n_rows, kappa = self.mean_precision + n, off, lost = 0.0
+        cdef double n = <double> n_rows, lost = 0.0
         cdef const double* total = sums + d * (d + 1)
-        cdef double* factor = &self.factor[k, 0, 0]
         cdef double* moved = &self.work[0]      # mean of the rows from the slot's old mean
         cdef double* line = &self.vector[0]
         for a in range(d):
             moved[a] = total[a] / n
+            self.row_mean[k, a] = self.mean[k, a] + moved[a]
         for a in range(d):
             for b in range(a, d):
-                factor[a * d + b] = (
-                    self.scale * self.base[a, b] + sums[a * (d + 1) + b] - n * moved[a] * moved[b]
-                )
-        if linalg.cholesky(factor, d) != 0:
+                self.scatter[k, a, b] = sums[a * (d + 1) + b] - n * moved[a] * moved[b]
+        self.n_members[k] = n_rows
+        if self.factor_within(k, &self.factor[k, 0, 0]) != 0:
             return 1
         for a in range(d):  # n moved moved^T is rounded feature by feature
             memset(line, 0, d * sizeof(double))
             line[a] = 1.0
-            lost += n * moved[a] * moved[a] * linalg.solve_transposed(factor, d, line)
-        for a in range(d):
-            off = self.mean[k, a] - self.prior_mean[a] + moved[a]
-            self.mean[k, a] = self.prior_mean[a] + n / kappa * off
-            line[a] = sqrt(self.mean_precision * n / kappa) * off
-        linalg.rank_one_update(factor, d, line)
-        self.n_members[k] = n_rows
-        self.log_det[k] = linalg.log_det(factor, d)
-        self._touch(k)
+            lost += n * moved[a] * moved[a] * linalg.solve_transposed(
+                &self.factor[k, 0, 0], d, line
+            )
+        self._finish(k)
         return lost > 1.0 / SPOILED
+
+
+cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil:
+    """log Gamma_d(x + step) / Gamma_d(x), the multivariate gamma function."""
+    cdef Py_ssize_t j
+    cdef double total = 0.0
+    for j in range(d):
+        total += lgamma(x + step - 0.5 * j) - lgamma(x - 0.5 * j)
+    return total
+
+
+cdef inline void _add_outer(double* out, Py_ssize_t d, double weight, const double* x) noexcept nogil:
+    """Upper triangle of out += weight x x^T"""
+    cdef Py_ssize_t a, b
+    cdef double left
+    for a in range(d):
+        left = weight * x[a]
+        for b in range(a, d):
+            out[a * d + b] += left * x[b]
 
 
 cdef inline double _squares(const double* y, Py_ssize_t n) noexcept nogil:

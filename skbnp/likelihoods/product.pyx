@@ -54,6 +54,8 @@ cdef class ProductFamily(ConjugateFamily):
 
     def get_state(self, Py_ssize_t n_slots):
         """Everything that the next sweep depends on, bit for bit; "part0" is that of part 0."""
+        # A part whose covariances are learned changes its scale alone.
+        self.scale = next((part.scale for part in self.parts if part.scaled), 1.0)
         return {
             "scale": self.scale,
             "n_members": np.array(self.n_members[:n_slots]),

@@ -83,7 +83,7 @@ def _gaussian(kind, d, holes, scale, rng, n):
         shared = kind == "spherical"
         return NormalInverseGamma(X, mean, 0.3, (d + 1.5) / 2, covariance / 2, scale, shared)
 
-    return make, lambda rows, scale: _model.log_marginal(rows, prior, scale)
+    return make, lambda rows, scale: _model.log_marginal(rows, prior, {"prior_scale": scale})
 
 
 def _categorical(d, holes, rng, n):

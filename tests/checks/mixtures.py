@@ -14,6 +14,10 @@ from skbnp.dirichlet_process_mixture._sampler import FAULTS, Sampler
 VECTORS = Path(__file__).parents[1] / "dirichlet_process_mixture" / "vectors.json"
 
 
+# What a state says of a prior whose scale is fixed to 1.
+UNSCALED = {"prior_scale": 1.0}
+
+
 def vector_cases():
     """The spec's cases, by name."""
     return {case["name"]: case for case in json.loads(VECTORS.read_text())}
@@ -30,6 +34,11 @@ def gaussian_prior(kind, mean, mean_precision, degrees_of_freedom, covariance, *
         np.arange(len(mean)), kind, mean, mean_precision, degrees_of_freedom, covariance
     )
     return _model.Prior((part,), **of_partition)
+
+
+def learned_prior(kind, mean, guess, mean_precision=None, **of_partition):
+    """The same with learned covariances around a guess; kappa0 sampled unless it is given."""
+    return gaussian_prior(kind, mean, mean_precision, None, guess, **of_partition)
 
 
 def in_units(prior, center, scale):
@@ -109,9 +118,9 @@ def log_joint_missing(state, X, prior):
     for k in np.unique(label):
         block = X[label == k]
         complete = block[~np.isnan(block[:, 1])]
-        total += _model.log_marginal(block[:, :1], first, 1.0)
-        total += _model.log_marginal(complete, prior, 1.0)
-        total -= _model.log_marginal(complete[:, :1], first, 1.0)
+        total += _model.log_marginal(block[:, :1], first, state)
+        total += _model.log_marginal(complete, prior, state)
+        total -= _model.log_marginal(complete[:, :1], first, state)
     return total
 
 
@@ -129,7 +138,7 @@ def enumerate_posterior(X, prior, log_joint=_model.log_joint):
     state = {
         "concentration": prior.concentration,
         "discount": prior.discount,
-        "prior_scale": prior.scale_grid[0],
+        **prior.start(),
     }
     partitions = list(set_partitions(len(X)))
     log_p = np.array(
@@ -163,7 +172,14 @@ def partition_z_scores(sampler, sweep, exact, n_sweeps):
     return z
 
 
-START = ("concentration", "discount", "prior_scale")
+START = (
+    "concentration",
+    "discount",
+    "prior_scale",
+    "mean_precision",
+    "degrees_of_freedom",
+    "covariance",
+)
 
 
 def make_sampler(X, prior, labels, seed=0, *, n_split_merge=4, fault="none", **options):
@@ -189,7 +205,7 @@ def state_of(sampler):
 
 def sampler_at(prior, state, X, missing=None, seed=0, **options):
     """A sampler in the state of ``_model.draw_joint``; imputed cells hold what was drawn."""
-    options |= {key: state[key] for key in START}
+    options |= {key: state[key] for key in START if key in state}
     if missing is None or not missing.any():
         return make_sampler(X, prior, state["label"], seed, **options)
     sampler = make_sampler(np.where(missing, np.nan, X), prior, state["label"], seed, **options)

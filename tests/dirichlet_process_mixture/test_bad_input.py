@@ -142,6 +142,7 @@ BAD_PARAMETERS = [
     ({"discount": None}, "discount", "'sample'", "None"),
     ({"discount": 0.2, "n_components": 3}, "discount", "must be 0", "0.2"),
     ({"discount": "sample", "n_components": 3}, "discount", "must be 0", "'sample'"),
+    ({"prior_scale": 1.0}, "prior_scale", "'sample'", "1.0"),
     ({"prior_scale": 0}, "prior_scale", "[1e-100, ", "0"),
     ({"prior_scale": -1.0}, "prior_scale", "[1e-100, ", "-1.0"),
     ({"prior_scale": np.nan}, "prior_scale", "float", "nan"),
@@ -149,7 +150,7 @@ BAD_PARAMETERS = [
     ({"mean_precision_prior": 0}, "mean_precision_prior", "[1e-100, ", "0"),
     ({"mean_precision_prior": -1}, "mean_precision_prior", "[1e-100, ", "-1"),
     ({"mean_precision_prior": np.inf}, "mean_precision_prior", "[1e-100, ", "inf"),
-    ({"mean_precision_prior": None}, "mean_precision_prior", "float", "None"),
+    ({"mean_precision_prior": "sample"}, "mean_precision_prior", "float", "'sample'"),
     ({"degrees_of_freedom_prior": 0}, "degrees_of_freedom_prior", "[1e-06, 100000000.0]", "0"),
     ({"degrees_of_freedom_prior": "a"}, "degrees_of_freedom_prior", "float", "'a'"),
     (

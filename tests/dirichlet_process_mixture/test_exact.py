@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from checks.enumeration import canonical, set_partitions
 from checks.mixtures import (
+    UNSCALED,
     case_data,
     case_prior,
     exact_posterior,
@@ -46,9 +47,9 @@ def test_model_gives_the_vectors(name):
     X, prior = case_data(case), case_prior(case)
     if name != "gauss-full PY missing monotone":
         assert_allclose(
-            _model.log_marginal(X, prior, 1.0), case["log_marginal_one_block"], atol=6e-9
+            _model.log_marginal(X, prior, UNSCALED), case["log_marginal_one_block"], atol=6e-9
         )
-        singletons = [_model.log_marginal(X[i : i + 1], prior, 1.0) for i in range(len(X))]
+        singletons = [_model.log_marginal(X[i : i + 1], prior, UNSCALED) for i in range(len(X))]
         assert_allclose(singletons, case["log_marginal_singletons"], atol=6e-9)
 
 

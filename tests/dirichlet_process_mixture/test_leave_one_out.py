@@ -135,9 +135,8 @@ def test_units(table):
 def test_sampled_hyperparameters_are_those_of_the_draw(table):
     mixture = DirichletProcessMixture(n_warmup=5, n_draws=5, random_state=0).fit(table)
     rows, draw = mixture._training_rows, mixture.posterior_[0, 0]
-    fixed = replace(
-        rows.prior, concentration=draw["concentration"], prior_scale=draw["prior_scale"]
-    )
+    part = replace(rows.prior.gaussian, mean_precision=draw["mean_precision"])
+    fixed = replace(rows.prior, concentration=draw["concentration"], parts=(part,))
     assert_allclose(replace(rows, prior=fixed)(draw), rows(draw), rtol=1e-12)
 
 

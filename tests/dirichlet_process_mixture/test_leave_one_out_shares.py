@@ -63,9 +63,9 @@ def by_marginals(X, prior, draw, log_density=None):
             if log_density is not None:
                 out[t, k] += log_density(X[t], np.flatnonzero(block))
                 continue
-            out[t, k] += log_marginal(X[block | ~others], prior, draw["prior_scale"])
+            out[t, k] += log_marginal(X[block | ~others], prior, draw)
             if block.any():
-                out[t, k] -= log_marginal(X[block], prior, draw["prior_scale"])
+                out[t, k] -= log_marginal(X[block], prior, draw)
     return softmax(out, axis=1)
 
 

@@ -26,18 +26,19 @@ def blocks(mixture, x):
     rows = mixture._as_rows(np.array([[x, np.nan]]))
     log_p = mixture._log_densities(rows, draw)[0].astype(np.longdouble)
     n, m = np.longdouble(draw["n_members"]), np.longdouble(draw["mean"])
-    kappa, x = prior.mean_precision + n, np.longdouble(x)
+    kappa0, nu0 = prior.numbers(draw)
+    kappa, x = kappa0 + n, np.longdouble(x)
     if prior.covariance_type == "full":
         U = np.longdouble(draw["factor"])
         psi = np.einsum("kji,kjl->kil", np.triu(U), np.triu(U))
         slope = psi[:, 0, 1] / psi[:, 0, 0]
-        df = prior.degrees_of_freedom + n - 2 + 1 + 1  # of the t law given one cell
+        df = nu0 + n - 2 + 1 + 1  # of the t law given one cell
         square = (x - m[:, 0]) ** 2 / psi[:, 0, 0]
         spread = ((kappa + 1) / kappa + square) / (df - 2)
         variance = spread * (psi[:, 1, 1] - slope * psi[:, 0, 1])
         mean = m[:, 1] + slope * (x - m[:, 0])
     else:
-        shape = (prior.degrees_of_freedom + n) / 2
+        shape = (nu0 + n) / 2
         mean, variance = m[:, 1], draw["rate"][:, 1] / (shape - 1) * (kappa + 1) / kappa
     weight = np.exp(log_p - log_p.max())
     return weight / weight.sum(), mean, variance

@@ -414,7 +414,7 @@ def test_finite_mixtures_are_sampled(m):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_component_is_one_gaussian(kind):
-    """n_components=1: the predictive t as a ratio of marginals, averaged over the scale."""
+    """n_components=1: the predictive t as a ratio of marginals, averaged over draws."""
     X = np.random.default_rng(14).normal(size=(200, 2)) @ [[1.0, 0.4], [0.0, 0.8]] + [5.0, -3.0]
     dpm = DirichletProcessMixture(
         n_components=1, covariance_type=kind, n_chains=1, n_warmup=10, n_draws=50, random_state=0
@@ -427,8 +427,9 @@ def test_one_component_is_one_gaussian(kind):
     standard, prior = (X - center) / scale, dpm._prior
     for row, density in zip((new - center) / scale, dpm.score_samples(new), strict=True):
         ratio = [
-            log_marginal(np.vstack([standard, row]), prior, s) - log_marginal(standard, prior, s)
-            for s in dpm.posterior_.traces["prior_scale"][0]
+            log_marginal(np.vstack([standard, row]), prior, draw)
+            - log_marginal(standard, prior, draw)
+            for draw in (dpm.posterior_[0, t] for t in range(50))
         ]
         expected = np.logaddexp.reduce(ratio) - np.log(50) - np.log(scale).sum()
         assert_allclose(density, expected, atol=1e-9)

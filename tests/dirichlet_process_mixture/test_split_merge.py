@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 from checks.enumeration import canonical, set_partitions
-from checks.mixtures import gaussian_prior, make_sampler
+from checks.mixtures import UNSCALED, gaussian_prior, make_sampler
 from checks.slow import slow_where
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.processes import mfm
@@ -42,8 +42,8 @@ def chance_of_first(prior, a, b, row):
     weight = [
         (len(block) - discount)
         * np.exp(
-            _model.log_marginal(X[[*block, row]], prior, 1.0)
-            - _model.log_marginal(X[block], prior, 1.0)
+            _model.log_marginal(X[[*block, row]], prior, UNSCALED)
+            - _model.log_marginal(X[block], prior, UNSCALED)
         )
         for block in (a, b)
     ]
@@ -120,9 +120,9 @@ def log_ratio(prior, a, b, n_merged, log_q):
         + rising(len(a))
         + rising(len(b))
         - rising(len(a) + len(b))
-        + _model.log_marginal(X[a], prior, 1.0)
-        + _model.log_marginal(X[b], prior, 1.0)
-        - _model.log_marginal(X[a + b], prior, 1.0)
+        + _model.log_marginal(X[a], prior, UNSCALED)
+        + _model.log_marginal(X[b], prior, UNSCALED)
+        - _model.log_marginal(X[a + b], prior, UNSCALED)
         - log_q
     )
 

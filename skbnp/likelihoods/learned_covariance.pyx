@@ -1,0 +1,512 @@
+"""Covariances of Gaussian blocks around a common one that is learned.
+
+    Lam ~ Wishart(a, R / a),  delta and kappa0 uniform on grids
+    Sigma_c | Lam, delta ~ IW(delta + d + 1, delta Lam),  so that E[Sigma_c] = Lam
+    mu_c | Sigma_c ~ N(m0, Sigma_c / kappa0)
+
+a = d + 2 and R a guess at Lam, which is kept above 2^-24 R (an event that the Wishart law misses
+with a probability of about 1e-10: its density is not divided by it). delta large: all blocks have about the same covariance; delta = 1:
+each has its own. In diagonal blocks every variance is such a matrix of one row, with its own Lam, in
+spherical blocks the one variance is. A conjugate form of the infinite Gaussian mixture of Rasmussen
+(2000), whose base measure is sampled too.
+
+Lam is ``base``, delta ``scale`` of the family of blocks, which holds them and their counts, means
+and scatters; what is here are the updates. Each leaves p(Lam, delta, kappa0 | partition, X) as it
+is. They look at numbers, means and scatters of rows alone, so the other statistics of the slots are
+brought up to date once, by ``settle``.
+"""
+
+from libc.math cimport exp, log
+from libc.string cimport memcpy
+from numpy.random cimport bitgen_t
+
+import numpy as np
+from scipy.special import multigammaln
+
+from skbnp.likelihoods.normal_inverse_gamma cimport NormalInverseGamma
+from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart, log_gamma_ratio
+from skbnp.numerics cimport linalg, rng as draws
+from skbnp.numerics.special cimport lgamma
+
+from skbnp.numerics.buffers import longer
+
+
+cdef enum:
+    STEPS = 3           # Metropolis steps of delta in a round
+    FARTHEST = 4        # places on its grid that a step goes at most
+
+# Lam - FLOOR R is positive definite: columns that repeat one another, or of few values, would draw
+# Lam to a singular matrix, at which the posterior has no bound. 2.4e-4 standard deviations.
+cdef double FLOOR = 2.0 ** -24
+cdef double SIZE_STEP = 0.1     # standard deviation of the change of log |Lam| / d
+
+# Named wrong formulas, for the tests alone.
+FAULTS = {
+    "none": 0,
+    "covariance_without_degrees": 1,    # the sum of precisions without delta
+    "degrees_without_determinant": 2,   # delta without |Lam|
+    "size_without_jacobian": 3,
+    "mean_precision_without_power": 4,  # kappa0 without (kappa0 / (kappa0 + n))^(d / 2)
+}
+
+cdef enum Fault:
+    NONE
+    COVARIANCE_WITHOUT_DEGREES
+    DEGREES_WITHOUT_DETERMINANT
+    SIZE_WITHOUT_JACOBIAN
+    MEAN_PRECISION_WITHOUT_POWER
+
+
+def learned_covariance(family, prior, int fault=0):
+    """The updates for a family of Gaussian blocks with ``learned`` covariances.
+
+    ``prior`` has ``degrees_grid``, ``mean_precision_grid`` and R, its ``covariance``.
+    """
+    kind = WishartCovariance if isinstance(family, NormalInverseWishart) else GammaCovariance
+    return kind(family, prior, fault)
+
+
+cdef class LearnedCovariance:
+    """Base of the two: what is the same for one matrix a block and for several of one row."""
+
+    def __init__(self, family, prior, int fault):
+        # A number of the table: one that looked at the state would bias the chain.
+        self.n_rounds = max(1, min(4, family.n_samples // (2 * family.n_features)))
+        self.n_accepted = 0
+        self.fault = fault
+        self.prior_degrees = self.width + 2.0
+        self.degrees_grid = np.array(prior.degrees_grid, dtype=np.float64)
+        self.precision_grid = np.array(prior.mean_precision_grid, dtype=np.float64)
+        self.log_weight = np.zeros(self.precision_grid.shape[0])
+        self.spectrum = np.zeros((0, self.width))
+        self.n_cells = np.zeros(0)
+
+    def _count_constants(self, log_det_of_guesses):
+        """log p(Lam, delta, kappa0) without what Lam has a part in."""
+        a, p = self.prior_degrees, self.width
+        self.log_constant = (
+            -self.n_units * (a * p / 2 * np.log(2) + multigammaln(a / 2, p) - a * p / 2 * np.log(a))
+            - a / 2 * log_det_of_guesses
+            - np.log(len(self.degrees_grid)) - np.log(len(self.precision_grid))
+        )
+
+    cdef int sweep(self, Py_ssize_t n_blocks, bitgen_t* rng) except -1 nogil:
+        """Rounds of the four updates; ``settle`` comes next. 1: a matrix was not definite."""
+        cdef Py_ssize_t _
+        self.n_accepted = 0
+        for _ in range(self.n_rounds):
+            if self.draw_covariance(n_blocks, rng) != 0 or self.look(n_blocks) != 0:
+                return 1
+            self.draw_degrees(n_blocks, rng)
+            if self.draw_size(n_blocks, rng) != 0:
+                return 1
+            if self.draw_mean_precision(n_blocks, rng) != 0:
+                return 1
+        return 0
+
+    cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
+        """Lam | the precisions of all blocks, which are drawn from theirs and forgotten."""
+        return 0
+
+    cdef int look(self, Py_ssize_t n_blocks) except -1 nogil:
+        """Work out what ``draw_degrees`` and ``draw_size`` read of the blocks.
+
+        Of each matrix its number of cells and, in ``spectrum``, the eigenvalues of
+        Lam^-1/2 T Lam^-1/2 with T = Psi_n - Psi0: so |s Lam + T| costs O(width) for any s.
+        """
+        if self.n_cells.shape[0] < n_blocks * self.n_units:
+            with gil:
+                self.n_cells = np.zeros(2 * n_blocks * self.n_units)
+                self.spectrum = np.zeros((2 * n_blocks * self.n_units, self.width))
+        return self._look(n_blocks)
+
+    cdef int _look(self, Py_ssize_t n_blocks) noexcept nogil:
+        return 0
+
+    cdef void draw_degrees(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
+        """delta | Lam, kappa0, covariances of blocks integrated out: Metropolis on its grid."""
+        cdef Py_ssize_t n_grid = self.degrees_grid.shape[0], here = 0, there, _
+        cdef double now = self._log_of_degrees(n_blocks, self.degrees()), then
+        while here < n_grid - 1 and self.degrees_grid[here] < self.degrees():
+            here += 1
+        for _ in range(STEPS):
+            there = draws.below(rng, 2 * FARTHEST) - FARTHEST
+            there = here + there + (there >= 0)
+            if there < 0 or there >= n_grid:
+                continue
+            then = self._log_of_degrees(n_blocks, self.degrees_grid[there])
+            if log(draws.uniform(rng)) < then - now:
+                here = there
+                now = then
+        self._set_degrees(self.degrees_grid[here])
+
+    cdef double _log_of_degrees(self, Py_ssize_t n_blocks, double degrees) noexcept nogil:
+        """log p(X | partition, Lam, delta, kappa0) up to what does not depend on delta."""
+        cdef double nu = degrees + self.width + 1.0, total = 0.0, n, log_det
+        cdef Py_ssize_t u, a
+        for u in range(n_blocks * self.n_units):
+            n = self.n_cells[u]
+            log_det = 0.0
+            for a in range(self.width):
+                log_det += log(degrees + self.spectrum[u, a])
+            total += (log_gamma_ratio(0.5 * nu, 0.5 * n, self.width)
+                      + 0.5 * nu * self.width * log(degrees) - 0.5 * (nu + n) * log_det)
+        if self.fault == DEGREES_WITHOUT_DETERMINANT:
+            total -= 0.5 * nu * n_blocks * self.log_det()
+        return total
+
+    cdef int draw_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
+        """Lam -> c Lam with log c normal: Metropolis, with the Jacobian of that map."""
+        cdef double degrees = self.degrees(), nu = degrees + self.width + 1.0
+        cdef double log_c = SIZE_STEP * draws.normal(rng), c = exp(log_c), log_ratio, change
+        cdef double width = <double> self.width
+        cdef Py_ssize_t u, a
+        log_ratio = self.n_units * 0.5 * (self.prior_degrees - width - 1.0) * width * log_c
+        log_ratio -= 0.5 * (c - 1.0) * self._trace()
+        if self.fault != SIZE_WITHOUT_JACOBIAN:
+            log_ratio += self.n_units * 0.5 * width * (width + 1.0) * log_c
+        for u in range(n_blocks * self.n_units):
+            change = 0.0
+            for a in range(self.width):
+                change += log((c * degrees + self.spectrum[u, a])
+                              / (degrees + self.spectrum[u, a]))
+            log_ratio += 0.5 * nu * width * log_c - 0.5 * (nu + self.n_cells[u]) * change
+        if log(draws.uniform(rng)) < log_ratio:
+            return self._stretch(c)
+        return 0
+
+    cdef int draw_mean_precision(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
+        """kappa0 | Lam, delta, means and covariances of blocks integrated out: Gibbs on its grid."""
+        cdef Py_ssize_t g, n_grid = self.precision_grid.shape[0]
+        if n_grid == 1:
+            return 0
+        for g in range(n_grid):
+            self.log_weight[g] = 0.0
+        if self._weigh_precisions(n_blocks) != 0:
+            return 1
+        if draws.categorical_from_logs(rng, &self.log_weight[0], n_grid, &g) != 0:
+            return 1
+        self._set_mean_precision(self.precision_grid[g])
+        return 0
+
+    cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil:
+        """Add log p(X | partition, Lam, delta, kappa0) up to a constant to ``log_weight``."""
+        return 0
+
+    cdef int settle(self, Py_ssize_t n_blocks) noexcept nogil:
+        """Bring the slots of the family up to date; 1: they must be built anew from their rows."""
+        return 0
+
+    cdef double log_prior(self) noexcept nogil:
+        """log p(Lam, delta, kappa0)"""
+        return (self.log_constant - 0.5 * self._trace()
+                + 0.5 * (self.prior_degrees - self.width - 1.0) * self.log_det())
+
+    cdef double degrees(self) noexcept nogil:
+        """delta"""
+        return 0.0
+
+    cdef void _set_degrees(self, double degrees) noexcept nogil:
+        """Give the family another delta."""
+
+    cdef void _set_mean_precision(self, double mean_precision) noexcept nogil:
+        """Give the family another kappa0."""
+
+    cdef double _mean_precision(self) noexcept nogil:
+        """kappa0"""
+        return 0.0
+
+    cdef int _stretch(self, double factor) noexcept nogil:
+        """Multiply Lam by a factor, unless that is below the floor."""
+        return 0
+
+    cdef double _trace(self) noexcept nogil:
+        """Sum over the matrices of tr(a R^-1 Lam)."""
+        return 0.0
+
+    cdef double log_det(self) noexcept nogil:
+        """Sum over the matrices of log |Lam|."""
+        return 0.0
+
+    @property
+    def mean_precision(self):
+        """kappa0"""
+        return self._mean_precision()
+
+    @property
+    def degrees_of_freedom(self):
+        """nu0 = delta + width + 1"""
+        return self.degrees() + self.width + 1.0
+
+    def only(self, str move, Py_ssize_t n_blocks, bit_generator):
+        """One update alone, for the tests; the caller holds the lock of the generator."""
+        cdef bitgen_t* rng = draws.borrow(bit_generator)
+        cdef int failed = 0
+        if move == "covariance":
+            failed = self.draw_covariance(n_blocks, rng)
+        elif move == "degrees_of_freedom":
+            failed = self.look(n_blocks)
+            self.draw_degrees(n_blocks, rng)
+        elif move == "covariance_size":
+            failed = self.look(n_blocks) or self.draw_size(n_blocks, rng)
+        else:
+            failed = self.draw_mean_precision(n_blocks, rng)
+        if failed != 0 or self.settle(n_blocks) != 0:
+            raise ArithmeticError(f"{move}: a matrix was not positive definite")
+
+
+cdef class WishartCovariance(LearnedCovariance):
+    """Of blocks with full covariance: one matrix a block."""
+
+    def __init__(self, NormalInverseWishart family, prior, int fault):
+        self.family = family
+        d = family.n_features
+        self.n_units, self.width = 1, d
+        super().__init__(family, prior, fault)
+        guess = np.array(prior.covariance, dtype=np.float64, order="C")
+        self.guess = guess
+        self.prior_rate = self.prior_degrees * np.linalg.inv(guess)
+        self._count_constants(np.linalg.slogdet(guess)[1])
+        self.total = np.zeros((d, d))
+        self.square = np.zeros((d, d))
+        self.root = np.zeros((d, d))
+        self.vector = np.zeros(d)
+
+    @property
+    def covariance(self):
+        """Lam, a copy, shape (n_features, n_features)."""
+        return np.array(self.family.base)
+
+    @property
+    def log_det_covariance(self):
+        """log |Lam|"""
+        return self.family.base_log_det
+
+    cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
+        """W_c ~ Wishart(nu_c, Psi_c^-1); Lam ~ Wishart(a + K nu0, (a R^-1 + delta sum W_c)^-1)."""
+        cdef Py_ssize_t d = self.width, k, a
+        cdef double weight = self.family.scale
+        cdef double* total = &self.total[0, 0]
+        cdef double* factor = &self.square[0, 0]
+        cdef double* root = &self.root[0, 0]
+        if self.fault == COVARIANCE_WITHOUT_DEGREES:
+            weight = 1.0
+        memcpy(total, &self.prior_rate[0, 0], d * d * sizeof(double))
+        for k in range(n_blocks):
+            if self.family.factor_within(k, factor) != 0:
+                return 1
+            self.family.add_offset(k, factor)
+            _wishart_root(rng, self.family.df + self.family.n_members[k], d, factor, root)
+            linalg.gemm(True, False, d, d, d, weight, root, root, 1.0, total)
+        if linalg.cholesky(total, d) != 0:
+            return 1
+        _wishart_root(rng, self.prior_degrees + n_blocks * self.family.df, d, total, root)
+        linalg.gemm(True, False, d, d, d, 1.0, root, root, 0.0, total)
+        if not self._is_above_floor(total, 1.0):
+            return 0
+        memcpy(&self.family.base[0, 0], total, d * d * sizeof(double))
+        return self.family.factor_base()
+
+    cdef bint _is_above_floor(self, const double* covariance, double factor) noexcept nogil:
+        """Whether that many times a matrix less the floor is positive definite."""
+        cdef Py_ssize_t d = self.width, a
+        cdef double* rest = &self.square[0, 0]
+        for a in range(d * d):
+            rest[a] = factor * covariance[a] - FLOOR * (&self.guess[0, 0])[a]
+        return linalg.cholesky(rest, d) == 0
+
+    cdef int _look(self, Py_ssize_t n_blocks) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(n_blocks):
+            self.n_cells[k] = <double> self.family.n_members[k]
+            if self.family.spectrum(k, &self.spectrum[k, 0]) != 0:
+                return 1
+        return 0
+
+    cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil:
+        """q = (xbar - m0)^T (delta Lam + S)^-1 (xbar - m0) serves all values."""
+        cdef Py_ssize_t d = self.width, k, a, g
+        cdef double n, q, kappa, power = 0.5 * d
+        if self.fault == MEAN_PRECISION_WITHOUT_POWER:
+            power = 0.0
+        for k in range(n_blocks):
+            n = <double> self.family.n_members[k]
+            if self.family.factor_within(k, &self.square[0, 0]) != 0:
+                return 1
+            for a in range(d):
+                self.vector[a] = self.family.row_mean[k, a] - self.family.prior_mean[a]
+            q = linalg.solve_transposed(&self.square[0, 0], d, &self.vector[0])
+            for g in range(self.precision_grid.shape[0]):
+                kappa = self.precision_grid[g]
+                self.log_weight[g] += (
+                    power * log(kappa / (kappa + n))
+                    - 0.5 * (self.family.df + n) * log(1.0 + kappa * n / (kappa + n) * q)
+                )
+        return 0
+
+    cdef int settle(self, Py_ssize_t n_blocks) noexcept nogil:
+        self.family.factor_base()
+        return self.family.derive(n_blocks)
+
+    cdef double degrees(self) noexcept nogil:
+        return self.family.scale
+
+    cdef void _set_degrees(self, double degrees) noexcept nogil:
+        self.family.scale = degrees
+        self.family.df = degrees + self.width + 1.0
+
+    cdef void _set_mean_precision(self, double mean_precision) noexcept nogil:
+        self.family.mean_precision = mean_precision
+
+    cdef double _mean_precision(self) noexcept nogil:
+        return self.family.mean_precision
+
+    cdef int _stretch(self, double factor) noexcept nogil:
+        cdef Py_ssize_t a
+        if not self._is_above_floor(&self.family.base[0, 0], factor):
+            return 0
+        self.n_accepted += 1
+        for a in range(self.width * self.width):
+            (&self.family.base[0, 0])[a] *= factor
+        return self.family.factor_base()
+
+    cdef double _trace(self) noexcept nogil:
+        return linalg.dot(
+            self.width * self.width, &self.prior_rate[0, 0], &self.family.base[0, 0]
+        )
+
+    cdef double log_det(self) noexcept nogil:
+        return self.family.base_log_det
+
+
+cdef class GammaCovariance(LearnedCovariance):
+    """Of diagonal and spherical blocks: Wishart laws of one row, which are gamma laws."""
+
+    def __init__(self, NormalInverseGamma family, prior, int fault):
+        self.family = family
+        self.n_units, self.width = family.n_rates, 1
+        super().__init__(family, prior, fault)
+        guess = np.array(prior.covariance, dtype=np.float64).reshape(self.n_units)
+        self.guess = guess
+        self.prior_rate = self.prior_degrees / guess
+        self._count_constants(np.log(guess).sum())
+        self.total = np.zeros(self.n_units)
+
+    @property
+    def covariance(self):
+        """Lam, a copy, shape (n_rates,)."""
+        return 2.0 * np.asarray(self.family.base)
+
+    @property
+    def log_det_covariance(self):
+        """Sum over the features of the log of Lam."""
+        return self.log_det() * (self.family.n_features / self.n_units)
+
+    cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
+        """1 / sigma2_cj ~ Gamma(a_cj, b_cj); lam_j from a gamma law of their sum."""
+        cdef Py_ssize_t k, j
+        cdef double shape, rate, drawn, weight = self.family.scale
+        if self.fault == COVARIANCE_WITHOUT_DEGREES:
+            weight = 1.0
+        for j in range(self.n_units):
+            self.total[j] = 0.0
+        for k in range(n_blocks):
+            for j in range(self.n_units):
+                shape = self.family.shape + 0.5 * self.family.cells(k, j)
+                rate = self.family.scale * self.family.base[j] + 0.5 * self.family.total_gain(
+                    k, j, self.family.mean_precision
+                )
+                self.total[j] += draws.draw_gamma(rng, shape, rate)
+        shape = 0.5 * self.prior_degrees + n_blocks * self.family.shape
+        for j in range(self.n_units):
+            rate = 0.5 * (self.prior_rate[j] + weight * self.total[j])
+            drawn = 0.5 * draws.draw_gamma(rng, shape, rate)
+            if drawn != drawn:
+                return 1
+            if drawn > 0.5 * FLOOR * self.guess[j]:
+                self.family.base[j] = drawn
+        return 0
+
+    cdef int _look(self, Py_ssize_t n_blocks) noexcept nogil:
+        cdef Py_ssize_t k, j, u
+        for k in range(n_blocks):
+            for j in range(self.n_units):
+                u = k * self.n_units + j
+                self.n_cells[u] = self.family.cells(k, j)
+                self.spectrum[u, 0] = self.family.total_gain(
+                    k, j, self.family.mean_precision
+                ) / (2.0 * self.family.base[j])
+        return 0
+
+    cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil:
+        cdef Py_ssize_t k, j, g
+        cdef double kappa, n, power = 0.5
+        if self.fault == MEAN_PRECISION_WITHOUT_POWER:
+            power = 0.0
+        for g in range(self.precision_grid.shape[0]):
+            kappa = self.precision_grid[g]
+            for k in range(n_blocks):
+                for j in range(self.family.n_features):
+                    n = self.family.count[k, j]
+                    self.log_weight[g] += power * log(kappa / (kappa + n))
+                for j in range(self.n_units):
+                    self.log_weight[g] -= (
+                        self.family.shape + 0.5 * self.family.cells(k, j)
+                    ) * log(
+                        self.family.scale * self.family.base[j]
+                        + 0.5 * self.family.total_gain(k, j, kappa)
+                    )
+        return 0
+
+    cdef int settle(self, Py_ssize_t n_blocks) noexcept nogil:
+        self.family.forget_constants()
+        self.family.derive(n_blocks)
+        return 0
+
+    cdef double degrees(self) noexcept nogil:
+        return self.family.scale
+
+    cdef void _set_degrees(self, double degrees) noexcept nogil:
+        self.family.scale = degrees
+        self.family.shape = 0.5 * (degrees + 2.0)
+
+    cdef void _set_mean_precision(self, double mean_precision) noexcept nogil:
+        self.family.mean_precision = mean_precision
+
+    cdef double _mean_precision(self) noexcept nogil:
+        return self.family.mean_precision
+
+    cdef int _stretch(self, double factor) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(self.n_units):
+            if not factor * self.family.base[j] > 0.5 * FLOOR * self.guess[j]:
+                return 0
+        self.n_accepted += 1
+        for j in range(self.n_units):
+            self.family.base[j] *= factor
+        return 0
+
+    cdef double _trace(self) noexcept nogil:
+        return 2.0 * linalg.dot(self.n_units, &self.prior_rate[0], &self.family.base[0])
+
+    cdef double log_det(self) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double total = 0.0
+        for j in range(self.n_units):
+            total += log(2.0 * self.family.base[j])
+        return total
+
+
+cdef void _wishart_root(
+    bitgen_t* rng, double df, Py_ssize_t d, const double* factor, double* out
+) noexcept nogil:
+    """out^T out ~ Wishart(df, (U^T U)^-1) with U the factor: out = A^T U^-T with Bartlett's A."""
+    cdef Py_ssize_t a, b
+    cdef double kept
+    draws.wishart_factor(rng, df, d, out)
+    for a in range(d):
+        for b in range(a):
+            kept = out[a * d + b]
+            out[a * d + b] = out[b * d + a]
+            out[b * d + a] = kept
+    linalg.solve_rows_back(factor, d, out, d)
