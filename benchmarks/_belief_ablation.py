@@ -9,7 +9,7 @@ from functools import partial
 from unittest import mock
 
 import numpy as np
-from _tables import cpu_seconds, mean_and_error
+from _report import cpu_seconds, mean_and_error
 from sklearn.datasets import load_digits
 
 from skbnp import CIBPBeliefNet

@@ -13,7 +13,7 @@ and their time is that at the rate which products of these shapes reach in the s
 """
 
 import numpy as np
-from _tables import cpu_seconds
+from _report import cpu_seconds
 
 from skbnp.cibp_belief_net._model import Prior
 from skbnp.cibp_belief_net._sampler import MOVES, Sampler

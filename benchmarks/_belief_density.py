@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 from _belief_images import CHAINS, OURS, SHORT
 from _data import IMAGES, load_images
-from _tables import cpu_seconds, mean_and_error
+from _report import cpu_seconds, mean_and_error
 from scipy.special import gammaln
 from sklearn.datasets import load_iris, make_moons
 from sklearn.decomposition import FactorAnalysis

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from _data import IMAGES, load_images
 from _imputers import PEERS, lower_half, scattered
-from _tables import cpu_seconds, mean_and_error
+from _report import cpu_seconds, mean_and_error
 
 from skbnp import CIBPBeliefNet
 

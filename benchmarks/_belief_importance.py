@@ -11,7 +11,7 @@ import runpy
 import warnings
 
 import numpy as np
-from _tables import cpu_seconds
+from _report import cpu_seconds
 
 from skbnp import CIBPBeliefNet
 from skbnp.cibp_belief_net._predictive import N_IMPORTANCE, PROPOSALS, log_densities

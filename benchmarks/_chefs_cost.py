@@ -13,7 +13,7 @@ the compiled sampler with one BLAS thread, the shortest of several.
 """
 
 import numpy as np
-from _tables import cpu_seconds
+from _report import cpu_seconds
 
 from skbnp.icp_network._model import Prior, activations_from
 from skbnp.icp_network._sampler import Sampler

@@ -15,7 +15,7 @@ import numpy as np
 from _belief_density import fitted_quietly, in_words
 from _chefs_sets import GENERATORS, MOST, NAMES, load
 from _hellinger import hellinger_kde
-from _tables import cpu_seconds
+from _report import cpu_seconds
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity

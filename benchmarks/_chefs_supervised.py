@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 from _belief_density import in_words
-from _tables import cpu_seconds
+from _report import cpu_seconds
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.exceptions import ConvergenceWarning

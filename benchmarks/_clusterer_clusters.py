@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from _clusterer_sets import RADIO, SYNTHETIC, load
 from _peers import Answer, search_by_bic
-from _tables import cpu_seconds, mean_and_error
+from _report import cpu_seconds, mean_and_error
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score

@@ -9,7 +9,7 @@ import time
 import warnings
 
 import numpy as np
-from _tables import cpu_seconds
+from _report import cpu_seconds
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import InfiniteFactorClusterer

@@ -13,7 +13,7 @@ empty columns by the paper's ratios and is not annealed, ours is the default.
 """
 
 import numpy as np
-from _tables import cpu_seconds
+from _report import cpu_seconds
 
 from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
 from skbnp.infinite_factor_clusterer._scale_sampler import ScaleSampler

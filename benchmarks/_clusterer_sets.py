@@ -16,6 +16,7 @@ else, as densities at point masses mean nothing.
 """
 
 import numpy as np
+from _tables import load as load_table
 from sklearn.cluster import KMeans
 
 N_ROWS, N_FEATURES, N_CLUSTERS = 600, 12, 4
@@ -50,8 +51,7 @@ def locations(seed, n):
 def radio(name, data):
     """Readings and labels of a set of signal strengths; access points hardly heard are left out."""
     if name == "wifi_localization":
-        rows = np.loadtxt(data / f"{name}.csv.gz", delimiter=",", skiprows=1)
-        return rows[:, :-1], rows[:, -1].astype(int)
+        return load_table("wifi", data)
     with np.load(data / f"{name}.npz") as file:
         rssi = file["rssi"].astype(float)
         if name == "uw_floor_wifi":

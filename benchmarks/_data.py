@@ -1,4 +1,4 @@
-"""Data of the benchmarks: real tables from a folder, and Gaussian mixtures with a known truth."""
+"""Data of the benchmarks but tables: Gaussian mixtures with a known truth, genotypes, images."""
 
 from dataclasses import dataclass
 
@@ -6,67 +6,6 @@ import numpy as np
 from _densities import log_joint
 from scipy.special import logsumexp
 from sklearn.datasets import load_digits
-
-# -- real tables
-
-
-def _columns(data, name):
-    """Features and last column of a csv.gz file with a header row."""
-    table = np.genfromtxt(data / f"{name}.csv.gz", delimiter=",", skip_header=1, dtype=str)
-    return table[:, :-1].astype(float), np.unique(table[:, -1], return_inverse=True)[1]
-
-
-def _old_faithful(data):
-    return np.loadtxt(data / "old_faithful.csv.gz", delimiter=",", skiprows=1), None
-
-
-def _dlbcl(data):
-    with np.load(data / "dlbcl_flow_gated.npz") as file:
-        gate = file["gate"].astype(int)
-        return file["X"].astype(float), np.where(gate == 0, -1, gate)
-
-
-def _gvhd(sample, data):
-    with np.load(data / "gvhd_flow.npz") as file:
-        return file[sample].astype(float), None
-
-
-def _classic(name, data):
-    with np.load(data / "classic_mixtures_1d.npz") as file:
-        return file[name].astype(float)[:, None], None
-
-
-REAL = {
-    "galaxy": lambda data: _classic("galaxy", data),
-    "acidity": lambda data: _classic("acidity", data),
-    "enzyme": lambda data: _classic("enzyme", data),
-    "old_faithful": _old_faithful,
-    "iris": lambda data: _columns(data, "iris"),
-    "wine_recognition": lambda data: _columns(data, "wine_recognition"),
-    "wifi_localization": lambda data: _columns(data, "wifi_localization"),
-    "dlbcl_flow_gated": _dlbcl,
-    "gvhd_flow, positive": lambda data: _gvhd("positive", data),
-    "gvhd_flow, control": lambda data: _gvhd("control", data),
-}
-
-
-def load_real(name, data):
-    """X of shape (n, d) and labels of shape (n,): -1 for a row without, None if no row has one."""
-    return REAL[name](data)
-
-
-def rounding_step(X):
-    """Smallest difference between two values of each column: what it was rounded to."""
-    return np.array([np.diff(np.unique(column)).min() for column in X.T])
-
-
-def split(X, label, seed, share=0.8):
-    """Training and held-out rows and labels, at random."""
-    order = np.random.default_rng(seed).permutation(len(X))
-    train, held_out = np.split(order, [round(share * len(X))])
-    pick = (lambda rows: None) if label is None else label.__getitem__
-    return X[train], pick(train), X[held_out], pick(held_out)
-
 
 # -- populations with a known truth
 

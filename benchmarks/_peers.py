@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from _data import split
 from _densities import log_density, student_predictive
-from _tables import cpu_seconds
+from _report import cpu_seconds
+from _tables import split
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 SHAPES = ("full", "tied", "diag", "spherical")

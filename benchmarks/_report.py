@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: clocks, summaries over splits, Markdown."""
+"""What the benchmark scripts share: clocks, summaries over repeats, Markdown."""
 
 import time
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from _data import load_patches
-from _tables import seconds
+from _report import seconds
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 

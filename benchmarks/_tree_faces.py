@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 from _data import load_faces
-from _tables import mean_and_error
+from _report import mean_and_error
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.decomposition import PCA, FactorAnalysis
 

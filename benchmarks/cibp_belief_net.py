@@ -14,7 +14,7 @@ from _belief_cost import activations, cost
 from _belief_density import density
 from _belief_images import cells, halves
 from _belief_importance import importance
-from _tables import markdown
+from _report import markdown
 from threadpoolctl import threadpool_limits
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _tables import markdown, seconds
+from _report import markdown, seconds
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 

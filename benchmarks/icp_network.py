@@ -12,7 +12,7 @@ from pathlib import Path
 from _chefs_cost import cost
 from _chefs_density import METHODS, density
 from _chefs_supervised import supervised
-from _tables import markdown
+from _report import markdown
 from threadpoolctl import threadpool_limits
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.

@@ -12,7 +12,7 @@ from pathlib import Path
 from _clusterer_clusters import clusters
 from _clusterer_cost import cost
 from _clusterer_figure2 import figure2
-from _tables import markdown
+from _report import markdown
 from threadpoolctl import threadpool_limits
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.

@@ -8,13 +8,13 @@ same draws for all methods.
 
 import argparse
 import json
-import runpy
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from _tables import cpu_seconds, markdown
+from _report import cpu_seconds, markdown
+from _tables import simulated
 from dirichlet_process_mixture_quality import SETTINGS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -34,8 +34,7 @@ N_DRAWS = 40
 
 def tables(data):
     """(group, X, labels) of each table."""
-    simulated = runpy.run_path(data / "simulated_tables.py")
-    for name, X, label in simulated["development"]():
+    for name, X, label in simulated(data):
         family, *_, seed = name.split("-")
         chain = family != "moon" and int(seed) in CHAINS_OF_CLUSTERS
         yield f"{family}, chain" if chain else family, X, label

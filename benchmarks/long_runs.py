@@ -15,7 +15,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from _tables import markdown, mean_and_error, seconds
+from _report import markdown, mean_and_error, seconds
 from dirichlet_process_mixture import blobs
 
 from skbnp import DirichletProcessMixture

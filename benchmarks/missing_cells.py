@@ -16,9 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from _chefs_sets import table
-from _data import load_real
-from _tables import markdown
+from _report import markdown
+from _tables import loaded
 from scipy.special import logsumexp
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
@@ -26,6 +25,7 @@ from sklearn.impute import IterativeImputer, KNNImputer
 from skbnp import DirichletProcessMixture, TreeFactorModel
 from skbnp.mcmc.posterior import Posterior
 
+REAL = ("wine", "redwine with quality", "cloud", "abalone")
 SHARE, N_IMPUTATIONS, N_DRAWS = 0.2, 20, 100
 MODELS = {
     "mixture": DirichletProcessMixture,
@@ -38,10 +38,7 @@ def tables(data):
     rng = np.random.default_rng(0)
     root = rng.normal(size=(14, 14))
     found = {"Gaussian, 14 columns": rng.multivariate_normal(np.zeros(14), root @ root.T, size=400)}
-    if data.exists():
-        found["wine, cultivars"] = load_real("wine_recognition", data)[0]
-        found |= {"red wine, quality": table("wine", data)}
-        found |= {name: table(name, data) for name in ("cloud", "abalone")}
+    found |= {name: X for name, X, _ in loaded(REAL, data)}
     return found
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from _tables import markdown
+from _report import markdown
 from _tree_cost import cost
 from _tree_faces import faces
 from _tree_patches import NORMALISATIONS, patches

@@ -1,5 +1,6 @@
 """The benchmark scripts start: the code which they measure has not moved away from under them."""
 
+import gzip
 import sys
 from pathlib import Path
 
@@ -37,6 +38,43 @@ def test_densities_of_the_peer_integrate_to_one(monkeypatch, shape, name):
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     total = np.exp(getattr(peers, name)(mixture, grid)).sum() * (side[1] - side[0]) ** 2
     assert abs(total - 1) < 0.01  # Student t tails reach beyond the grid
+
+
+def test_tables_by_name(monkeypatch, tmp_path, capsys):
+    tables = load("_tables", monkeypatch)
+    shapes = {name: (X.shape, label) for name, X, label in tables.loaded(tables.TABLES, tmp_path)}
+    sizes = dict(iris=(150, 4), wine=(178, 13), diabetes=(442, 10), digits8=(1797, 8))
+    sizes |= dict(cancer=(569, 30), cancer10=(569, 10), cancer6=(569, 6), gaussian14=(138, 14))
+    assert {name: shape for name, (shape, _) in shapes.items()} == sizes
+    assert shapes["diabetes"][1] is None and len(set(shapes["digits8"][1])) == 10
+    assert "no file of yeast" in capsys.readouterr().out
+
+    X, label = tables.load("cancer6", tmp_path)
+    covariance = np.cov(X.T, bias=True)
+    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-10)
+    assert np.diag(covariance)[0] > np.diag(covariance)[-1] > 0.5
+    X = tables.standardised(np.column_stack([X, np.full(len(X), 3.0)]))
+    np.testing.assert_allclose(X.std(axis=0), [1] * 6 + [0])
+
+    train, label_train, new, label_new = tables.split(X, label, tables.CHOICE_SEED)
+    assert train.shape == (455, 7) and new.shape == (114, 7)
+    assert sorted(np.concatenate([train, new])[:, 0]) == sorted(X[:, 0])
+    assert label_train.sum() + label_new.sum() == label.sum()
+
+
+def test_tables_from_files(monkeypatch, tmp_path):
+    tables = load("_tables", monkeypatch)
+    wines = "acid,quality,colour\n1.5,5,red\n2.5,6,white\n3.5,7,red\n"
+    with gzip.open(tmp_path / "wine_quality.csv.gz", "wt") as file:
+        file.write(wines)
+    with gzip.open(tmp_path / "abalone.csv.gz", "wt") as file:
+        file.write("sex,rings\nF,4\nI,5\nM,6\n")
+    assert tables.load("redwine", tmp_path)[0].tolist() == [[1.5], [3.5]]
+    assert tables.load("redwine with quality", tmp_path)[0].tolist() == [[1.5, 5], [3.5, 7]]
+    assert tables.load("whitewine", tmp_path)[0].tolist() == [[2.5]]
+    assert tables.load("abalone", tmp_path)[0].tolist() == [[1, 4], [2, 5], [0, 6]]
+    reported = load("dirichlet_process_mixture_quality", monkeypatch).REAL
+    assert not set(tables.REAL_FOR_CHOICES) & set(reported)
 
 
 def test_quality(monkeypatch):
