@@ -16,8 +16,7 @@ from skbnp.processes import crp, mfm
 # s in {1, 1/2, ..., 2^-12}, uniform (spec 8.1)
 SCALE_GRID = 2.0 ** -np.arange(13.0)
 # delta and kappa0 of learned covariances, uniform. With powers of 2, chains stay at one delta.
-# Multiples of 2^-20: nu0 = delta + d + 1, which is what states and draws hold, loses no digit.
-DEGREES_GRID = np.rint(2.0 ** (20 + np.arange(0.0, 9.25, 0.25))) / 2**20
+DEGREES_GRID = 2.0 ** np.arange(0.0, 9.25, 0.25)
 PRECISION_GRID = 2.0 ** np.arange(-10.0, 1.0)
 
 # Chains start from these in turn.

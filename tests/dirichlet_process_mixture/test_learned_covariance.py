@@ -188,14 +188,6 @@ def test_slots_follow_the_prior(kind):
             assert_allclose(draw[name], anew[name][places], rtol=1e-8, atol=1e-10)
 
 
-def test_every_delta_survives_being_kept_as_degrees_of_freedom():
-    """Draws hold nu0 alone; a delta off its grid by a rounding would be refused in a file."""
-    grid = _model.DEGREES_GRID
-    assert_allclose(grid, 2.0 ** np.arange(0.0, 9.25, 0.25), rtol=1e-6)
-    for width in (1, 2, 13, 500):
-        assert_array_equal(grid + width + 1.0 - width - 1, grid)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_state_is_restored_bit_for_bit(kind):
     prior = prior_of(kind, mixed=True)
