@@ -186,6 +186,7 @@ TABLES = {
     "golub5": _golub(5),
     "golub10": _golub(10),
 }
+CHAINS_OF_CLUSTERS = range(60, 100)  # seeds of simulated tables whose neighbours overlap by 4-5 %
 REAL_FOR_CHOICES = ("whitewine", "golub5", "golub10")
 
 
@@ -214,6 +215,15 @@ def loaded(names, data):
 def simulated(data):
     """(name, X, labels) of the 52 simulated tables."""
     yield from runpy.run_path(data / "simulated_tables.py")["development"]()
+
+
+def group_of(name):
+    """Which of the seven groups a simulated table belongs to; a real one is a group of its own."""
+    if name in REAL_FOR_CHOICES:
+        return name
+    family, *_, seed = name.split("-")
+    chain = family != "moon" and int(seed) in CHAINS_OF_CLUSTERS
+    return f"{family}, chain" if chain else family
 
 
 def for_choices(data):

@@ -1,9 +1,11 @@
 """Quality of DirichletProcessMixture: held-out density and clusters beside tuned mixtures.
 
 (a) two populations with a known truth, five training sets each; (b) real tables, five random
-splits each, the same for all methods. Prints Markdown tables and writes them as JSON beside this
-file. One thread on one core, chain after chain; seconds are processor time and hold everything a
-method does with the training rows, its search for settings included.
+splits each, the same for all methods; (c) covariances that learn from one another beside the prior
+in which their numbers are fixed, tables standardised, three splits. Prints Markdown tables and
+writes them as JSON beside this file. One thread on one core, chain after chain; seconds are
+processor time and hold everything a method does with the training rows, its search for settings
+included.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import numpy as np
 from _data import Population
 from _peers import Answer, bnpy_in, by_bic, variational
 from _report import cpu_seconds, markdown, mean_and_error
-from _tables import loaded, rounding_step, split
+from _tables import loaded, rounding_step, split, standardised
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -26,6 +28,7 @@ import skbnp
 from skbnp import DirichletProcessMixture
 
 ROOT = Path(__file__).resolve().parents[1]
+LEARNED, FIXED = "learned", "nu0 = d + 2"
 OURS, VARIATIONAL = "DirichletProcessMixture", "BayesianGaussianMixture, tuned"
 REAL = (
     "galaxy",
@@ -38,6 +41,19 @@ REAL = (
     "dlbcl",
     "gvhd",
     "gvhd, control",
+)
+PRIOR_TABLES = (
+    "old_faithful",
+    "galaxy",
+    "acidity",
+    "enzyme",
+    "iris",
+    "wine",
+    "cancer6",
+    "cancer10",
+    "cancer",
+    "digits8",
+    "wifi",
 )
 SHORT_TABLE = 1_000  # rows: what --quick leaves of part (b)
 
@@ -91,12 +107,13 @@ HELD_OUT_ROWS, HELD_OUT_SEED = 20_000, 10**6
 # -- the methods
 
 
-def ours(X, new, seed, quick):
-    """Default settings."""
-    mixture, seconds = cpu_seconds(DirichletProcessMixture(random_state=seed).fit, X)
+def ours(X, new, seed, quick, **options):
+    """Default settings but for options."""
+    mixture, seconds = cpu_seconds(DirichletProcessMixture(random_state=seed, **options).fit, X)
     ess, rhat = mixture.posterior_.ess(), mixture.posterior_.rhat()
     extras = {f"ESS/s {name}": ess[name] / seconds for name in ("log_joint", "n_clusters")}
     extras |= {f"R-hat {name}": rhat[name] for name in ("log_joint", "n_clusters")}
+    extras["K"] = mixture.posterior_.traces["n_clusters"].ravel().tolist()
     return Answer(
         mixture.labels_, mixture.predict(new), mixture.score_samples(new), seconds, extras
     )
@@ -177,7 +194,7 @@ def mixing(runs):
     }
 
 
-# -- the two parts; each returns {heading: rows}, a row being a dict
+# -- the three parts; each returns {heading: rows}, a row being a dict
 
 
 def measure_populations(arguments):
@@ -270,6 +287,53 @@ def measure_real(arguments):
     return {"Real tables, five splits": rows, "Real tables, what was asked": verdicts}
 
 
+def measure_priors(arguments):
+    """(c) Learned covariances beside fixed numbers of their prior."""
+    rows = []
+    for name, X, label in loaded(PRIOR_TABLES, arguments.data):
+        if arguments.quick and len(X) > SHORT_TABLE:
+            continue
+        X, d = standardised(X), X.shape[1]
+        runs, densities = {LEARNED: [], FIXED: []}, {LEARNED: [], FIXED: []}
+        for seed in range(1 if arguments.quick else 3):
+            train, label_train, new, label_new = split(X, label, seed)
+            for prior, options in (LEARNED, {}), (FIXED, {"degrees_of_freedom_prior": d + 2}):
+                answer = ours(train, new, seed, arguments.quick, **options)
+                runs[prior].append(figures(answer, label_train, label_new, len(new)))
+                densities[prior].append(answer.log_density)
+        gain = np.concatenate(densities[LEARNED]) - np.concatenate(densities[FIXED])
+        for prior in runs:
+            rows.append(
+                {
+                    "table": f"{name}, {X.shape[0]:,} x {d}",
+                    "prior": prior,
+                    "log density": float(np.mean(np.concatenate(densities[prior]))),
+                    f"minus {FIXED}": with_error(gain) if prior == LEARNED else "",
+                    **clusters_of(runs[prior]),
+                    "CPU s": mean_of(runs[prior], "CPU s"),
+                    "runs": [one | {"K": list(draws_within(one["K"]))} for one in runs[prior]],
+                }
+            )
+            print_progress(rows[-1])
+    return {"Learned covariances beside fixed numbers, three splits": rows}
+
+
+def clusters_of(runs):
+    """Clusters, agreement and mixing of several splits, each as a list."""
+    listed = {"clusters": "{}", "ARI": "{:.2f}"}
+    listed |= {f"R-hat {name}": "{:.2f}" for name in ("log_joint", "n_clusters")}
+    shown = {
+        name: ", ".join(form.format(run[name]) for run in runs) for name, form in listed.items()
+    }
+    every = [k for run in runs for k in run["K"]]
+    return {"K, 5 to 95 %": "{:.0f} to {:.0f}".format(*draws_within(every)), **shown}
+
+
+def draws_within(values):
+    """The values that nine tenths of the draws lie between."""
+    return np.quantile(values, [0.05, 0.95]).tolist()
+
+
 # -- printing
 
 
@@ -284,14 +348,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--quick", action="store_true", help="small tables, fewer settings")
-    parser.add_argument("--only", choices=("a", "b"), help="one part")
+    parser.add_argument("--only", choices=("a", "b", "c"), help="one part")
     parser.add_argument("--bnpy", metavar="PYTHON", help="interpreter that has bnpy 0.1.7")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=ConvergenceWarning)  # R-hat has its own columns
 
-    parts = {"a": measure_populations, "b": measure_real}
+    parts = {"a": measure_populations, "b": measure_real, "c": measure_priors}
     if not arguments.data.exists():
-        print(f"no {arguments.data}: part (b) is left out\n")
+        print(f"no {arguments.data}: part (b) is left out, of (c) what is not scikit-learn's\n")
         del parts["b"]
     print(f"skbnp {skbnp.__version__}, {datetime.now(UTC):%Y-%m-%d}\n")
     for part, measure in parts.items():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from _report import cpu_seconds, markdown
-from _tables import simulated
+from _tables import group_of, simulated
 from dirichlet_process_mixture_quality import SETTINGS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -27,7 +27,6 @@ from skbnp.summaries.partitions import consensus_partition
 
 ROOT = Path(__file__).resolve().parents[1]
 THRESHOLDS = (0.15, 0.2, 0.225, 0.25, 0.275, 0.3, 0.35)
-CHAINS_OF_CLUSTERS = range(60, 100)  # seeds of tables whose neighbours overlap by 4 to 5 %
 BESIDE = "four that overlap"
 N_DRAWS = 40
 
@@ -35,9 +34,7 @@ N_DRAWS = 40
 def tables(data):
     """(group, X, labels) of each table."""
     for name, X, label in simulated(data):
-        family, *_, seed = name.split("-")
-        chain = family != "moon" and int(seed) in CHAINS_OF_CLUSTERS
-        yield f"{family}, chain" if chain else family, X, label
+        yield group_of(name), X, label
     population = SETTINGS["a2: 4 clusters"].population
     for seed in range(2):
         yield BESIDE, *population.draw(SETTINGS["a2: 4 clusters"].n_samples, seed=seed)

@@ -2,7 +2,9 @@
 
 import gzip
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,6 +89,39 @@ def test_quality(monkeypatch):
         figures = quality.figures(method(X, asked, 0, True), label, label_new, len(new))
         assert figures["within rounding"] == pytest.approx(figures["log density"], abs=1e-6)
         assert -1 <= figures["ARI held out"] <= 1
+
+
+def test_priors_of_the_mixture(monkeypatch, tmp_path):
+    quality = load("dirichlet_process_mixture_quality", monkeypatch)
+    iris = quality.loaded(["iris"], tmp_path)
+    monkeypatch.setattr(quality, "loaded", lambda names, data: iris)
+    short = partial(quality.DirichletProcessMixture, n_warmup=5, n_draws=10)
+    monkeypatch.setattr(quality, "DirichletProcessMixture", short)
+    (rows,) = quality.measure_priors(SimpleNamespace(data=tmp_path, quick=True)).values()
+    assert [row["prior"] for row in rows] == [quality.LEARNED, quality.FIXED]
+    gain = float(rows[0][f"minus {quality.FIXED}"].split()[0])
+    assert rows[0]["log density"] - rows[1]["log density"] == pytest.approx(gain, abs=1e-4)
+    assert quality.draws_within(range(101)) == [5, 95]
+
+
+def test_choices_of_the_mixture(monkeypatch):
+    choices = load("mixture_choices", monkeypatch)
+    short = partial(choices.DirichletProcessMixture, n_warmup=5, n_draws=10)
+    monkeypatch.setattr(choices, "DirichletProcessMixture", short)
+    rng = np.random.default_rng(0)
+    label = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 2)) + 9.0 * label[:, np.newaxis]
+    runs = choices.compare([("gauss-2-2-60-61", X, label), ("golub5", X, None)], 0)
+    assert len(runs) == 2 * len(choices.VARIANTS)
+    assert runs[0]["group"] == "gauss, chain" and runs[-1]["group"] == "golub5"
+    assert runs[0]["gain"] == 0.0 and runs[0]["ARI joined"] > 0.9
+    lines = choices.summary(runs)
+    assert [one["tables"] for one in lines[:: len(choices.VARIANTS)]] == [
+        "gauss, chain",
+        "golub5",
+        "all",
+    ]
+    assert lines[-1]["ARI"] == runs[4]["ARI"]  # where there is a truth
 
 
 def test_joining_of_components(monkeypatch):

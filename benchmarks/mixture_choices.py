@@ -1,0 +1,148 @@
+"""Choices of the mixture: kappa0 sampled or fixed, a Dirichlet process or finite mixtures.
+
+For choices only: the 52 simulated tables with known clusters, in seven groups, white wine and
+leading components of Golub's expression data, all standardised. Everything else at its default;
+four fifths of the rows to learn from, a fifth held out, the same rows for all variants. Log
+densities are per row and their differences paired over rows. Prints Markdown and writes it as JSON
+beside this file.
+"""
+
+import argparse
+import json
+import warnings
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from _report import cpu_seconds, markdown, mean_and_error
+from _tables import CHOICE_SEED, for_choices, group_of, split, standardised
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from skbnp import DirichletProcessMixture
+from skbnp.summaries.joining import cluster_shares, merge_tree
+
+ROOT = Path(__file__).resolve().parents[1]
+VARIANTS = {
+    "process, sampled": {},
+    "process, .125": {"mean_precision_prior": 0.125},
+    "process, .1": {"mean_precision_prior": 0.1},
+    "finite, sampled": {"n_components": "sample"},
+    "finite, .1": {"n_components": "sample", "mean_precision_prior": 0.1},
+}
+MOST_ROWS = 1_250  # of a table, before the split
+LEAST_OVERLAP, N_DRAWS = 0.25, 40  # of the joining of components
+REFERENCE = "process, sampled"
+
+
+def joined(mixture):
+    """Labels once components that overlap are one cluster."""
+    labels = [draw["label"] for draw in mixture.posterior_.evenly_spaced(N_DRAWS)]
+    P = cluster_shares(mixture.labels_, labels)
+    tree = merge_tree(P.T @ P, np.bincount(mixture.labels_), "rows")
+    return tree.cut(LEAST_OVERLAP)[mixture.labels_]
+
+
+def one_fit(options, train, label, new, seed):
+    """Figures of one variant on one split, and its log density of each held-out row."""
+    mixture = DirichletProcessMixture(random_state=seed, **options)
+    _, seconds = cpu_seconds(mixture.fit, train)
+    rhat, merged = mixture.posterior_.rhat(), joined(mixture)
+    figures = {
+        "K": float(mixture.posterior_.traces["n_clusters"].mean()),
+        "components": mixture.n_clusters_,
+        "clusters": int(merged.max()) + 1,
+        "ARI": np.nan if label is None else adjusted_rand_score(label, mixture.labels_),
+        "ARI joined": np.nan if label is None else adjusted_rand_score(label, merged),
+        "R-hat log_joint": rhat["log_joint"],
+        "R-hat n_clusters": rhat["n_clusters"],
+        "CPU s": seconds,
+    }
+    return figures, mixture.score_samples(new)
+
+
+def compare(tables, seed):
+    """Figures of each table and variant on the split of a seed."""
+    runs = []
+    for name, X, label in tables:
+        rows = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
+        label = None if label is None else label[rows]
+        train, label, new, _ = split(standardised(X[rows]), label, CHOICE_SEED + seed)
+        found = {
+            variant: one_fit(options, train, label, new, seed)
+            for variant, options in VARIANTS.items()
+        }
+        base = found[REFERENCE][1]
+        for variant, (figures, density) in found.items():
+            gain, error = mean_and_error(density - base)
+            said = {"group": group_of(name), "table": name, "seed": seed, "variant": variant}
+            densities = {"log density": density.mean(), "gain": gain, "error": error}
+            runs.append(said | densities | figures)
+        print(f"  {name}: " + ", ".join(f"{run['gain']:.3f}" for run in runs[-len(VARIANTS) :]))
+    return runs
+
+
+def summary(runs):
+    """One line per variant and group, and the variant over all tables."""
+    lines = []
+    for groups in [*((one,) for one in dict.fromkeys(run["group"] for run in runs)), None]:
+        for variant in VARIANTS:
+            some = [
+                run
+                for run in runs
+                if run["variant"] == variant and (groups is None or run["group"] in groups)
+            ]
+            lines.append({"tables": "all" if groups is None else groups[0], **line(variant, some)})
+    return lines
+
+
+def line(variant, runs):
+    """Means over tables; the error of the gain is that over tables, of one alone that over rows."""
+    gain, error = mean_and_error([run["gain"] for run in runs])
+    if len(runs) == 1:
+        error = runs[0]["error"]
+    z = np.array([run["gain"] / run["error"] if run["error"] > 0 else 0.0 for run in runs])
+    means = {
+        name: float(np.nanmean([run[name] for run in runs]))
+        if not all(np.isnan(run[name]) for run in runs)
+        else ""
+        for name in ("ARI", "ARI joined", "K", "clusters", "CPU s")
+    }
+    healthy = [max(run["R-hat log_joint"], run["R-hat n_clusters"]) < 1.05 for run in runs]
+    return {
+        "variant": variant,
+        "log density": float(np.mean([run["log density"] for run in runs])),
+        "less that of the first": f"{gain:.3f} ± {error:.3f}",
+        "better, worse by 2 errors": f"{np.sum(z > 2)}, {np.sum(z < -2)}",
+        **means,
+        "median R-hat log_joint": float(np.median([run["R-hat log_joint"] for run in runs])),
+        "median R-hat n_clusters": float(np.median([run["R-hat n_clusters"] for run in runs])),
+        "both < 1.05": f"{sum(healthy)} of {len(runs)}",
+    }
+
+
+def main():
+    """Run, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--seeds", type=int, default=1, help="splits, each with its own chains")
+    parser.add_argument("--quick", action="store_true", help="every eighth table")
+    arguments = parser.parse_args()
+    if not arguments.data.exists():
+        print(f"no {arguments.data}: nothing to choose on")
+        return
+    warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat has its own columns
+    runs = []
+    with threadpool_limits(1):
+        for seed in range(arguments.seeds):
+            tables = list(for_choices(arguments.data))[:: 8 if arguments.quick else 1]
+            runs += compare(tables, seed)
+    lines = summary(runs)
+    print("\n" + markdown(lines))
+    result = {"date": datetime.now(UTC).isoformat(), "lines": lines, "runs": runs}
+    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
