@@ -11,6 +11,7 @@ cdef class RowPass:
         readonly Py_ssize_t n_moved         # rows that changed block in the last pass
         readonly bint failed                # some row had no finite weight
         Py_ssize_t _n_samples, _n_blocks
+        double _n_imputed                   # sweeps that the moments of missing cells are of
         bint _anchored
         uint64_t _key                       # of the pass: rows draw by counter under it
         Py_ssize_t[::1] _label              # (n_samples,) the sampler's
@@ -30,7 +31,8 @@ cdef class RowPass:
         double[:, ::1] _piece_sums          # (n_pieces, sums_size)
 
     cdef int run(
-        self, bitgen_t* rng, Py_ssize_t n_blocks, double discount, double rest, bint anchored
+        self, bitgen_t* rng, Py_ssize_t n_blocks, double discount, double rest, bint anchored,
+        Py_ssize_t n_imputed,
     ) except -1
     cdef int rebuild(self, Py_ssize_t n_blocks) except -1
     cdef int _summarise(self) except -1

@@ -61,16 +61,19 @@ cdef class RowPass:
         self._chunk_count = np.zeros((n_chunks, n_blocks), dtype=np.intp)
 
     cdef int run(
-        self, bitgen_t* rng, Py_ssize_t n_blocks, double discount, double rest, bint anchored
+        self, bitgen_t* rng, Py_ssize_t n_blocks, double discount, double rest, bint anchored,
+        Py_ssize_t n_imputed,
     ) except -1:
         """One pass over blocks 0..n_blocks-1, called with the GIL.
 
         ``rest`` is the Dirichlet parameter of all that is outside these blocks. Without anchors
-        blocks may run empty: their slots are cleared, the others stay where they are.
+        blocks may run empty: their slots are cleared, the others stay where they are. The moments
+        of missing cells join those of ``n_imputed`` sweeps.
         """
         if n_blocks != self._n_blocks:
             self._reserve(n_blocks)
         self._anchored = anchored
+        self._n_imputed = n_imputed
         self._key = draws.bits(rng)
         self._draw_parameters(rng, discount, rest)
         if anchored:
@@ -179,7 +182,7 @@ cdef class RowPass:
                 if self.family.incomplete(i):
                     draws.start_row_stream(&stream, self._key, IMPUTATION, <uint64_t> i)
                     self.family.draw_missing_given_parameters(k, i, &stream.rng, work)
-                    self.family.remember_imputation(i)
+                    self.family.remember_imputation(i, self._n_imputed)
             start += n
 
     cdef int _draw_label(self, Py_ssize_t i, double* log_p, Py_ssize_t* chosen) noexcept nogil:

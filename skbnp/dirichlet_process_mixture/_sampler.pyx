@@ -478,7 +478,7 @@ cdef class Sampler:
             else:
                 self._redraw_attached(i)
             if remember and self.family.incomplete(i):
-                self.family.remember_imputation(i)
+                self.family.remember_imputation(i, self._n_imputed)
         self._n_imputed += remember
         self._proposed[GIBBS_ROWS] += self._n_one_by_one
         return 0
@@ -497,12 +497,12 @@ cdef class Sampler:
             return self._break(GIBBS)
         if alone and k == self.n_clusters:
             k = own
-        if self.family.incomplete(i):
-            self.family.draw_missing(k, i, self._rng, 0)
         if k != own:
             self._accepted[GIBBS_ROWS] += 1
             k = self._detach(i, k)
             self._attach(i, k)
+        if self.family.incomplete(i):
+            self.family.missing_of_member(k, i)
         return 0
 
     cdef int _redraw_detached(self, Py_ssize_t i) except -1 nogil:
@@ -652,7 +652,7 @@ cdef class Sampler:
                 discount *= self.law.n_components
         self._row_pass.run(
             self._rng, n_blocks, discount,
-            self.law.weight_of_rest(n_blocks), anchored,
+            self.law.weight_of_rest(n_blocks), anchored, self._n_imputed,
         )
         with nogil:
             self._close_gaps(n_blocks)

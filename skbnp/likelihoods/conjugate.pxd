@@ -12,13 +12,15 @@ cdef class ConjugateFamily:
         Py_ssize_t[::1] missing_feature     # (n_missing,) features missing in each row, row by row
         Py_ssize_t[::1] value_start         # (n_samples + 1,) offsets into missing_mean
         double[::1] missing_mean            # (n_values,) conditional means when last drawn
-        double[::1] imputed_sum             # (n_values,) sums of them over sweeps
+        double[::1] missing_variance        # (n_values,) and variances
+        double[::1] imputed_mean            # (n_values,) mean over sweeps
+        double[::1] imputed_square          # (n_values,) number of sweeps times variance
 
     cdef int reserve(self, Py_ssize_t n_slots) except -1 nogil
     cdef bint incomplete(self, Py_ssize_t i) noexcept nogil
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t alike(self, const Py_ssize_t* row, Py_ssize_t n_rows) noexcept nogil
-    cdef void remember_imputation(self, Py_ssize_t i) noexcept nogil
+    cdef void remember_imputation(self, Py_ssize_t i, double n_before) noexcept nogil
 
     cdef void clear(self, Py_ssize_t k) noexcept nogil
     cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil
@@ -40,6 +42,7 @@ cdef class ConjugateFamily:
     cdef void draw_missing(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
     ) noexcept nogil
+    cdef void missing_of_member(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
     cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
     ) noexcept nogil

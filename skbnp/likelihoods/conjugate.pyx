@@ -15,6 +15,7 @@ from numpy.random cimport bitgen_t
 import numpy as np
 
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics._moments cimport merge_part
 
 from skbnp.numerics.buffers import longer
 
@@ -59,8 +60,9 @@ cdef class ConjugateFamily:
     def _start_means(self, value_start):
         """Room for what is averaged over sweeps for missing cells, row i from value_start[i] on."""
         self.value_start = np.asarray(value_start, dtype=np.intp)
-        self.missing_mean = np.zeros(self.value_start[self.n_samples])
-        self.imputed_sum = np.zeros(self.value_start[self.n_samples])
+        n_values = self.value_start[self.n_samples]
+        self.missing_mean, self.missing_variance = np.zeros(n_values), np.zeros(n_values)
+        self.imputed_mean, self.imputed_square = np.zeros(n_values), np.zeros(n_values)
 
     # -- storage ------------------------------------------------------------------------------
 
@@ -88,7 +90,9 @@ cdef class ConjugateFamily:
         return {
             "scale": self.scale,
             "missing_mean": np.array(self.missing_mean),
-            "imputed_sum": np.array(self.imputed_sum),
+            "missing_variance": np.array(self.missing_variance),
+            "imputed_mean": np.array(self.imputed_mean),
+            "imputed_square": np.array(self.imputed_square),
             "imputed": self.imputed(),
             **arrays,
         }
@@ -104,7 +108,9 @@ cdef class ConjugateFamily:
         self._set_prior(state)
         self.reserve(n_slots)
         self.missing_mean = state["missing_mean"].copy()
-        self.imputed_sum = state["imputed_sum"].copy()
+        self.missing_variance = state["missing_variance"].copy()
+        self.imputed_mean = state["imputed_mean"].copy()
+        self.imputed_square = state["imputed_square"].copy()
         self.set_imputed(state["imputed"])
         for name, array in self._slot_arrays().items():
             array[:n_slots] = state[name]
@@ -119,9 +125,12 @@ cdef class ConjugateFamily:
         check_positive_number("scale", state["scale"])
         if not self.scaled and state["scale"] != 1:
             raise ValueError(f"scale of a state must be 1 here, got {state['scale']!r}")
-        means = {"missing_mean": self.missing_mean, "imputed_sum": self.imputed_sum}
-        for name in means:
-            check_array_of_state(name, state[name], np.asarray(means[name]))
+        like = np.asarray(self.missing_mean)
+        for name in ("missing_mean", "missing_variance", "imputed_mean", "imputed_square"):
+            check_array_of_state(name, state[name], like)
+        for name in ("missing_variance", "imputed_square"):
+            if not np.all(state[name] >= 0.0):
+                raise ValueError(f"{name} of a state must be >= 0")
         check_array_of_state("imputed", state["imputed"], self.imputed())
         for name, array in self._slot_arrays().items():
             wanted = np.empty((n_slots, *array.shape[1:]), array.dtype)
@@ -162,8 +171,9 @@ cdef class ConjugateFamily:
         return np.array(self.X)
 
     def forget_imputations(self):
-        """Start the sums of ``remember_imputation`` anew."""
-        np.asarray(self.imputed_sum)[:] = 0.0
+        """Start the moments of ``remember_imputation`` anew."""
+        np.asarray(self.imputed_mean)[:] = 0.0
+        np.asarray(self.imputed_square)[:] = 0.0
 
     def row_order(self):
         """An order of the rows in which those with the same missing cells stand together."""
@@ -260,6 +270,17 @@ cdef class ConjugateFamily:
         """Conditional means of row i's missing cells when they were last drawn, a copy."""
         return np.array(self.missing_mean[self.value_start[i]:self.value_start[i + 1]])
 
+    def missing_variances(self, Py_ssize_t i):
+        """Conditional variances of the same cells, a copy."""
+        return np.array(self.missing_variance[self.value_start[i]:self.value_start[i + 1]])
+
+    def moments_of_member(self, Py_ssize_t k, Py_ssize_t i):
+        """``missing_of_member``: means and variances of row i's missing cells."""
+        if self.augmented(i):
+            raise ValueError(f"row {i} must have no imputed cells")
+        self.missing_of_member(k, i)
+        return self.missing_means(i), self.missing_variances(i)
+
     def draw_parameters_of(self, Py_ssize_t k, bit_generator):
         """``draw_parameters``; the parameters of other slots stay as long as no slot is added."""
         self.reserve_parameters(self.n_slots)
@@ -311,11 +332,13 @@ cdef class ConjugateFamily:
                     return t
         return n_rows
 
-    cdef void remember_imputation(self, Py_ssize_t i) noexcept nogil:
-        """Add the conditional means of row i's missing cells, given its block, to the sums."""
+    cdef void remember_imputation(self, Py_ssize_t i, double n_before) noexcept nogil:
+        """Let the moments of row i's missing cells, given its block, join those of n_before sweeps.
+        """
         cdef Py_ssize_t t
         for t in range(self.value_start[i], self.value_start[i + 1]):
-            self.imputed_sum[t] += self.missing_mean[t]
+            merge_part(n_before, 1.0, self.missing_mean[t], self.missing_variance[t],
+                       &self.imputed_mean[t], &self.imputed_square[t])
 
     # -- statistics, one slot -----------------------------------------------------------------
 
@@ -386,7 +409,17 @@ cdef class ConjugateFamily:
     cdef void draw_missing(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
     ) noexcept nogil:
-        """Draw the imputed cells of row i, which is in no slot, given that it joins slot k."""
+        """Draw the imputed cells of row i, which is in no slot, given that it joins slot k.
+
+        Sets mean and variance of all its missing cells, given what is observed of it.
+        """
+
+    cdef void missing_of_member(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        """The same moments for a row that slot k holds, without imputed cells.
+
+        Here for families whose missing cells look at no other cell of the row.
+        """
+        self.draw_missing(k, i, NULL, 0)
 
     cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng

@@ -243,6 +243,7 @@ cdef class DirichletCategorical(ConjugateFamily):
                     (self.pseudo_count[c] + self.level_count[k, c])
                     / (self.pseudo_count[self.n_levels + j] + self.observed_count[k, j])
                 )
+                self.missing_variance[v] = self.missing_mean[v] * (1.0 - self.missing_mean[v])
                 v += 1
 
     # -- simulation ---------------------------------------------------------------------------
@@ -310,6 +311,7 @@ cdef class DirichletCategorical(ConjugateFamily):
             j = self.missing_feature[t]
             for c in range(self.level_start[j], self.level_start[j + 1]):
                 self.missing_mean[v] = exp(self.log_prob[c, k])
+                self.missing_variance[v] = self.missing_mean[v] * (1.0 - self.missing_mean[v])
                 v += 1
 
     cdef Py_ssize_t sums_size(self) noexcept nogil:

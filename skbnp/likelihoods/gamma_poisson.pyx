@@ -329,11 +329,14 @@ cdef class GammaPoisson(ConjugateFamily):
     cdef void draw_missing(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
     ) noexcept nogil:
-        """Nothing to draw: missing cells are integrated out. Their posterior means."""
+        """Nothing to draw: missing cells are integrated out. They are negative binomial."""
         cdef Py_ssize_t t, j
+        cdef double rate
         for t in range(self.missing_start[i], self.missing_start[i + 1]):
             j = self.missing_feature[t]
-            self.missing_mean[t] = self.posterior_shape[j, k] / (self.rate[j] + self.cells[k, j])
+            rate = self.rate[j] + self.cells[k, j]
+            self.missing_mean[t] = self.posterior_shape[j, k] / rate
+            self.missing_variance[t] = self.missing_mean[t] * (1.0 + 1.0 / rate)
 
     # -- simulation ---------------------------------------------------------------------------
 
@@ -403,7 +406,7 @@ cdef class GammaPoisson(ConjugateFamily):
     ) noexcept nogil:
         cdef Py_ssize_t t
         for t in range(self.missing_start[i], self.missing_start[i + 1]):
-            self.missing_mean[t] = self.mean[self.missing_feature[t], k]
+            self.missing_mean[t] = self.missing_variance[t] = self.mean[self.missing_feature[t], k]
 
     cdef Py_ssize_t sums_size(self) noexcept nogil:
         return 2 * self.n_features + 1

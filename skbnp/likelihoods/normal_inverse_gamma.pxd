@@ -42,6 +42,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef double cells(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
     cdef double gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil
     cdef double total_gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil
+    cdef void _see_missing(self, Py_ssize_t k, Py_ssize_t i, bint is_member) noexcept nogil
     cdef void _log_likelihoods_alike(
         self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
         double* work,

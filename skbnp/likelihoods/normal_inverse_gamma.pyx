@@ -9,7 +9,7 @@ prior costs O(d) a slot. With ``learned`` covariances a0 = (delta + 2) / 2 and b
 so that E[sigma2] = lam, and ``scale`` is delta, ``base`` lam / 2: see ``learned_covariance``.
 """
 
-from libc.math cimport NAN, exp, log, log1p, sqrt
+from libc.math cimport INFINITY, NAN, exp, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
@@ -433,10 +433,32 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef void draw_missing(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
     ) noexcept nogil:
-        """Nothing to draw: missing cells are integrated out. Their means are those of the slot."""
-        cdef Py_ssize_t t
+        """Nothing to draw: missing cells are integrated out."""
+        self._see_missing(k, i, False)
+
+    cdef void missing_of_member(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        self._see_missing(k, i, True)
+
+    cdef void _see_missing(self, Py_ssize_t k, Py_ssize_t i, bint is_member) noexcept nogil:
+        """t around the slot's means; a shared rate learns from the row's observed cells."""
+        cdef Py_ssize_t t, j
+        cdef double kappa, r, more_shape = 0.0, more_rate = 0.0, shape, rate
+        if self.shared and not is_member:
+            for j in range(self.n_features):
+                r = self.X[i, j] - self.mean[k, j]
+                if r == r:
+                    kappa = self.mean_precision + self.count[k, j]
+                    more_shape += 0.5
+                    more_rate += 0.5 * kappa / (kappa + 1.0) * r * r
         for t in range(self.missing_start[i], self.missing_start[i + 1]):
-            self.missing_mean[t] = self.mean[k, self.missing_feature[t]]
+            j = self.missing_feature[t]
+            kappa = self.mean_precision + self.count[k, j]
+            shape = self.shape + 0.5 * self.cells(k, j) + more_shape
+            rate = self.rate[k, 0 if self.shared else j] + more_rate
+            self.missing_mean[t] = self.mean[k, j]
+            self.missing_variance[t] = (
+                (kappa + 1.0) / kappa * rate / (shape - 1.0) if shape > 1.0 else INFINITY
+            )
 
     # -- prior scale --------------------------------------------------------------------------
 
@@ -562,11 +584,14 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef void draw_missing_given_parameters(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work
     ) noexcept nogil:
-        """Nothing to draw: the means of missing cells are mu."""
+        """Nothing to draw: missing cells have mean mu and variance sigma2."""
         cdef Py_ssize_t t, j
+        cdef double root
         for t in range(self.missing_start[i], self.missing_start[i + 1]):
             j = self.missing_feature[t]
-            self.missing_mean[t] = self.center[k, j] + self.shift[k, j] / self.precision_root[k, j]
+            root = self.precision_root[k, j]
+            self.missing_mean[t] = self.center[k, j] + self.shift[k, j] / root
+            self.missing_variance[t] = 1.0 / (root * root)
 
     cdef Py_ssize_t sums_size(self) noexcept nogil:
         return 3 * self.n_features

@@ -53,7 +53,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
     ) noexcept nogil
     cdef void _draw_conditional(
         self, Py_ssize_t i, const Py_ssize_t* order, Py_ssize_t n_observed, const double* factor,
-        double* vector, const double* mean, double spread, bitgen_t* rng,
+        double* vector, const double* mean, double spread, double variance, bitgen_t* rng,
     ) noexcept nogil
     cdef void _log_likelihoods_alike(
         self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,

@@ -10,7 +10,7 @@ Cholesky factorisation a slot. With ``learned`` covariances Psi0 = delta Lam and
 nu0 = delta + d + 1, and ``scale`` is delta, ``base`` Lam: see ``learned_covariance``.
 """
 
-from libc.math cimport NAN, log, log1p, sqrt
+from libc.math cimport INFINITY, NAN, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
@@ -547,31 +547,32 @@ cdef class NormalInverseWishart(ConjugateFamily):
         cdef Py_ssize_t d = self.n_features
         cdef Py_ssize_t n_observed = self._observed_first(i, &self.order[0])
         cdef double kappa = self.mean_precision + self.n_members[k]
-        cdef double df = self.df + self.n_members[k] - d + 1.0, spread
+        cdef double df = self.df + self.n_members[k] - d + 1.0, spread, variance
         cdef double squares = self._permuted_factor(k, i, n_observed, d)
         # scale = (df + q) / (df + |o|) (kappa + 1) / (kappa df) Schur, q = df f squares; a t draw
         # is that times df' / chi2(df'), and df' cancels.
         spread = (kappa + 1.0) / kappa + squares
         if fault != 0:
             spread = (kappa + 1.0) / kappa
+        variance = spread / (df + n_observed - 2.0) if df + n_observed > 2.0 else INFINITY
         spread = sqrt(spread / (2.0 * draws.gamma(rng, 0.5 * (df + n_observed))))
         self._draw_conditional(
             i, &self.order[0], n_observed, &self.square[0, 0], &self.vector[0], &self.mean[k, 0],
-            spread, rng,
+            spread, variance, rng,
         )
 
     cdef void _draw_conditional(
         self, Py_ssize_t i, const Py_ssize_t* order, Py_ssize_t n_observed, const double* factor,
-        double* vector, const double* mean, double spread, bitgen_t* rng,
+        double* vector, const double* mean, double spread, double variance, bitgen_t* rng,
     ) noexcept nogil:
         """x_m = mean_m + U_om^T y + spread U_mm^T z: features last in ``order`` given the first.
 
         U is the factor of the matrix in this order, y the whitened observed features with which
-        ``vector`` begins.
+        ``vector`` begins; the covariance is ``variance`` times U_mm^T U_mm.
         """
         cdef Py_ssize_t d = self.n_features, t = self.missing_start[i], a, b, j
         cdef double* z = vector + n_observed
-        cdef double step
+        cdef double step, u, squares
         for a in range(d - n_observed):
             z[a] = draws.normal(rng)
         for a in range(d - n_observed):
@@ -579,9 +580,12 @@ cdef class NormalInverseWishart(ConjugateFamily):
             self.missing_mean[t + a] = mean[j]
             for b in range(n_observed):
                 self.missing_mean[t + a] += factor[b * d + n_observed + a] * vector[b]
-            step = 0.0
+            step = squares = 0.0
             for b in range(a + 1):
-                step += factor[(n_observed + b) * d + n_observed + a] * z[b]
+                u = factor[(n_observed + b) * d + n_observed + a]
+                step += u * z[b]
+                squares += u * u
+            self.missing_variance[t + a] = variance * squares
             self.X[i, j] = self.missing_mean[t + a] + spread * step
 
     # -- prior scale --------------------------------------------------------------------------
@@ -815,7 +819,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
             vector[a] = self.X[i, order[a]] - self.location[k, order[a]]
         _solve_leading(factor, d, n_observed, vector)
         self._draw_conditional(
-            i, order, n_observed, factor, vector, &self.location[k, 0], 1.0, rng
+            i, order, n_observed, factor, vector, &self.location[k, 0], 1.0, 1.0, rng
         )
 
     cdef Py_ssize_t sums_size(self) noexcept nogil:

@@ -110,6 +110,9 @@ cdef class ProductFamily(ConjugateFamily):
     def missing_means(self, Py_ssize_t i):
         return np.concatenate([part.missing_means(i) for part in self.parts])
 
+    def missing_variances(self, Py_ssize_t i):
+        return np.concatenate([part.missing_variances(i) for part in self.parts])
+
     def row_order(self):
         """The order of the first part that imputes cells: elsewhere the pattern does not matter."""
         cdef ConjugateFamily part
@@ -142,10 +145,10 @@ cdef class ProductFamily(ConjugateFamily):
                 return True
         return False
 
-    cdef void remember_imputation(self, Py_ssize_t i) noexcept nogil:
+    cdef void remember_imputation(self, Py_ssize_t i, double n_before) noexcept nogil:
         cdef Py_ssize_t p
         for p in range(self.n_parts):
-            (<ConjugateFamily> <void*> self.address[p]).remember_imputation(i)
+            (<ConjugateFamily> <void*> self.address[p]).remember_imputation(i, n_before)
 
     # -- statistics ---------------------------------------------------------------------------
 
@@ -261,6 +264,12 @@ cdef class ProductFamily(ConjugateFamily):
         for p in range(self.n_parts):
             if (<ConjugateFamily> <void*> self.address[p]).incomplete(i):
                 (<ConjugateFamily> <void*> self.address[p]).draw_missing(k, i, rng, fault)
+
+    cdef void missing_of_member(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t p
+        for p in range(self.n_parts):
+            if (<ConjugateFamily> <void*> self.address[p]).incomplete(i):
+                (<ConjugateFamily> <void*> self.address[p]).missing_of_member(k, i)
 
     cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng

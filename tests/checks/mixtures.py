@@ -216,7 +216,7 @@ def sampler_at(prior, state, X, missing=None, seed=0, **options):
         old, new = (f.get("part0", f) for f in (holed["family"], complete))
         real = prior.gaussian.columns
         imputed = X[:, real][missing[:, real]]
-        zeros = np.zeros_like(imputed)
-        old.update({**new, "imputed": imputed, "missing_mean": zeros, "imputed_sum": zeros})
+        moments = {name: old[name] for name in old if name.startswith(("missing", "imputed"))}
+        old.update({**new, **moments, "imputed": imputed})
         sampler.set_state(holed)
     return sampler
