@@ -24,6 +24,7 @@ from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
 from skbnp.numerics.moments import merged
+from skbnp.summaries.training_cells import TrainingCells
 from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
@@ -114,14 +115,17 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         "n_features_in_": Integral,
         "feature_names_in_": np.ndarray,
         "_form": TableForm,
+        "_training_cells": TrainingCells,
         "_fitted_on": dict,
         "_sklearn_output_config": dict,
     }
     # Those among them that depend on parameters or data.
-    _not_always_fitted = ("feature_names_in_", "_sklearn_output_config")
+    _not_always_fitted = ("feature_names_in_", "_training_cells", "_sklearn_output_config")
     # Names of arrays and numbers in files that need not be finite, and what they may hold. An
     # index of a frame may hold anything.
-    _may_hold: dict = dict.fromkeys(["parameters", "_form"], (np.nan, np.inf, -np.inf))
+    _may_hold: dict = dict.fromkeys(
+        ["parameters", "_form", "_training_cells"], (np.nan, np.inf, -np.inf)
+    )
 
     @_fit_context(prefer_skip_nested_validation=True)
     @refuses_by_name
@@ -373,7 +377,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     @classmethod
     def _types_in_files(cls):
-        return (Posterior, TableForm, *cls._saved_types)
+        return (Posterior, TableForm, TrainingCells, *cls._saved_types)
 
     @classmethod
     def _check_attributes(cls, fitted):
@@ -656,21 +660,38 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         ``to_model(rows of X)`` are rows as the draws know them, of whose missing cells
         ``of_draw`` gives mean and variance as `_moments` wants them; `_in_units` makes of these
         mean and standard deviation of all columns in the units of X. The columns ``whole`` are
-        filled with whole numbers.
+        filled with whole numbers. Training rows, where an estimator keeps what its chains say of
+        their missing cells, are answered with that.
         """
         given, X = X, self._check_new(X)
-        holes = np.isnan(X)
-        incomplete = np.flatnonzero(holes.any(axis=1))
+        incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
+        if incomplete.size and self._knows_training_cells():
+            known, *moments = self._training_cells.moments(X[incomplete])
+            self._fill(filled, std, incomplete[known], *moments)
+            incomplete = np.delete(incomplete, known)
         if incomplete.size:
-            blocks = self._moments(to_model(X[incomplete]), of_draw, prepare)
-            for rows, *moments in blocks:
-                at = incomplete[rows]
-                mean, spread = self._in_units(*moments)
-                filled[at] = np.where(holes[at], mean, X[at])
-                std[at] = np.where(holes[at], spread, 0.0)
+            for rows, *moments in self._moments(to_model(X[incomplete]), of_draw, prepare):
+                self._fill(filled, std, incomplete[rows], *moments)
         filled[:, whole] = np.rint(filled[:, whole])
         return self._filled_as(given, X, filled, std if return_std else None, whole)
+
+    def _fill(self, filled, std, rows, mean, variance):
+        """Fill missing cells of some rows from their moments, and set their deviations."""
+        holes = np.isnan(filled[rows])
+        mean, spread = self._in_units(mean, variance)
+        filled[rows] = np.where(holes, mean, filled[rows])
+        std[rows] = np.where(holes, spread, 0.0)
+
+    def _knows_training_cells(self):
+        return "_training_cells" in vars(self)
+
+    def _filled_training(self):
+        """The training rows with their missing cells filled, and the deviations of these."""
+        cells = self._training_cells
+        filled, std = cells.X.copy(), np.zeros_like(cells.X)
+        self._fill(filled, std, cells.rows, cells.mean, cells.variance)
+        return filled, std
 
 
 def _stacked(results):

@@ -66,6 +66,7 @@ def answers(dpm, X):
         **dpm.posterior_.traces,
         "labels_": dpm.labels_,
         "X_imputed_": dpm.X_imputed_,
+        "X_imputed_std_": dpm.X_imputed_std_,
         "predict": dpm.predict(X),
         "predict_proba": dpm.predict_proba(X),
         "novelty_proba": dpm.novelty_proba(X),

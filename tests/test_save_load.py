@@ -199,6 +199,14 @@ def set_prior(**fields):
     return change
 
 
+def set_cells(**fields):
+    def change(content):
+        cells = content["fitted"]["_training_cells"]
+        content["fitted"]["_training_cells"] = dataclasses.replace(cells, **fields)
+
+    return change
+
+
 def last_block_with_members(content):
     draw = content["fitted"]["posterior_"]._draws[0][0]
     label = draw["label"].copy()
@@ -260,7 +268,10 @@ TAMPERED = {
     "prior covariance short": set_prior(covariance=np.eye(1)),
     "covariance of another type": set_prior(covariance_type="diag"),
     "covariance of no type": set_prior(covariance_type="none"),
-    "X_imputed_ short": set_fitted("_X_imputed", np.zeros((2, 2))),
+    "training cells of other rows": set_cells(X=np.zeros((2, 2))),
+    "training cells of fewer rows": set_cells(mean=np.zeros((2, 3))),
+    "means of cells infinite": set_cells(mean=np.full((12, 3), np.inf)),
+    "variances of cells negative": set_cells(variance=np.full((12, 3), -1.0)),
     "families_ wrong": set_fitted("families_", np.array(["poisson"] * 3)),
     "_training_rows missing": lambda content: content["fitted"].pop("_training_rows"),
 }

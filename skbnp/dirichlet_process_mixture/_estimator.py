@@ -49,6 +49,7 @@ from skbnp.summaries.partitions import (
     expected_loss,
     relabel_by_size,
 )
+from skbnp.summaries.training_cells import TrainingCells, over_chains
 
 # "auto" goes over to the parallel algorithm above so many rows.
 _MANY_ROWS = 20_000
@@ -245,8 +246,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         ``posterior_.log_likelihood()`` is that of a row given all other rows and their clusters.
     X_imputed_ : ndarray or frame of shape (n_samples, n_features)
         Training data with each missing cell replaced by its posterior mean (a level by the most
-        probable one), the row itself left out of what it is predicted from. Only if X had missing
-        cells; a frame of the same kind, names and index where X was one.
+        probable one), the row itself left out of what it is predicted from; over all sweeps after
+        the warm-up, of all chains. Only if X had missing cells; a frame of the same kind, names
+        and index where X was one.
+    X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
+        Posterior standard deviation of each missing cell, from the same sweeps: what
+        `impute(X, return_std=True)` says of a new row. 0 for observed cells.
     families_ : ndarray of str of shape (n_features,)
         What each column was taken for.
     levels_ : list
@@ -356,7 +361,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "partition_info_": dict,
         "families_": np.ndarray,
         "algorithm_": str,
-        "_X_imputed": np.ndarray,
         "_table": (Table, NoneType),
         "_center": np.ndarray,
         "_scale": np.ndarray,
@@ -364,8 +368,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "_training_rows": TrainingRows,
         "_n_features_out": Integral,
     }
-    _not_always_fitted = (*BaseMCMCEstimator._not_always_fitted, "_X_imputed")
-    _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
+    _may_hold: dict = {
+        **BaseMCMCEstimator._may_hold,
+        "X": (np.nan,),
+        **dict.fromkeys(["missing_variance", "imputed_square"], (np.inf,)),
+    }
 
     def __init__(
         self,
@@ -538,10 +545,15 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         twice, and in many columns it leaves one draw of a hundred in effect: equal weights have
         smaller errors and honest deviations.
 
+        A training row is answered with its own `X_imputed_` and `X_imputed_std_`: one that lacks
+        the same cells and has the same bits in all others. Where several training rows are equal,
+        the answer is the mixture of theirs. A complete training row is never looked up: a cell
+        that is missing in X is not filled with what was observed there.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New rows, NaN where missing. For the training rows see `X_imputed_`.
+            New rows or training rows, NaN where missing.
         return_std : bool, default=False
             Also return the predictive standard deviation.
         rounding : bool, default=False
@@ -571,10 +583,19 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def X_imputed_(self):
         """The training table with its holes filled, in the form it was given in."""
         # Kept as numbers: a file holds no DataFrame.
-        if "_X_imputed" not in vars(self):
+        if not self._knows_training_cells():
             raise AttributeError("X_imputed_ is there once fit has seen an X with missing cells")
-        whole = np.flatnonzero(~np.isnan(self._training_rows.X).any(axis=0))
-        return self._as_trained(self._X_imputed, whole=whole)
+        whole = np.flatnonzero(~np.isnan(self._training_cells.X).any(axis=0))
+        return self._as_trained(self._filled_training()[0], whole=whole)
+
+    @property
+    def X_imputed_std_(self):
+        """Standard deviations of what `X_imputed_` fills in, 0 for observed cells."""
+        if not self._knows_training_cells():
+            raise AttributeError(
+                "X_imputed_std_ is there once fit has seen an X with missing cells"
+            )
+        return self._form.build_floats(self._filled_training()[1])
 
     @property
     def levels_(self):
@@ -1048,29 +1069,33 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
         if np.isnan(X).any():
-            self._X_imputed = self._impute_training(X)
+            self._training_cells = TrainingCells(X.copy(), *self._moments_over_sweeps(X))
 
-    def _impute_training(self, X):
-        """X with the running means of the chains in its holes."""
-        states = self.posterior_.final_states
-        n = sum(state["n_imputed"] for state in states)
-        families = [state["family"] for state in states]
-        filled = X.copy()
+    def _moments_over_sweeps(self, X):
+        """Mean and variance of missing cells, over the sweeps of all chains, as `_in_units` wants.
+
+        Those of the incomplete rows: (n_incomplete, n_features + n_levels) each.
+        """
+        holes = np.isnan(X)
+        holes = holes[holes.any(axis=1)]
+        mean, variance = np.zeros((2, len(holes), self._prior.n_values))
         for p, part in enumerate(self._prior.parts):
-            # A table of several kinds keeps one family for each.
-            mean = sum(f.get(f"part{p}", f)["imputed_sum"] for f in families) / n
-            rows, c = np.nonzero(np.isnan(X[:, part.columns]))
+            of_chains = []
+            for state in self.posterior_.final_states:
+                # A table of several kinds keeps one family for each.
+                family = state["family"].get(f"part{p}", state["family"])
+                weight = float(state["n_imputed"])
+                of_chains.append((weight, family["imputed_mean"], family["imputed_square"]))
+            rows, c = np.nonzero(holes[:, part.columns])
             columns = part.columns[c]
             if isinstance(part, CategoricalPrior):
                 # A missing level has the probabilities of all levels, cell after cell.
-                size = np.diff(part.level_start)
-                start = np.cumsum(size[c]) - size[c]
-                for t, j in enumerate(part.columns):
-                    p = mean[start[c == t, None] + np.arange(size[t])]
-                    filled[rows[c == t], j] = self._level_moments(j, p)[0]
-            else:
-                filled[rows, columns] = mean * self._scale[columns] + self._center[columns]
-        return filled
+                size = np.diff(part.level_start)[c]
+                level = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+                columns = X.shape[1] + np.repeat(part.level_start[c], size) + level
+                rows = np.repeat(rows, size)
+            mean[rows, columns], variance[rows, columns] = over_chains(of_chains)
+        return mean, variance
 
     def _label_draws(self):
         """Labels of at most 300 evenly spaced draws, each (n_samples,)."""

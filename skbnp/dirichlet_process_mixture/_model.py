@@ -262,6 +262,12 @@ class Prior:
         return sum(len(part.columns) for part in self.parts)
 
     @property
+    def n_values(self):
+        """Numbers that say what is known of a row's cells: one a column, then one a level."""
+        levels = (p.level_start[-1] for p in self.parts if isinstance(p, CategoricalPrior))
+        return self.n_features + int(sum(levels))
+
+    @property
     def scale_grid(self):
         """Values of the prior scale: its grid, or the one it is fixed to."""
         if self.gaussian is None or self.learned:

@@ -361,11 +361,7 @@ def conditional_moments(rows, draw, prior, log_p):
     """
     w = np.exp(log_p - log_p.max(axis=1, keepdims=True))
     w /= w.sum(axis=1, keepdims=True)
-    n_levels = sum(
-        part.level_start[len(part.columns)] for part in prior.parts
-        if isinstance(part, CategoricalPrior)
-    )
-    mean, variance = np.zeros((2, len(w), prior.n_features + n_levels))
+    mean, variance = np.zeros((2, len(w), prior.n_values))
     for part, x in zip(prior.parts, rows.parts, strict=True):
         if isinstance(part, CategoricalPrior):
             p = w @ level_probabilities(part, draw)

@@ -162,8 +162,8 @@ def check_fitted(estimator):
         raise ValueError("the training rows must have the prior and the units of the draws")
     if estimator._n_features_out != estimator.n_clusters_:
         raise ValueError("_n_features_out must be n_clusters_")
-    if "_X_imputed" in vars(estimator):
-        _check("X_imputed_", estimator._X_imputed, (n, d))
+    if estimator._knows_training_cells():
+        estimator._training_cells.check(np.isnan(rows.X), estimator._prior.n_values)
     labels, n_clusters = estimator.labels_, estimator.n_clusters_
     if labels.shape != (n,) or labels.dtype.kind != "i" or type(n_clusters) is not int:
         raise ValueError("labels_ must have one entry per row")

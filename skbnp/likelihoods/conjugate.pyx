@@ -281,6 +281,10 @@ cdef class ConjugateFamily:
         self.missing_of_member(k, i)
         return self.missing_means(i), self.missing_variances(i)
 
+    def remember(self, Py_ssize_t i, n_before):
+        """``remember_imputation``"""
+        self.remember_imputation(i, n_before)
+
     def draw_parameters_of(self, Py_ssize_t k, bit_generator):
         """``draw_parameters``; the parameters of other slots stay as long as no slot is added."""
         self.reserve_parameters(self.n_slots)

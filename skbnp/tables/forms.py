@@ -1,6 +1,6 @@
 """The form that a table came in, and answers in the same form."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -112,6 +112,10 @@ class TableForm:
         dtypes = map(dtype_from_data, self.dtypes)
         index = index_from_data(self.index) if with_index else None
         return _pandas_frame(index_from_data(self.names), columns, dtypes, whole, index)
+
+    def build_floats(self, values):
+        """Floats of shape (n_samples, n_features) in a table of this kind, names and index."""
+        return replace(self, dtypes=(None,) * values.shape[1]).build(values.T)
 
     def check(self, n_columns, n_rows=None):
         """Raise a ValueError unless a table of so many columns, and rows, can be built."""

@@ -68,8 +68,9 @@ def attributes(estimator):
         for name, value in vars(estimator).items()
         if name.endswith("_") and isinstance(value, int | float | str | np.ndarray)
     }
-    if hasattr(estimator, "X_imputed_"):
-        found["X_imputed_"] = estimator.X_imputed_
+    for name in ("X_imputed_", "X_imputed_std_"):
+        if hasattr(estimator, name):
+            found[name] = getattr(estimator, name)
     return found
 
 

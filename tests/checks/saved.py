@@ -34,6 +34,7 @@ def answers(mixture, X):
         "observed_data": mixture.posterior_.observed_data(),
         "names": mixture.get_feature_names_out(),
         "X_imputed_": mixture.X_imputed_,
+        "X_imputed_std_": mixture.X_imputed_std_,
         "families_": mixture.families_,
         "parameters": repr({**mixture.get_params(), "random_state": None}),
         "next number": check_random_state(clone(mixture).random_state or 0).random_sample(),

@@ -185,8 +185,9 @@ def test_every_answer_has_the_form_of_its_table(setting, form, holes):
     seen = ~np.isnan(plain)
     assert_array_equal(values(filled).astype(float)[seen], plain[seen])
     if has(model, "X_imputed_"):
-        assert_same_form(model.X_imputed_, X)
-        assert_array_equal(values(model.X_imputed_), as_array.X_imputed_)
+        for name in ("X_imputed_", "X_imputed_std_"):
+            assert_same_form(getattr(model, name), X)
+            assert_array_equal(values(getattr(model, name)), getattr(as_array, name))
 
 
 @by_case
@@ -252,8 +253,9 @@ def test_the_form_survives_files_and_pickles(setting, form, tmp_path):
     model = fitted(setting, form, holes)
     model.save(tmp_path / "file")
     for again in [type(model).load(tmp_path / "file"), clone_of_fitted(model)]:
-        if has(model, "X_imputed_"):
-            assert_equal_tables(again.X_imputed_, model.X_imputed_)
+        for name in ("X_imputed_", "X_imputed_std_"):
+            if has(model, name):
+                assert_equal_tables(getattr(again, name), getattr(model, name))
         if has(model, "sample"):
             one, other = again.sample(3, random_state=0), model.sample(3, random_state=0)
             assert_equal_tables(

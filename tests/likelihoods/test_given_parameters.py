@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.families import DISCRETE, N, setting
+from checks.families import DISCRETE, GAUSSIAN, N, setting
 from checks.monte_carlo import z_score
 from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
 from skbnp.likelihoods.gamma_poisson import GammaPoisson
+from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
 
 EXACT = [*DISCRETE, "counts"]
 KINDS = [*EXACT, "full", "diag", "spherical", "mixed"]
@@ -103,6 +104,75 @@ def test_means_of_missing_cells_by_hand():
     family.build(0, range(3))
     means = family.impute(0, 3, np.random.default_rng(0).bit_generator)
     assert_allclose(means, [4.5 / 3.1, 4 / 3])
+
+
+def exact_moments(kind, case, block, i):
+    """Mean and variance of row i's only missing cell given the rows of a block, by summation."""
+    (j,) = case.family.missing_features(i)
+    values = np.arange(400.0) if kind == "poisson" else np.linspace(-40, 40, 4001)
+    if kind == "categorical":
+        values = np.arange(len(case.family.impute(0, i, np.random.PCG64(0))))
+    log_p = []
+    for value in values:
+        row = case.X[i].copy()
+        row[j] = value
+        log_p.append(case.log_m(np.vstack([case.X[block], row]), 0.6))
+    p = np.exp(np.array(log_p) - np.max(log_p))
+    p /= p.sum()
+    if kind == "categorical":
+        return p, p * (1 - p)
+    mean = p @ values
+    return np.array([mean]), np.array([p @ (values - mean) ** 2])
+
+
+@pytest.mark.parametrize("kind", [*GAUSSIAN, *DISCRETE])
+def test_moments_of_a_missing_cell(kind):
+    """Given rows those of the predictive law; given parameters the same by total variance."""
+    case = setting(kind, 2, 0.4, largest_mean=20.0)
+    family, block = case.family, np.arange(5, N)
+    family.build(0, block)
+    rows = [i for i in range(5) if len(family.missing_features(i)) == 1]
+    assert rows
+    for i in rows:
+        expected = exact_moments(kind, case, block, i)
+        mean = family.impute(0, i, np.random.PCG64(0))
+        assert_allclose([mean, family.missing_variances(i)], expected, rtol=1e-6)
+        if kind != "full":  # whose incomplete rows are never in a block when they are looked at
+            family.add_row(0, i)
+            assert_allclose(family.moments_of_member(0, i), expected, rtol=1e-6)
+            family.build(0, block)
+        bits, said = np.random.PCG64(1), []
+        for _ in range(3000):
+            family.draw_parameters_of(0, bits)
+            weight = np.exp(family.likelihoods([i], 1)[0, 0])
+            given = family.impute(0, i, bits, given_parameters=True)
+            said.append((weight, given, family.missing_variances(i)))
+        weight, means, variances = map(np.array, zip(*said, strict=True))
+        mean = np.average(means, axis=0, weights=weight)
+        variance = np.average(variances + (means - mean) ** 2, axis=0, weights=weight)
+        assert_allclose(variance, expected[1], rtol=0.1)
+
+
+def test_moments_over_sweeps():
+    """Those of a mixture of what was remembered, without a difference of squares."""
+    X = np.array([[1e9, np.nan], [1e9 + 1, 1.0], [1e9 + 3, 2.0], [np.nan, 5.0]])
+    family = NormalInverseGamma(X, [1e9, 0.0], 0.1, 3.0, [1.0, 1.0], 1.0, False)
+    said = []
+    for t, block in enumerate([[1], [1, 2], [2, 3]]):
+        family.build(0, block)
+        for i in (0, 3):
+            family.impute(0, i, np.random.PCG64(0))
+            family.remember(i, t)
+        moments = [family.missing_means, family.missing_variances]
+        said.append([np.concatenate([of(0), of(3)]) for of in moments])
+    mean, variance = np.moveaxis(np.array(said), 1, 0)
+    state = family.get_state(1)
+    assert_allclose(state["imputed_mean"], mean.mean(axis=0), rtol=1e-15)
+    assert_allclose(
+        state["imputed_square"] / 3, variance.mean(axis=0) + mean.var(axis=0), rtol=1e-6
+    )
+    family.forget_imputations()
+    assert not family.get_state(1)["imputed_square"].any()
 
 
 def redraws(family, k, rows, n_draws=8000):
