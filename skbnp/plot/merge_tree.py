@@ -56,15 +56,16 @@ class MergeTreeDisplay:
         self.least_overlap = least_overlap
 
     @classmethod
-    def from_estimator(cls, estimator, *, least_overlap=LEAST_OVERLAP, ax=None, **line_kw):
+    def from_estimator(cls, estimator, *, least_overlap=None, ax=None, **line_kw):
         """Show how the components of a fitted estimator are joined.
 
         Parameters
         ----------
         estimator : estimator
             Fitted, with ``merge_tree_``.
-        least_overlap : float, default=0.25
-            Where to cut the tree.
+        least_overlap : float, default=None
+            Where to cut the tree; None means the ``merge_overlap`` of the estimator, 0.25 where
+            that is None.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         **line_kw : dict
@@ -76,6 +77,8 @@ class MergeTreeDisplay:
             With its artists as attributes.
         """
         check_estimator(estimator, "merge_tree_")
+        if least_overlap is None:
+            least_overlap = getattr(estimator, "merge_overlap", None) or LEAST_OVERLAP
         return cls(estimator.merge_tree_, least_overlap=least_overlap).plot(ax=ax, **line_kw)
 
     def plot(self, *, ax=None, **line_kw):

@@ -31,7 +31,7 @@ OVERLAPS = ("rows", "pair")
 # -- Overlap ----------------------------------------------------------------------------------
 
 
-def cluster_shares(reference, labels, responsibilities=None):
+def cluster_shares(reference, labels, responsibilities=None, *, rows=None):
     """Probability, averaged over draws, that each row belongs with each cluster of a partition.
 
     Parameters
@@ -54,11 +54,15 @@ def cluster_shares(reference, labels, responsibilities=None):
     """
     draws = check_draws(labels)
     reference, n_clusters = _check_reference(reference, len(draws[0]))
+    if rows is not None and responsibilities is not None:
+        raise ValueError("rows must be None where responsibilities are given: they have their own")
+    wanted = slice(None) if rows is None else _check_rows(rows, len(draws[0]))
     total = 0.0
     if responsibilities is None:
         for draw in draws:
             block, n_blocks = number_blocks(draw)
-            total = total + companion_table(block, n_blocks, reference, n_clusters)[block]
+            table = companion_table(block, n_blocks, reference, n_clusters)
+            total = total + table[block[wanted]]
         return total / len(draws)
     n_seen = 0
     for n_seen, (draw, r) in enumerate(_pairs(draws, responsibilities), start=1):
@@ -94,6 +98,18 @@ def _check_reference(reference, n):
             f"got {reference.min()} to {reference.max()}"
         )
     return reference.astype(np.intp), n_clusters
+
+
+def _check_rows(rows, n):
+    """The index of some of n rows."""
+    rows = np.asarray(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not rows.size:
+        raise ValueError(
+            f"rows must be integers of shape (n_rows,), n_rows >= 1, got {rows.dtype} {rows.shape}"
+        )
+    if rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"rows must be 0 to {n - 1}, got {rows.min()} to {rows.max()}")
+    return rows
 
 
 def overlap_of(joint, kind="rows"):
@@ -308,7 +324,7 @@ def joined_shares(shares, cluster):
     return joined
 
 
-def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows"):
+def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows", *, rows=None):
     """Each draw with its own overlapping blocks joined, as the other draws cut them.
 
     For each draw its blocks take the place of the clusters, and the labels of all other draws say
@@ -323,6 +339,9 @@ def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows"):
         As in `MergeTree.cut`.
     kind : {"rows", "pair"}, default="rows"
         The overlap, as in :func:`overlap_of`.
+    rows : array-like of int of shape (n_rows,), default=None
+        The rows that say how far blocks overlap, None all of them: a random part of many rows says
+        it nearly as well. A block without any of them is not joined.
 
     Returns
     -------
@@ -330,10 +349,12 @@ def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows"):
         Clusters 0, 1, ... by decreasing size, in the smallest type that holds them. O(n_items
         n_blocks n_draws^2) time, where rows that all draws keep together are one item.
     """
-    numbered = [number_for_packing(draw) for draw in check_draws(labels)]
-    rows = pack(numbered)
-    item, first, weight = merge_rows(rows)
-    blocks = rows[first].astype(np.intp)
+    draws = check_draws(labels)
+    numbered = [number_for_packing(draw) for draw in draws]
+    packed = pack(numbered)
+    wanted = packed if rows is None else packed[_check_rows(rows, len(packed))]
+    _, first, weight = merge_rows(wanted)
+    blocks = wanted[first].astype(np.intp)
     n_blocks = np.array([k for *_, k in numbered])
     start = np.concatenate([[0], np.cumsum(n_blocks)])
     n_items, n_draws = blocks.shape
@@ -351,12 +372,12 @@ def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows"):
     found = []
     for m in range(n_draws):
         own = member[:, start[m] : start[m + 1]].toarray()
-        companions = (weighted @ own) / size[:, np.newaxis]
+        companions = (weighted @ own) / np.maximum(size, 1)[:, np.newaxis]
         # All draws but this one, whose blocks are their own companions.
         shares = (member @ companions - own) / max(n_draws - 1, 1)
         joint = shares.T @ (shares * weight[:, np.newaxis])
-        tree = merge_tree(joint, size[start[m] : start[m + 1]], kind)
+        of_draw = packed[:, m]
+        tree = merge_tree(joint, np.bincount(of_draw, minlength=n_blocks[m]), kind)
         cluster = tree.cut(least_overlap)
-        small = cluster.astype(small_type(len(cluster)))
-        found.append(small[blocks[:, m]][item])
+        found.append(cluster.astype(small_type(len(cluster)))[of_draw])
     return found

@@ -95,6 +95,9 @@ def test_of_an_estimator():
     assert display.ax_ is ax and display.least_overlap == 0.5 and display.tree is TREE
     assert_allclose(display.lines_.get_linewidths(), 3.0)
     assert set(colors_of(display.joins_)) == {to_rgba("red")}
+    for given, shown in ((0.4, 0.4), (None, 0.25)):
+        estimator.merge_overlap = given
+        assert MergeTreeDisplay.from_estimator(estimator, ax=ax).least_overlap == shown
     with pytest.raises(NotFittedError, match="call fit before"):
         MergeTreeDisplay.from_estimator(SimpleNamespace())
     with pytest.raises(TypeError, match="fitted step of the pipeline"):

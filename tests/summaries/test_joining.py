@@ -374,6 +374,45 @@ def test_joined_draws_are_their_definition(seed, kind):
     ]
 
 
+@pytest.mark.parametrize("kind", ["rows", "pair"])
+def test_some_rows_say_how_far_blocks_overlap(kind):
+    labels = random_draws(3, n_draws=7, n=25, n_blocks=4)
+    labels[2, 24] = 9  # a block of its own, which no row of the part is in
+    labels[2, 0] = 9
+    rows = np.array([5, 3, 19, 7, 11, 2, 15, 16, 21])
+    reference = np.unique(labels[0], return_inverse=True)[1]
+    assert_array_equal(
+        cluster_shares(reference, labels, rows=rows), cluster_shares(reference, labels)[rows]
+    )
+    everything = joined_draws(labels, 0.2, kind)
+    for found, draw in zip(joined_draws(labels, 0.2, kind, rows=np.arange(25)), everything,
+                           strict=True):  # fmt: skip
+        assert_array_equal(found, draw)
+    found = joined_draws(labels, 0.2, kind, rows=rows)
+    for whole, part in zip(found, joined_draws(labels[:, rows], 0.2, kind), strict=True):
+        assert len(whole) == 25 and canonical(whole[rows].tolist()) == canonical(part.tolist())
+    assert np.flatnonzero(found[2] == found[2][24]).tolist() == [0, 24]
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        ([25], "rows must be 0 to 24, got 25 to 25"),
+        ([-1, 3], "rows must be 0 to 24, got -1 to 3"),
+        ([0.5], r"rows must be integers of shape \(n_rows,\), .* got float64 \(1,\)"),
+        ([], "n_rows >= 1"),
+    ],
+)
+def test_rows_that_there_are_not(rows, match):
+    labels = random_draws(3, n_draws=3, n=25, n_blocks=4)
+    for piece in (joined_draws, lambda x, rows: cluster_shares(np.zeros(25, int), x, rows=rows)):
+        with pytest.raises(ValueError, match=match):
+            piece(labels, rows=rows)
+    shares = [np.ones((2, 4))] * 3
+    with pytest.raises(ValueError, match="rows must be None where responsibilities are given"):
+        cluster_shares(np.zeros(25, int), labels, shares, rows=[0])
+
+
 def test_columns_are_added():
     shares = np.random.default_rng(0).dirichlet(np.ones(4), size=6)
     joined = joined_shares(shares, [1, 0, 1, 2])
