@@ -6,6 +6,7 @@ from types import NoneType
 
 import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -41,10 +42,17 @@ from skbnp.dirichlet_process_mixture._saved import (
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.mcmc.caller import warn
+from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
+from skbnp.summaries.joining import (
+    LEAST_DRAWS,
+    MergeTree,
+    cluster_shares,
+    joined_draws,
+    merge_tree,
+)
 from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
-    consensus_partition,
     credible_ball,
     expected_loss,
     relabel_by_size,
@@ -53,6 +61,8 @@ from skbnp.summaries.training_cells import TrainingCells, over_chains
 
 # "auto" goes over to the parallel algorithm above so many rows.
 _MANY_ROWS = 20_000
+# How overlap is measured, see `skbnp.summaries.joining.overlap_of`.
+_OVERLAP = "pair"
 # Plain Gibbs keeps parameters and a score for every component, empty ones included.
 _MOST_COMPONENTS = 10_000
 # A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
@@ -192,8 +202,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         How a split is proposed: rows allocated one after the other [2]_, or by restricted Gibbs
         sampling from a random start [4]_.
     point_estimate : {"vi", "binder", "map"}, default="vi"
-        `labels_` minimise the posterior expected variation of information or Binder loss, or are
-        those of the draw with the highest log joint density.
+        The components that `labels_` are made of minimise the posterior expected variation of
+        information or Binder loss, or are those of the draw with the highest log joint density.
+    merge_overlap : float in (0, 1] or None, default=0.25
+        Components are joined to clusters while the chance that, of two, a row of one is put in the
+        other is as large, averaged over draws. Smaller joins more. None leaves components as they
+        are. It takes 40 draws.
     n_chains : int, default=4
         Independent chains. They start from one cluster, from k-means++ and from random labels,
         in turn.
@@ -228,15 +242,28 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Consensus partition of the training rows, clusters numbered by decreasing size.
+        Cluster of each training row, numbered by decreasing size: components that overlap are
+        joined, and clusters that fewer than half of the draws support go to the others.
     n_clusters_ : int
-        Number of clusters in `labels_`. Its uncertainty: ``posterior_.traces["n_clusters"]``.
+        Number of clusters in `labels_`.
+    component_labels_ : ndarray of shape (n_samples,)
+        Consensus partition of the draws, before any join: each component about a Gaussian.
+        Without the clusters whose gain in expected loss is within its Monte Carlo error.
+    merge_tree_ : skbnp.summaries.joining.MergeTree
+        Which components overlap most, joined two by two down to one:
+        ``merge_tree_.cut(0.1)[component_labels_]`` is a cut of one's own. `MergeTreeDisplay` draws
+        it.
+    merged_n_clusters_ : ndarray of int of shape (n_draws,)
+        Number of clusters of at most 40 evenly spaced draws, the blocks of each joined by the same
+        rule: how sure the rule is of their number. No calibrated posterior of the number of
+        classes. That of components: ``posterior_.traces["n_clusters"]``.
     expected_loss_ : float
-        Posterior expected loss of `labels_`: nats for "vi" and "map", pairs for "binder"; over at
-        most 300 evenly spaced draws.
+        Posterior expected loss of `component_labels_`: nats for "vi" and "map", pairs for
+        "binder"; over at most 300 evenly spaced draws.
     partition_info_ : dict
-        What the search for `labels_` did; its keys are those of
-        `skbnp.summaries.partitions.consensus_partition`.
+        What the search for `component_labels_` did, with the keys of
+        `skbnp.summaries.consensus.stable_consensus`: also the clusters ``dropped`` before and
+        after the joins, and the ``support`` of those of `labels_`.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes. A draw holds ``label`` of every
         row and, for standardised X, the posterior statistics of its clusters and last of the
@@ -286,7 +313,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     float64 (a copy of twice its size). Sparse X is taken where all columns are binary or counts,
     and made dense. `sample_weight` and `partial_fit` are not available. The number of clusters is
     not a consistent estimate of the number of components of a population that is not such a
-    mixture: skewed clusters are covered by several components.
+    mixture: skewed clusters are covered by several components. These overlap, and every draw cuts
+    them in its own way, so that `labels_` joins them, up to `merge_overlap`.
 
     References
     ----------
@@ -348,15 +376,22 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "split_merge": [StrOptions({"sequential", "restricted_gibbs"})],
         "n_split_merge": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "point_estimate": [StrOptions({"vi", "binder", "map"})],
+        "merge_overlap": [Interval(Real, 0, 1, closed="right"), None],
     }
 
     _reported_traces = ("log_joint", "n_clusters", "concentration", "largest_cluster")
-    _parameters_after_sampling = ("point_estimate",)
-    _saved_types = (Prior, GaussianPrior, CategoricalPrior, PoissonPrior, Table, TrainingRows)
+    _parameters_after_sampling = ("point_estimate", "merge_overlap")
+    _saved_types = (
+        *(Prior, GaussianPrior, CategoricalPrior, PoissonPrior, Table, TrainingRows),
+        MergeTree,
+    )
     _fitted_attributes: dict = {
         **BaseMCMCEstimator._fitted_attributes,
         "labels_": np.ndarray,
         "n_clusters_": Integral,
+        "component_labels_": np.ndarray,
+        "merge_tree_": MergeTree,
+        "merged_n_clusters_": np.ndarray,
         "expected_loss_": Real,
         "partition_info_": dict,
         "families_": np.ndarray,
@@ -398,6 +433,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         n_split_merge="auto",
         split_merge="sequential",
         point_estimate="vi",
+        merge_overlap=0.25,
         n_chains=4,
         n_warmup="auto",
         n_draws="auto",
@@ -432,6 +468,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.n_split_merge = n_split_merge
         self.split_merge = split_merge
         self.point_estimate = point_estimate
+        self.merge_overlap = merge_overlap
         self.n_chains = n_chains
         self.n_warmup = n_warmup
         self.n_draws = n_draws
@@ -635,7 +672,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         return coclustering(self._label_draws(), rows, columns)
 
     def credible_ball(self, level=0.95):
-        """Partitions around `labels_` that hold most of the posterior, and its extremes.
+        """Partitions around `component_labels_` that hold most of the posterior, and its extremes.
+
+        Of draws as they are, without joins: for the number of joined clusters see
+        `merged_n_clusters_`.
 
         Parameters
         ----------
@@ -651,7 +691,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         """
         check_is_fitted(self, "posterior_")
         loss = "binder" if self.point_estimate == "binder" else "vi"
-        return credible_ball(self.labels_, self._label_draws(), loss, level=level)
+        return credible_ball(self.component_labels_, self._label_draws(), loss, level=level)
 
     def sample(self, n_samples=1, random_state=None):
         """Draw rows from the posterior predictive distribution, each from a draw of its own.
@@ -1054,22 +1094,62 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     # -- after sampling
 
     def _summarise(self, X):
-        labels = self._label_draws()
+        labels, seed = self._label_draws(), self.seed_ % 2**32
         if self.point_estimate == "map":
-            self.labels_ = relabel_by_size(self.posterior_.highest()["label"])
-            self.expected_loss_ = expected_loss(self.labels_, labels)
-            self.partition_info_ = {"n_draws": len(labels)}
+            components = relabel_by_size(self.posterior_.highest()["label"])
+            self.expected_loss_ = expected_loss(components, labels)
+            info = {"n_draws": len(labels), "dropped": []}
+            info["support"] = support(components, labels).tolist()
         else:
-            self.labels_, self.expected_loss_, self.partition_info_ = consensus_partition(
-                labels,
-                self.point_estimate,
-                max_work=self._search_work(X),
-                random_state=self.seed_ % 2**32,
+            components, self.expected_loss_, info = stable_consensus(
+                labels, self.point_estimate, max_work=self._search_work(X), random_state=seed
             )
+        self.component_labels_, self.partition_info_ = components, info
+        self._join_components(seed)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
         if np.isnan(X).any():
             self._training_cells = TrainingCells(X.copy(), *self._moments_over_sweeps(X))
+
+    def _join_components(self, seed):
+        """The tree of components, and clusters: those that overlap as one."""
+        components, info = self.component_labels_, self.partition_info_
+        draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
+        labels, n = [draw["label"] for draw in draws], len(components)
+        if n <= _MANY_ROWS:
+            rows = None
+            shares = cluster_shares(components, labels, map(self._training_rows.shares, draws))
+        else:
+            # As good to .01 by labels alone and by a part of the rows, and then no matter of time.
+            rows = np.random.default_rng(seed).choice(n, _MANY_ROWS, replace=False)
+            shares = cluster_shares(components, labels, rows=rows)
+        self.merge_tree_ = merge_tree(shares.T @ shares, np.bincount(components), _OVERLAP)
+        joined, self.labels_ = labels, components.copy()
+        if self._can_join():
+            joined = joined_draws(labels, self.merge_overlap, _OVERLAP, rows=rows)
+            self.labels_, dropped = drop_unsupported(
+                self.merge_tree_.cut(self.merge_overlap)[components],
+                labels,
+                joined,
+                random_state=seed,
+            )
+            info["dropped"] += dropped
+            info["support"] = support(self.labels_, labels, joined).tolist()
+        self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
+
+    def _can_join(self):
+        """Whether components are to be joined, and there are draws enough to say which."""
+        return self.merge_overlap is not None and self.posterior_.n_stored >= LEAST_DRAWS
+
+    def _warn_if_not_converged(self):
+        super()._warn_if_not_converged()
+        if self.merge_overlap is not None and not self._can_join():
+            warn(
+                f"components that overlap are joined from {LEAST_DRAWS} draws on, got "
+                f"{self.posterior_.n_stored}: labels_ are component_labels_. Raise n_draws, or set "
+                "merge_overlap=None",
+                ConvergenceWarning,
+            )
 
     def _moments_over_sweeps(self, X):
         """Mean and variance of missing cells, over the sweeps of all chains, as `_in_units` wants.

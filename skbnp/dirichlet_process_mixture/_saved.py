@@ -164,11 +164,26 @@ def check_fitted(estimator):
         raise ValueError("_n_features_out must be n_clusters_")
     if estimator._knows_training_cells():
         estimator._training_cells.check(np.isnan(rows.X), estimator._prior.n_values)
-    labels, n_clusters = estimator.labels_, estimator.n_clusters_
-    if labels.shape != (n,) or labels.dtype.kind != "i" or type(n_clusters) is not int:
-        raise ValueError("labels_ must have one entry per row")
+    if type(estimator.n_clusters_) is not int:
+        raise ValueError("n_clusters_ must be an integer")
+    _check_labels("labels_", estimator.labels_, n, estimator.n_clusters_)
+    sizes = estimator.merge_tree_.sizes
+    _check_labels("component_labels_", estimator.component_labels_, n, len(sizes))
+    if not np.array_equal(np.bincount(estimator.component_labels_), sizes):
+        raise ValueError("sizes of merge_tree_ must be those of component_labels_")
+    counts = estimator.merged_n_clusters_
+    if counts.ndim != 1 or counts.dtype.kind != "i" or not len(counts):
+        raise ValueError("merged_n_clusters_ must have one number per draw")
+    if counts.min() < 1 or counts.max() > n:
+        raise ValueError(f"merged_n_clusters_ must be integers from 1 to {n}")
+
+
+def _check_labels(name, labels, n, n_clusters):
+    if labels.shape != (n,) or labels.dtype.kind != "i":
+        raise ValueError(f"{name} must have one entry per row")
+    # The number first: it may be anything.
     if n_clusters > n or not np.array_equal(np.unique(labels), np.arange(n_clusters)):
-        raise ValueError(f"labels_ must be 0 to n_clusters_ - 1 = {n_clusters - 1}")
+        raise ValueError(f"{name} must be 0 to {n_clusters - 1}")
 
 
 def _check_families(prior, estimator):

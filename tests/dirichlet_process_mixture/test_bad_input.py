@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from checks.refusals import OF_CHAINS, assert_refused, over
 from skbnp import DirichletProcessMixture
@@ -104,6 +104,9 @@ BAD_PARAMETERS = [
     ({"algorithm": "gibbs"}, "n_components", "up to 10000", "None"),
     ({"algorithm": "gibbs", "n_components": 10**6}, "n_components", "up to 10000", "1000000"),
     ({"split_merge": "jain"}, "split_merge", "'sequential'", "'jain'"),
+    ({"merge_overlap": 0.0}, "merge_overlap", "(0.0, 1.0]", "0.0"),
+    ({"merge_overlap": 1.5}, "merge_overlap", "(0.0, 1.0]", "1.5"),
+    ({"merge_overlap": True}, "merge_overlap", "bool", "True"),
     ({"n_components": 0}, "n_components", "[1, ", "0"),
     ({"n_components": -3}, "n_components", "[1, ", "-3"),
     ({"n_components": 2.5}, "n_components", "int", "2.5"),
@@ -391,7 +394,7 @@ def test_many_features_warn():
         dpm().fit(wide)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", message=".*converged")
+        warnings.simplefilter("ignore", ConvergenceWarning)
         dpm(covariance_type="diag").fit(wide)
         dpm().fit(RNG.normal(size=(130, 12)))
 

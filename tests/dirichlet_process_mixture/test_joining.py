@@ -1,0 +1,245 @@
+"""Clusters are components that overlap, joined: labels_, and all that follows them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from skbnp import DirichletProcessMixture
+from skbnp.dirichlet_process_mixture import _estimator
+from skbnp.mcmc.io import FileFormatError
+from skbnp.summaries.consensus import stable_consensus
+from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
+
+quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SHORT = dict(n_chains=2, n_warmup=60, n_draws=40, random_state=0)
+
+
+def skewed_pair(seed=1, n=240):
+    """Two log-normal clusters, far apart."""
+    rng = np.random.default_rng(seed)
+    X = np.exp(0.5 * rng.normal(size=(n, 2)))
+    truth = np.arange(n) % 2
+    X[truth == 1] = 12.0 - X[truth == 1]
+    return X, truth
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return skewed_pair()
+
+
+@pytest.fixture(scope="module")
+def fitted(pair):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return DirichletProcessMixture(**SHORT).fit(pair[0])
+
+
+def again(model, X, **changes):
+    """The same chains without another sweep."""
+    other = DirichletProcessMixture(**SHORT | {"warm_start": True})
+    vars(other).update(vars(model))
+    return other.set_params(warm_start=True, **changes).fit(X)
+
+
+def test_pieces_of_a_skewed_cluster_are_one(fitted, pair):
+    X, truth = pair
+    assert len(np.unique(fitted.component_labels_)) > 2
+    assert fitted.n_clusters_ == 2 and adjusted_rand_score(truth, fitted.labels_) > 0.95
+    assert np.median(fitted.merged_n_clusters_) == 2
+    assert np.mean(fitted.predict(X) == fitted.labels_) > 0.98
+
+
+@quiet
+def test_gaussian_clusters_stay_apart():
+    rng = np.random.default_rng(1)
+    truth = np.arange(200) % 4
+    X = 5.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[truth] + rng.normal(size=(200, 2))
+    model = DirichletProcessMixture(**SHORT).fit(X)
+    assert model.n_clusters_ == 4 and adjusted_rand_score(truth, model.labels_) > 0.9
+    assert len(model.merge_tree_.sizes) == 4 and model.merge_tree_.overlap.max() < 0.25
+
+
+def test_attributes_are_their_definitions(fitted):
+    draws = fitted.posterior_.evenly_spaced(40)
+    labels = [draw["label"] for draw in draws]
+    components, n = fitted.component_labels_, len(fitted.labels_)
+    found, expected, info = stable_consensus(
+        [draw["label"] for draw in fitted.posterior_.evenly_spaced(300)],
+        max_work=10**8,
+        random_state=fitted.seed_ % 2**32,
+    )
+    assert_array_equal(components, found)
+    assert fitted.expected_loss_ == expected
+    # Each row of the shares given all others.
+    shares = cluster_shares(
+        components, labels, [fitted._training_rows.shares(draw) for draw in draws]
+    )
+    tree = merge_tree(shares.T @ shares, np.bincount(components), "pair")
+    assert_array_equal(fitted.merge_tree_.pairs, tree.pairs)
+    assert_array_equal(fitted.merge_tree_.overlap, tree.overlap)
+    assert fitted.merge_tree_.rows[-1] == n
+    joined = joined_draws(labels, 0.25, "pair")
+    assert_array_equal(fitted.merged_n_clusters_, [len(set(draw.tolist())) for draw in joined])
+    assert len(fitted.partition_info_["support"]) == fitted.n_clusters_
+    assert min(fitted.partition_info_["support"]) >= 0.5
+    assert fitted.partition_info_["dropped"][: len(info["dropped"])] == info["dropped"]
+
+
+@quiet
+def test_probabilities_are_added_over_what_is_joined(fitted, pair):
+    X = pair[0]
+    apart = again(fitted, X, merge_overlap=None)
+    assert_array_equal(apart.labels_, fitted.component_labels_)
+    assert_array_equal(apart.component_labels_, fitted.component_labels_)
+    assert_array_equal(apart.merge_tree_.overlap, fitted.merge_tree_.overlap)
+    n_blocks = [draw["label"].max() + 1 for draw in fitted.posterior_.evenly_spaced(40)]
+    assert_array_equal(apart.merged_n_clusters_, n_blocks)
+    cluster = fitted.merge_tree_.cut(0.25)
+    assert_array_equal(cluster[fitted.component_labels_], fitted.labels_)  # nothing was dropped
+    new = np.r_[X[:20] + 0.1, [[6.0, 6.0], [np.nan, 1.0], [np.nan, np.nan]]]
+    proba = fitted.predict_proba(new)
+    assert proba.shape == (23, 2)
+    assert_allclose(proba, joined_shares(apart.predict_proba(new), cluster), atol=1e-12)
+    assert_array_equal(fitted.transform(new), proba)
+    assert_array_equal(fitted.predict(new), proba.argmax(axis=1))
+    assert list(fitted.get_feature_names_out()) == ["cluster0", "cluster1"]
+    assert_allclose(fitted.novelty_proba(new), apart.novelty_proba(new), rtol=1e-12)
+    assert_array_equal(fitted.score_samples(new), apart.score_samples(new))
+    rows, labels = fitted.sample(200, random_state=0)
+    assert_array_equal(rows, apart.sample(200, random_state=0)[0])
+    assert set(labels) <= {-1, 0, 1}
+    # Sets of partitions are of the draws as they are.
+    assert fitted.credible_ball().radius == apart.credible_ball().radius
+
+
+@quiet
+def test_changed_after_sampling(fitted, pair):
+    X = pair[0]
+    all_one = again(fitted, X, merge_overlap=1e-12)
+    assert all_one.n_clusters_ <= 2 and all_one.seed_ == fitted.seed_
+    for loss in ("binder", "map"):
+        other = again(fitted, X, point_estimate=loss)
+        assert other.posterior_.n_draws == fitted.posterior_.n_draws
+        assert other.n_clusters_ == 2 and len(other.merge_tree_.sizes) > 2
+        assert len(other.partition_info_["support"]) == 2
+        if loss == "map":
+            best = fitted.posterior_.highest()["label"]
+            assert adjusted_rand_score(best, other.component_labels_) == 1.0
+    more = again(fitted, X, n_draws=60)
+    assert more.posterior_.n_draws == 60 and more.n_clusters_ == 2
+    with pytest.raises(ValueError, match=r"goes on with the chains .* differs in .*thin"):
+        again(fitted, X, thin=2)
+
+
+def joining_warnings(X, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = DirichletProcessMixture(**SHORT | options).fit(X)
+    return model, [str(one.message) for one in caught if "joined from" in str(one.message)]
+
+
+def test_few_draws_are_not_joined(pair):
+    X = pair[0]
+    model, found = joining_warnings(X, n_chains=3, n_draws=13)
+    assert found == [
+        "components that overlap are joined from 40 draws on, got 39: labels_ are "
+        "component_labels_. Raise n_draws, or set merge_overlap=None"
+    ]
+    assert_array_equal(model.labels_, model.component_labels_)
+    assert model.labels_ is not model.component_labels_
+    assert model.n_clusters_ == len(model.merge_tree_.sizes) > 2
+    assert len(model.merged_n_clusters_) == 39
+    assert len(model.partition_info_["support"]) == model.n_clusters_
+    for options in (dict(n_draws=20), dict(n_draws=5, merge_overlap=None)):
+        assert joining_warnings(X, **options)[1] == []
+    # Draws that were let go count for nothing.
+    assert len(joining_warnings(X, store=0.03)[1]) == 1
+
+
+@quiet
+def test_a_part_of_many_rows(fitted, pair, monkeypatch):
+    X = pair[0]
+    monkeypatch.setattr(_estimator, "_MANY_ROWS", 100)
+
+    def never(self, draw):
+        pytest.fail("all rows were looked at")
+
+    monkeypatch.setattr(_estimator.TrainingRows, "shares", never)
+    model = again(fitted, X)
+    assert_array_equal(model.component_labels_, fitted.component_labels_)
+    assert model.n_clusters_ == 2
+    assert adjusted_rand_score(model.labels_, fitted.labels_) > 0.95
+    assert model.merge_tree_.rows[-1] == len(X)
+    assert_array_equal(again(fitted, X).merge_tree_.overlap, model.merge_tree_.overlap)
+
+
+def test_files(fitted, pair, tmp_path):
+    fitted.save(tmp_path / "file")
+    loaded = DirichletProcessMixture.load(tmp_path / "file")
+    for name in ("labels_", "component_labels_", "merged_n_clusters_"):
+        assert_array_equal(getattr(loaded, name), getattr(fitted, name))
+    for name in ("sizes", "pairs", "overlap", "rows"):
+        assert_array_equal(getattr(loaded.merge_tree_, name), getattr(fitted.merge_tree_, name))
+    assert loaded.merge_overlap == 0.25
+    assert_array_equal(loaded.predict_proba(pair[0]), fitted.predict_proba(pair[0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("component_labels_", np.zeros(3, dtype=int), "component_labels_ must have one entry"),
+        ("component_labels_", np.zeros(240, dtype=int), "component_labels_ must be 0 to"),
+        ("component_labels_", np.full(240, 10**12), "component_labels_ must be 0 to"),
+        ("component_labels_", None, "its component_labels_ is a NoneType"),
+        ("merged_n_clusters_", np.zeros(40, dtype=int), "integers from 1 to 240"),
+        ("merged_n_clusters_", np.full(40, 241), "integers from 1 to 240"),
+        ("merged_n_clusters_", np.ones(40), "one number per draw"),
+        ("merged_n_clusters_", np.empty(0, dtype=int), "one number per draw"),
+        ("merge_tree_", merge_tree(np.eye(2), [120, 120]), "component_labels_ must be 0 to 1"),
+        ("merge_tree_", None, "its merge_tree_ is a NoneType"),
+    ],
+)
+def test_files_that_were_spoiled(fitted, tmp_path, name, value, match):
+    model = DirichletProcessMixture()
+    vars(model).update(vars(fitted))
+    setattr(model, name, value)
+    model.save(tmp_path / "file")
+    with pytest.raises(FileFormatError, match=match):
+        DirichletProcessMixture.load(tmp_path / "file")
+
+
+def test_a_tree_of_other_components(fitted, tmp_path):
+    tree = fitted.merge_tree_
+    model = DirichletProcessMixture()
+    vars(model).update(vars(fitted))
+    model.merge_tree_ = merge_tree(np.eye(len(tree.sizes)), tree.sizes[::-1])
+    model.save(tmp_path / "file")
+    with pytest.raises(FileFormatError, match="sizes of merge_tree_"):
+        DirichletProcessMixture.load(tmp_path / "file")
+
+
+@quiet
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"covariance_type": "diag"},
+        {"covariance_type": "spherical"},
+        {"n_components": "sample"},
+        {"n_components": 8, "algorithm": "gibbs"},
+        {"algorithm": "parallel"},
+        {"discount": "sample"},
+    ],
+    ids=str,
+)
+def test_all_kinds_of_mixtures(pair, options):
+    X, truth = pair[0].copy(), pair[1]
+    X[::9, 1] = np.nan
+    model = DirichletProcessMixture(**SHORT | {"n_draws": 30} | options).fit(X)
+    assert adjusted_rand_score(truth, model.labels_) > 0.9
+    assert model.n_clusters_ < len(model.merge_tree_.sizes)
+    assert model.predict_proba(X).shape == (len(X), model.n_clusters_)
