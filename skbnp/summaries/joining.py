@@ -215,11 +215,15 @@ class MergeTree:
                     f"{name} of a MergeTree of {n} clusters must be an array of shape {shape}, got "
                     f"{array.dtype} {array.shape}"
                 )
-        left = set(range(n))
-        for g, h in self.pairs.tolist():
-            if not (g < h and {g, h} <= left):
+        left = dict(enumerate(self.sizes.tolist()))
+        for (g, h), rows in zip(self.pairs.tolist(), self.rows.tolist(), strict=True):
+            if not (g < h and {g, h} <= left.keys()):
                 raise ValueError(f"pairs of a MergeTree must name two clusters left, got {g}, {h}")
-            left.remove(h)
+            left[g] += left.pop(h)
+            if left[g] != rows:
+                raise ValueError(
+                    f"rows of a MergeTree must be those of the two joined, {left[g]}, got {rows}"
+                )
 
     def cut(self, least_overlap=LEAST_OVERLAP, *, n_clusters=None):
         """Make the joins before the first whose overlap is too small.

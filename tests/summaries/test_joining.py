@@ -215,6 +215,7 @@ def test_a_cluster_that_no_row_is_put_in_stays_alone():
         ({"pairs": np.array([[0, 1]])}, r"pairs .* shape \(2, 2\), got int64 \(1, 2\)"),
         ({"overlap": np.array([1, 0])}, r"overlap .* shape \(2,\), got int64 \(2,\)"),
         ({"rows": np.array([2.0, 3.0])}, r"rows .* shape \(2,\), got float64 \(2,\)"),
+        ({"rows": np.array([2, 4])}, "rows .* those of the two joined, 3, got 4"),
     ],
 )
 def test_a_tree_that_is_none_is_refused(wrong, words):
