@@ -22,13 +22,17 @@ CONCENTRATIONS = (0.01, 1.0, 100.0)
 
 @dataclass(frozen=True)
 class Answer:
-    """Clusters of the training rows, clusters and log densities of new ones."""
+    """Clusters of the training rows, clusters and log densities of new ones.
+
+    ``component`` are those of the training rows before any were joined, where that is done.
+    """
 
     label: np.ndarray
     label_new: np.ndarray
     log_density: np.ndarray
     seconds: float
     extras: dict = field(default_factory=dict)
+    component: np.ndarray | None = None
 
 
 def standardised(method):

@@ -100,8 +100,8 @@ def test_priors_of_the_mixture(monkeypatch, tmp_path):
     (rows,) = quality.measure_priors(SimpleNamespace(data=tmp_path, quick=True)).values()
     assert [row["prior"] for row in rows] == [quality.LEARNED, quality.FIXED]
     gain = float(rows[0][f"minus {quality.FIXED}"].split()[0])
-    assert rows[0]["log density"] - rows[1]["log density"] == pytest.approx(gain, abs=1e-4)
-    assert quality.draws_within(range(101)) == [5, 95]
+    learned, fixed = (float(row["log density"]) for row in rows)
+    assert learned - fixed == pytest.approx(gain, abs=2e-3)
 
 
 def test_choices_of_the_mixture(monkeypatch):
@@ -114,7 +114,7 @@ def test_choices_of_the_mixture(monkeypatch):
     runs = choices.compare([("gauss-2-2-60-61", X, label), ("golub5", X, None)], 0)
     assert len(runs) == 2 * len(choices.VARIANTS)
     assert runs[0]["group"] == "gauss, chain" and runs[-1]["group"] == "golub5"
-    assert runs[0]["gain"] == 0.0 and runs[0]["ARI joined"] > 0.9
+    assert runs[0]["gain"] == 0.0 and runs[0]["ARI"] > 0.9
     lines = choices.summary(runs)
     assert [one["tables"] for one in lines[:: len(choices.VARIANTS)]] == [
         "gauss, chain",
