@@ -72,7 +72,8 @@ def compare(tables, seed):
             said = {"group": group_of(name), "table": name, "seed": seed, "variant": variant}
             densities = {"log density": density.mean(), "gain": gain, "error": error}
             runs.append(said | densities | figures)
-        print(f"  {name}: " + ", ".join(f"{run['gain']:.3f}" for run in runs[-len(VARIANTS) :]))
+        gains = ", ".join(f"{run['gain']:.3f}" for run in runs[-len(VARIANTS) :])
+        print(f"  {name}: {gains}", flush=True)
     return runs
 
 
@@ -119,7 +120,7 @@ def main():
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--seeds", type=int, default=1, help="splits, each with its own chains")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of splits and chains")
     parser.add_argument("--quick", action="store_true", help="every eighth table")
     arguments = parser.parse_args()
     if not arguments.data.exists():
@@ -128,7 +129,7 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat has its own columns
     runs = []
     with threadpool_limits(1):
-        for seed in range(arguments.seeds):
+        for seed in arguments.seeds:
             tables = list(for_choices(arguments.data))[:: 8 if arguments.quick else 1]
             runs += compare(tables, seed)
     lines = summary(runs)
