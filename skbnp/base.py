@@ -18,11 +18,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from skbnp.mcmc import io
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
-from skbnp.mcmc.diagnostics import convergence_problems
+from skbnp.mcmc.diagnostics import convergence_problems, never_moved, remedies
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
 from skbnp.mcmc.runner import run_chains
+from skbnp.mcmc.warmup import WarmupRounds
 from skbnp.numerics.moments import merged
 from skbnp.summaries.training_cells import TrainingCells
 from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
@@ -41,9 +42,16 @@ _BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
 
 # Parameters that no draw of a chain depends on, or that the fingerprint has in another form.
 _NOT_OF_THE_CHAINS = {
-    *("n_warmup", "n_draws", "n_jobs", "random_state", "warm_start", "checkpoint"),
-    *("checkpoint_every", "store", "predict_draws", "verbose"),
+    *("n_warmup", "n_draws", "thin", "max_work", "n_jobs", "random_state", "warm_start"),
+    *("checkpoint", "checkpoint_every", "store", "predict_draws", "verbose"),
 }
+
+# Training rows whose log density is traced, at most, and what tells their choice from the seeds
+# of the chains, which are numbered from 0.
+_MOST_WATCHED_ROWS, _KEY_OF_WATCHED_ROWS = 200, 2**32 - 1
+
+# The least gain of pooling chains, in nats per row and column, that is called a disagreement.
+_LEAST_POOL_GAIN = 0.02
 
 
 def refuses_by_name(method):
@@ -71,7 +79,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
 
     A subclass defines ``_prepare(X)``, which checks its own parameters against the validated X
     and returns ``make_sampler(bit_generator, chain)``; ``_summarise(X)``, which computes point
-    estimates from ``posterior_``; ``_auto_lengths(X)``; and ``score_samples``. For files it says
+    estimates from ``posterior_``; ``_auto_lengths(X)``; and ``score_samples``. With
+    ``_density(X, rows)`` it has the trace ``log_density``, with ``_work(X)`` a warm-up that ends
+    when it is done. For files it says
     which attributes ``fit`` sets, which of their numbers need not be finite, and in
     ``_check_draw(draw)`` and ``_check_loaded()`` what would make its kernels read beyond an array
     or its answers no numbers.
@@ -102,6 +112,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     _bool_parameters = ("verbose", "warm_start")
     # Names of the traces whose convergence ``fit`` checks.
     _reported_traces = ("log_joint",)
+    # What chains that disagree have found, and the moves without which a trace never changes.
+    _findings = "answers"
+    _moves_of_traces: dict = {}
     # Parameters of the subclass that are read after the sampling alone.
     _parameters_after_sampling = ()
     # Classes of the subclass that its fitted attributes are made of.
@@ -197,18 +210,16 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         X = self._check_training(X, y)
         with one_blas_thread:
             make_sampler = self._prepare(X)
-        n_warmup, n_draws = self._auto_lengths(X)
-        self.n_warmup_ = n_warmup if self.n_warmup == "auto" else self.n_warmup
-        self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
-        checkpoint, start = self._where_to_start(X)
+        n_warmup, thin = self._lengths(X)
+        checkpoint, start = self._where_to_start(X, n_warmup, thin)
         context = self._init_callback_context(max_subtasks=self.n_chains)
         context.call_on_fit_task_begin(estimator=self, X=X)
         self.posterior_ = run_chains(
             make_sampler,
             n_chains=self.n_chains,
-            n_warmup=self.n_warmup_,
+            n_warmup=n_warmup,
             n_draws=self.n_draws_,
-            thin=self.thin,
+            thin=thin,
             seed=self.seed_,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -216,7 +227,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
             store=self._bytes_to_store(),
             start=start,
             checkpoint=checkpoint,
+            density=self._density(X, self._watched_rows(len(X))),
         )
+        self.n_warmup_ = self.posterior_.n_warmup
         was_cut_short = self.posterior_.interrupted and self.posterior_.n_draws < self.n_draws_
         self.n_draws_ = self.posterior_.n_draws
         self._attach_rows()
@@ -224,15 +237,61 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         context.call_on_fit_task_end(estimator=self, X=X)
         return was_cut_short
 
+    # -- lengths
+
+    def _lengths(self, X):
+        """The warm-up, a number of sweeps or rounds, and the sweeps per kept draw.
+
+        Sets the number of draws.
+        """
+        n_warmup, n_draws = self._auto_lengths(X)
+        self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
+        work = self._work(X)
+        if self.n_warmup != "auto" or work is None:
+            thin = 1 if self.thin == "auto" else self.thin
+            return n_warmup if self.n_warmup == "auto" else self.n_warmup, thin
+        least, per_sweep = work
+        thin = None if self.thin == "auto" else self.thin
+        max_work = float(self.max_work)
+        names = self._reported_traces
+        return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
+
+    def _work(self, X):
+        """What a sweep of one chain costs, in nominal seconds of one core; None: lengths are fixed.
+
+        Returns the least that it may be, and a function of the traces of the first round of
+        warm-up, as `WarmupRounds` wants them. Both are counted: they must be the same on every
+        machine.
+        """
+        return None
+
+    def _density(self, X, rows):
+        """Log density of some training rows: ``density(draw)`` (n_rows,), with ``n_rows``.
+
+        In the units of X, of the observed cells, all that is not in the draw integrated out; it
+        must pickle. None where the model has none yet.
+        """
+        return None
+
+    def _watched_rows(self, n_samples):
+        """The training rows whose log density is traced, chosen by the seed, in their order."""
+        if n_samples <= _MOST_WATCHED_ROWS:
+            return np.arange(n_samples)
+        seed = np.random.SeedSequence(self.seed_, spawn_key=(_KEY_OF_WATCHED_ROWS,))
+        rows = np.random.default_rng(seed).permutation(n_samples)[:_MOST_WATCHED_ROWS]
+        return np.sort(rows)
+
     # -- going on from an earlier run
 
-    def _where_to_start(self, X):
+    def _where_to_start(self, X, n_warmup, thin):
         """The checkpoint, None without, and the posterior to go on from, None to start anew.
 
         Sets the seed: that of the posterior, or else a new one.
         """
         seed = int(check_random_state(self.random_state).randint(2**62, dtype=np.int64))
-        fingerprint = self._fingerprint(X, None if self.random_state is None else seed)
+        fingerprint = self._fingerprint(
+            X, None if self.random_state is None else seed, n_warmup, thin
+        )
         found = []
         if self.warm_start and hasattr(self, "posterior_"):
             others = [name for name, x in fingerprint.items() if self._fitted_on.get(name) != x]
@@ -257,18 +316,19 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 found.append(stored)
         start = max(found, key=lambda posterior: posterior.n_swept, default=None)
         self.seed_ = seed if start is None else start.seed
-        n_sweeps = self.n_warmup_ + self.n_draws_ * self.thin
-        if checkpoint is not None and (start is None or start.n_swept < n_sweeps):
+        if checkpoint is not None and (start is None or not start.has(self.n_draws_)):
             # Here already, while what there was before can be put back.
             checkpoint.begin()
         return checkpoint, start
 
-    def _fingerprint(self, X, seed):
+    def _fingerprint(self, X, seed, n_warmup, thin):
         """All that the draws of this fit depend on, each as a digest, by name."""
         parameters = self.get_params(deep=False)
         for name in _NOT_OF_THE_CHAINS.union(self._parameters_after_sampling):
             parameters.pop(name, None)
-        parameters |= {"n_warmup": self.n_warmup_, "random_state": seed}
+        if isinstance(n_warmup, WarmupRounds):
+            n_warmup = ["auto", n_warmup.first, n_warmup.max_work]
+        parameters |= {"n_warmup": n_warmup, "thin": thin, "random_state": seed}
         shown = {name: digest(value)[:16] for name, value in sorted(parameters.items())}
         data = digest([digest(X), self._about_data()])
         return {"model": type(self).__name__, "data": data, **shown}
@@ -529,13 +589,24 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         return "column(s) " + ", ".join(labels) + (", ..." if len(columns) > 10 else "")
 
     def _warn_if_not_converged(self):
-        problems = convergence_problems(self.posterior_.traces, self._reported_traces)
+        posterior, names = self.posterior_, self._reported_traces
+        problems = convergence_problems(posterior.traces, names)
+        problems += never_moved(posterior, self._moves_of_traces)
         if problems:
-            warn(
-                "The chains may not have converged: " + "; ".join(problems) + ". Raise n_warmup "
-                "and n_draws, or look at posterior_.summary() and skbnp.plot.TraceDisplay.",
-                ConvergenceWarning,
+            gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
+            advice = remedies(
+                posterior.traces, names, gain, least * self.n_features_in_, self._findings
             )
+            if posterior.warmup is not None and posterior.warmup.ended == "spent":
+                advice.append(
+                    f"the warm-up ended because the work that max_work={self.max_work:g} allows "
+                    "was spent: raise it for a longer one"
+                )
+            warn(
+                "The chains may not have converged: " + "; ".join(problems) + ". To do: "
+                + "; ".join(advice) + ". Look at posterior_.summary() and skbnp.plot.TraceDisplay.",
+                ConvergenceWarning,
+            )  # fmt: skip
 
     def _warn_if_few_are_stored(self):
         posterior = self.posterior_

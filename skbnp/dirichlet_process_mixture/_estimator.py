@@ -40,7 +40,7 @@ from skbnp.dirichlet_process_mixture._saved import (
     check_fitted,
 )
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
-from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
 from skbnp.summaries.joining import (
@@ -212,11 +212,22 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Independent chains. They start from one cluster, from k-means++ and from random labels,
         in turn.
     n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 200 (100 above 100,000 rows).
+        Sweeps per chain before the first draw. "auto" runs rounds of 200 sweeps (100 above
+        100,000 rows), 400, 800, ... until the traces that `fit` checks agree between the chains
+        (R-hat up to 1.05, 100 effective draws in the last half of the round, no drift) or
+        `max_work` is spent; draws are kept after that, and none of them takes part in the
+        decision. A number is quicker, as in a grid search, where 200 is a good start.
     n_draws : int or "auto", default="auto"
         Draws kept per chain; "auto" is 300 (100 above 100,000 rows).
-    thin : int, default=1
-        Sweeps per kept draw.
+    thin : int or "auto", default="auto"
+        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
+        the effective sample size at the end of the warm-up, so that 300 draws are as many sweeps
+        as 200 effective draws need; ``posterior_.sweeps_per_draw`` says what it came to.
+    max_work : float, default=15.0
+        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
+        one core. It is counted from sweeps, rows, clusters and columns and never timed, so that
+        a fit makes the same draws on every machine. The first round of warm-up and the draws
+        after it are made in any case.
     n_jobs : int or None, default=None
         Chains at a time in `fit`, threads over rows when predicting; see `joblib.Parallel`. The
         results do not depend on it.
@@ -377,9 +388,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "n_split_merge": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "point_estimate": [StrOptions({"vi", "binder", "map"})],
         "merge_overlap": [Interval(Real, 0, 1, closed="right"), None],
+        "thin": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_work": [Interval(Real, 0, None, closed="neither")],
     }
 
-    _reported_traces = ("log_joint", "n_clusters", "concentration", "largest_cluster")
+    _reported_traces = ("log_density", "n_clusters", "concentration", "largest_cluster")
+    _findings = "partitions"
     _parameters_after_sampling = ("point_estimate", "merge_overlap")
     _saved_types = (
         *(Prior, GaussianPrior, CategoricalPrior, PoissonPrior, Table, TrainingRows),
@@ -437,7 +451,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         n_chains=4,
         n_warmup="auto",
         n_draws="auto",
-        thin=1,
+        thin="auto",
+        max_work=15.0,
         n_jobs=None,
         random_state=None,
         warm_start=False,
@@ -473,6 +488,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.n_warmup = n_warmup
         self.n_draws = n_draws
         self.thin = thin
+        self.max_work = max_work
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
@@ -830,6 +846,22 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def _auto_lengths(self, X):
         return (100, 100) if len(X) > 100_000 else (200, 300)
 
+    def _work(self, X):
+        work = partial(_work_of_sweep, X=self._training_rows.X, prior=self._prior)
+        return work(1.0), lambda traces: work(float(traces["n_clusters"].mean()))
+
+    def _density(self, X, rows):
+        return WatchedRows(self._training_rows.X[rows], self._prior, self._scale)
+
+    @property
+    def _moves_of_traces(self):
+        """A lone row, or all rows in the only component, can be divided in one way alone."""
+        if len(self._training_rows.X) == 1 or self.n_components == 1:
+            return {}
+        return dict.fromkeys(
+            ("n_clusters", "largest_cluster"), ("gibbs", "all_rows", "split", "merge")
+        )
+
     def _prepare(self, X):
         """Check the parameters against X, standardise it and say how to build a sampler."""
         self._check_parameters(X)
@@ -1183,9 +1215,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _search_work(self, X):
         """Trial moves that the partition search may make: about as long as the sampling."""
-        n_sweeps = self.n_chains * (self.n_warmup_ + self.n_draws_ * self.thin)
+        n_sweeps = self.n_warmup_ + self.n_draws_ * self.posterior_.sweeps_per_draw
         mean_k = self.posterior_.traces["n_clusters"].mean()
-        return int(max(1e8, n_sweeps * X.size * mean_k))
+        return int(max(1e8, self.n_chains * n_sweeps * X.size * mean_k))
 
     # -- one draw
 
@@ -1255,6 +1287,21 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _parts_of(self, kind):
         return [part for part in self._prior.parts if isinstance(part, kind)]
+
+
+def _work_of_sweep(n_clusters, X, prior):
+    """Nominal seconds of one core for a sweep of one chain with so many clusters."""
+    n, d = X.shape
+    per_row_and_cluster, per_hole = 20.0 + 2.0 * d, 0.0
+    gaussian = prior.gaussian
+    if gaussian is not None and gaussian.covariance_type == "full":
+        real = len(gaussian.columns)
+        per_row_and_cluster += real * (real - 2.0)
+        holes = np.isnan(X[:, gaussian.columns]).any(axis=1).mean()
+        per_hole = holes * real**3
+    per_row = 600.0 + n_clusters * (per_row_and_cluster + per_hole)
+    # In nanoseconds; every sweep costs some whatever its rows do.
+    return 1e-9 * (50_000.0 + n * per_row)
 
 
 def _fixed(value):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import Prior
+from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 
 
@@ -38,3 +39,34 @@ class TrainingRows:
     def observed_data(self):
         """The rows in their own units, levels as codes."""
         return self.X * self.scale + self.center
+
+
+class WatchedRows:
+    """Log density of some rows under one draw, for the trace ``log_density``.
+
+    Given the partition of a draw the parameters of its blocks are integrated out, and so are
+    missing cells; the density is in the units of X.
+    """
+
+    def __init__(self, X, prior, scale):
+        self._X = X
+        self._prior = prior
+        self._log_scale = np.where(np.isnan(X), 0.0, np.log(scale)).sum(axis=1)
+        self._rows = None
+
+    @property
+    def n_rows(self):
+        """How many they are."""
+        return len(self._X)
+
+    def __call__(self, draw):
+        """Their log densities, shape (n_rows,)."""
+        if self._rows is None:
+            self._rows = Rows(self._X, self._prior)
+        log_p = log_densities(self._rows, draw, self._prior, log_weights(draw, self._prior))
+        highest = log_p.max(axis=1)
+        np.exp(log_p - highest[:, np.newaxis], out=log_p)
+        return self._rows.unsort(highest + np.log(log_p.sum(axis=1))) - self._log_scale
+
+    def __getstate__(self):
+        return {**self.__dict__, "_rows": None}  # compiled, made where it is needed

@@ -88,6 +88,31 @@ def mcse(trace):
     return _figure(array_stats.mcse, trace, method="mean") * _unit(trace)
 
 
+def drift(trace):
+    """How much higher the second half of a trace is than the first, chain by chain.
+
+    Parameters
+    ----------
+    trace : array-like of shape (n_chains, n_draws)
+
+    Returns
+    -------
+    difference : float
+        Between the means of the two halves.
+    error : float
+        Its Monte Carlo standard error. Chains at different heights do not count: each half of
+        each chain is taken about its own mean. Both are NaN where a half has fewer than four
+        draws or values that are not finite.
+    """
+    trace = np.asarray(trace, dtype=np.float64)
+    half = trace.shape[1] // 2
+    halves = trace[:, :half], trace[:, trace.shape[1] - half :]
+    if half < MIN_DRAWS or not np.isfinite(trace).all():
+        return np.nan, np.nan
+    first, second = (x - x.mean(axis=1, keepdims=True) for x in halves)
+    return float(halves[1].mean() - halves[0].mean()), math.hypot(mcse(first), mcse(second))
+
+
 def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
     """What speaks against convergence.
 
@@ -115,6 +140,78 @@ def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
     return [
         message for name in names for message in _problems_of(name, traces[name], max_rhat, min_ess)
     ]
+
+
+def remedies(traces, names, pool_gain, least_gain, findings, max_rhat=1.05, min_ess=100):
+    """What ails chains that have not converged, and what helps.
+
+    *Disagreement*: they differ, and averaged they are better than one alone. *Drift*: the two
+    halves of ``log_density`` (``log_joint`` where there is none) differ. *Few draws*: they agree,
+    but there are too few effective draws.
+
+    Parameters
+    ----------
+    traces : dict of str to array of shape (n_chains, n_draws)
+    names : iterable of str
+        The traces that must agree.
+    pool_gain : float
+        Nats per row that the average of all chains gains over one.
+    least_gain : float
+        Above it this is a disagreement.
+    findings : str
+        What such chains have found, in the plural.
+    max_rhat, min_ess : float
+        As for `convergence_problems`.
+
+    Returns
+    -------
+    advice : list of str
+        Never empty.
+    """
+    figures = [(rhat(traces[name]), ess(traces[name])) for name in names]
+    agree = all(value <= max_rhat for value, _ in figures)
+    advice = []
+    if not agree and pool_gain > least_gain:
+        advice.append(
+            f"the chains found different {findings}; averaged they describe a row better by "
+            f"{pool_gain:.2g} nats than one alone, so more chains (n_chains) help more than "
+            "longer ones"
+        )
+    followed = "log_density" if "log_density" in traces else "log_joint"
+    difference, error = drift(traces[followed])
+    if np.abs(difference) > 2 * error:
+        change = "rising" if difference > 0 else "falling"
+        advice.append(f"{followed} is still {change}: raise n_warmup")
+    if agree and any(value < min_ess for _, value in figures):
+        advice.append("the chains agree and there are few effective draws: raise n_draws or thin")
+    return advice or ["raise n_warmup and n_draws"]
+
+
+def never_moved(posterior, moves):
+    """Traces that are constant in all chains because nothing that could change them ever did.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    moves : dict of str to tuple of str
+        Names of traces, each with the moves that may change it.
+
+    Returns
+    -------
+    messages : list of str
+        One for each trace that is constant and equal in all chains although moves were proposed,
+        if not one was accepted since the chains began, warm-up included.
+    """
+    messages = []
+    for name, of_trace in moves.items():
+        counts = [end["counts"].get(move, (0, 0)) for end in posterior.ends for move in of_trace]
+        accepted, proposed = np.sum(counts, axis=0) if counts else (0, 0)
+        if _is_settled(posterior.traces[name]) and proposed and not accepted:
+            messages.append(
+                f"{name} never changed, and none of {proposed} proposals that could change it was "
+                "accepted"
+            )
+    return messages
 
 
 @dataclass(frozen=True)

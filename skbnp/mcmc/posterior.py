@@ -7,6 +7,7 @@ import numpy as np
 
 from skbnp.mcmc import diagnostics, io
 from skbnp.mcmc.arviz import to_arviz
+from skbnp.mcmc.warmup import Warmup
 
 
 class Posterior:
@@ -42,6 +43,8 @@ class Posterior:
     n_sweeps_run : int, default=0
         Sweeps of all chains together that were made for this posterior; those of an earlier run
         it went on from do not count.
+    warmup : Warmup, default=None
+        Where a warm-up in rounds stands, None for one whose length was given.
 
     Attributes
     ----------
@@ -76,6 +79,7 @@ class Posterior:
         seed=None,
         ends=None,
         n_sweeps_run=0,
+        warmup=None,
     ):
         self._draws = [list(chain) for chain in draws]
         self._traces = {
@@ -87,6 +91,7 @@ class Posterior:
         self.sweeps_per_draw = sweeps_per_draw
         self.seed = seed
         self.n_sweeps_run = n_sweeps_run
+        self.warmup = warmup
         self._ends = [] if ends is None else list(ends)
         self._check_shapes()
         common = min((len(x) for x in self._traces.get("log_joint", [()])), default=0)
@@ -96,7 +101,7 @@ class Posterior:
             for name, chains in self._traces.items()
         }
         self.interrupted = False
-        self._pointwise = None
+        self._pointwise = self._pool = None
         self._make_read_only()
 
     # -- draws
@@ -231,7 +236,7 @@ class Posterior:
             sweeps_per_draw=self.sweeps_per_draw * k,
             seed=self.seed,
         )
-        thinned._pointwise = self._pointwise
+        thinned._pointwise, thinned._pool = self._pointwise, self.pool()
         return thinned
 
     # -- diagnostics
@@ -254,6 +259,30 @@ class Posterior:
         """
         return {name: diagnostics.ess(trace) for name, trace in self.traces.items()}
 
+    def pool(self):
+        """How much better all chains together describe training rows than one chain does.
+
+        Returns
+        -------
+        figures : dict of str to float
+            Of the fixed training rows that the trace ``log_density`` speaks of, in nats per row,
+            over all draws that were kept: "single", the log of a chain's mean density, averaged
+            over rows and chains; "pooled", the log of the mean density of all chains, averaged
+            over rows; "pool_gain", the difference. Large where chains have found different
+            answers, each of which misses something. Empty where there is no such trace, or no
+            draw.
+        """
+        if self._pool is not None:
+            return self._pool
+        sums = [end.get("log_sums") for end in self._ends]
+        if not sums or any(x is None for x in sums):
+            return {}
+        n_kept = [len(x) for x in self._traces["log_joint"]]
+        log_means = np.array(sums) - np.log(n_kept)[:, np.newaxis]
+        single = float(log_means.mean())
+        pooled = float(np.mean(np.logaddexp.reduce(log_means, axis=0) - np.log(self.n_chains)))
+        return {"single": single, "pooled": pooled, "pool_gain": pooled - single}
+
     def summary(self):
         """Mean, spread, error and convergence of every trace.
 
@@ -261,10 +290,13 @@ class Posterior:
         -------
         summary : pandas.DataFrame, or dict of dict where pandas is not installed
             One row per trace with the columns mean, sd, 5%, 95%, mcse, ess_bulk, ess_tail and
-            rhat. Traces are complete; how many full draws are stored stands beside the numbers
-            of chains and draws in the frame's ``attrs``, as ``n_stored``.
+            rhat; then the figures of `pool`, which have a mean alone. Traces are complete; how
+            many full draws are stored stands beside the numbers of chains and draws in the
+            frame's ``attrs``, as ``n_stored``.
         """
         rows = {name: _summary_of(trace) for name, trace in self.traces.items()}
+        for name, value in self.pool().items():
+            rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
         try:
             import pandas as pd
         except ImportError:
@@ -419,6 +451,21 @@ class Posterior:
         """Sweeps that every chain has made, warm-up included; 0 where no run can go on."""
         return min((end["n_swept"] for end in self._ends), default=0)
 
+    def has(self, n_draws):
+        """Whether every chain has made all sweeps for so many draws.
+
+        Parameters
+        ----------
+        n_draws : int
+
+        Returns
+        -------
+        has : bool
+        """
+        is_in_warmup = self.warmup is not None and not self.warmup.ended
+        wanted = self.n_warmup + n_draws * self.sweeps_per_draw
+        return not is_in_warmup and self.n_swept >= wanted
+
     @property
     def all_traces(self):
         """Traces of each chain, in full: name to a list of arrays (n_draws_of_chain,)."""
@@ -442,6 +489,7 @@ class Posterior:
             "seed": self.seed,
             "ends": self._ends,
             "n_sweeps_run": self.n_sweeps_run,
+            "warmup": None if self.warmup is None else self.warmup.to_data(),
         }
 
     @classmethod
@@ -464,7 +512,10 @@ class Posterior:
         for move, counts in data["acceptance"].items():
             if not ((counts >= 0) & (counts[:, :1] <= counts[:, 1:])).all():
                 raise ValueError(f"the acceptance of {move} is {counts.tolist()}")
-        return cls(draws, data.pop("traces"), **data)
+        # Files of earlier versions know of no rounds.
+        warmup = data.pop("warmup", None)
+        warmup = None if warmup is None else Warmup.from_data(warmup)
+        return cls(draws, data.pop("traces"), warmup=warmup, **data)
 
     def __repr__(self):
         thinned = "" if self.store_every == 1 else f" (1 in {self.store_every} stored)"
@@ -512,6 +563,10 @@ class Posterior:
             raise ValueError("traces must hold 'log_joint'")
         if self._ends and len(self._ends) != self.n_chains:
             raise ValueError(f"ends must have one entry per chain, got {len(self._ends)}")
+        n_kept = min((len(x) for x in self._traces.get("log_joint", ())), default=0)
+        shapes = {np.shape(end.get("log_sums")) for end in self._ends}
+        if n_kept and len(shapes) > 1:
+            raise ValueError(f"log_sums of all ends must have one shape, got {shapes}")
         for name, chains in self._traces.items():
             shapes = [x.shape for x in chains]
             wanted = [x.shape for x in self._traces["log_joint"]]

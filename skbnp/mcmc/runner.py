@@ -4,6 +4,9 @@ A sampler is known by its contract alone: ``sweep``, ``adapt``, ``log_joint``, `
 ``draw``, ``get_state``, ``set_state`` and ``acceptance``. Chains advance together in blocks of
 sweeps. Where a block ends never touches a draw, nor does which thread, process or machine does
 the sweeping.
+
+A run follows one plan after the other. A plan of fixed lengths is the only one; a warm-up in
+rounds has one for each round, which keeps no draws, and a last one of fixed lengths.
 """
 
 import math
@@ -20,6 +23,7 @@ from skbnp.mcmc.caller import warn
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import one_blas_thread
+from skbnp.mcmc.warmup import Warmup, WarmupRounds
 
 # Seconds of work between two meetings of the chains. To another process the state travels each
 # time, so there they meet less often.
@@ -70,6 +74,7 @@ def run_chains(
     store=None,
     start=None,
     checkpoint=None,
+    density=None,
 ):
     """Run several chains and keep their draws.
 
@@ -79,12 +84,14 @@ def run_chains(
         ``make_sampler(bit_generator, chain)`` builds the sampler of one chain, where the chain
         runs. It must pickle for chains to run in other processes.
     n_chains : int
-    n_warmup : int
-        Sweeps per chain before the first draw, each followed by ``adapt``. May be zero.
+    n_warmup : int or WarmupRounds
+        Sweeps per chain before the first draw, each followed by ``adapt``. May be zero. With
+        `WarmupRounds` as many as it decides; the draws are those of a run with that number.
     n_draws : int
         Draws kept per chain.
     thin : int, default=1
         One draw is kept after every `thin` sweeps: a chain makes ``n_warmup + n_draws * thin``.
+        Not read with `WarmupRounds`, which has its own.
     seed : int
         Entropy of the seed sequence that gives each chain its own.
     n_jobs : int or None, default=None
@@ -104,6 +111,10 @@ def run_chains(
         from: what comes out is what a single run to `n_draws` would have given.
     checkpoint : Checkpoint, default=None
         Where to write, at intervals and at the end, what a later run can start from.
+    density : callable, default=None
+        ``density(draw)`` gives the log densities (n_rows,) of some fixed rows under one draw. It
+        must pickle. Their mean becomes the trace ``"log_density"``, and the posterior's `pool`
+        rests on them.
 
     Returns
     -------
@@ -136,11 +147,16 @@ def run_chains(
     Ctrl-C takes effect when the chains meet next, within half a second or the longest sweep, in
     other processes within five. A worker process that dies costs its block, which is done again.
     """
-    _check_sizes(n_chains=(n_chains, 1), n_warmup=(n_warmup, 0), n_draws=(n_draws, 1))
-    _check_sizes(thin=(thin, 1), seed=(seed, 0))
-    plan = _Plan(make_sampler, n_warmup, n_draws, thin)
-    run = _Run(plan, seed, n_chains, store, start)
-    tasks = _chain_tasks(callbacks, n_chains, plan.n_sweeps)
+    _check_sizes(n_chains=(n_chains, 1), n_draws=(n_draws, 1), seed=(seed, 0))
+    if isinstance(n_warmup, WarmupRounds):
+        lengths = _InRounds(make_sampler, n_warmup, n_draws, density)
+        most_sweeps = n_warmup.most_sweeps(n_chains, n_draws)
+    else:
+        _check_sizes(n_warmup=(n_warmup, 0), thin=(thin, 1))
+        lengths = _Fixed(_Plan(make_sampler, n_warmup, n_draws, thin, density))
+        most_sweeps = lengths.plan.n_sweeps
+    run = _Run(lengths, seed, n_chains, store, start)
+    tasks = _chain_tasks(callbacks, n_chains, most_sweeps, lengths.is_fixed)
     for task in filter(None, tasks):
         task.begin()
     if checkpoint is not None and not run.is_done():
@@ -153,7 +169,7 @@ def run_chains(
     posterior = run.posterior()
     posterior.interrupted = interrupted
     if posterior.n_draws < n_draws:
-        _report_early_end(posterior, plan, interrupted, checkpoint)
+        _report_early_end(posterior, run.plan, n_draws, interrupted, checkpoint)
     return posterior
 
 
@@ -163,10 +179,12 @@ def _where(run):
         return "starts anew"
     if run.is_done():
         return "all draws are there"
+    if run.plan.is_round:
+        return f"goes on after {run.n_swept} sweeps, in round {run.warmup.n_rounds + 1} of warm-up"
     return f"goes on after {run.n_swept} of {run.plan.n_sweeps} sweeps"
 
 
-def _report_early_end(posterior, plan, interrupted, checkpoint):
+def _report_early_end(posterior, plan, n_draws, interrupted, checkpoint):
     """Say that there are fewer draws than asked for, or raise if there are none."""
     if posterior.n_draws == 0:
         if interrupted:
@@ -174,14 +192,15 @@ def _report_early_end(posterior, plan, interrupted, checkpoint):
             raise KeyboardInterrupt(
                 f"after {posterior.n_swept} sweeps, before the first draw; {kept}"
             )
+        first = f"after {'more than ' * plan.is_round}{plan.n_warmup + plan.thin} sweeps"
         raise RuntimeError(
             f"a callback stopped the run after {posterior.n_swept} sweeps, before every chain had "
-            f"kept a draw: the first comes after {plan.n_warmup + plan.thin} sweeps"
+            f"kept a draw: the first comes {first}"
         )
     if interrupted:
         how = "warm_start=True" if checkpoint is None else "the same checkpoint directory"
         warn(
-            f"Interrupted after {posterior.n_draws} of {plan.n_draws} draws per chain, which are "
+            f"Interrupted after {posterior.n_draws} of {n_draws} draws per chain, which are "
             f"kept; fit again with {how} to go on from here",
         )
 
@@ -199,12 +218,35 @@ def _check_sizes(**sizes):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What all chains have in common."""
+    """What all chains have in common.
+
+    The plan of a round of warm-up ends with that round, keeps no draws, and ``recorded`` are the
+    sweep from which on figures are recorded, and every so manieth.
+    """
 
     make_sampler: Callable
     n_warmup: int
     n_draws: int
     thin: int
+    density: Callable | None = None
+    recorded: tuple[int, int] | None = None
+
+    @property
+    def is_round(self):
+        """Whether this is a round of warm-up, after which another plan follows."""
+        return self.recorded is not None
+
+    def is_recorded(self, n_swept):
+        """Whether figures are recorded once `n_swept` sweeps are done."""
+        if not self.is_round:
+            return False
+        start, every = self.recorded
+        return n_swept > start and (n_swept - start) % every == 0
+
+    def n_recorded(self, n_swept):
+        """How many times they have been recorded in this round by then."""
+        start, every = self.recorded
+        return max(0, n_swept - start) // every
 
     @property
     def n_sweeps(self):
@@ -230,6 +272,9 @@ class _Chain:
         end = end or {"n_swept": 0, "counts": {}, "counts_after_warmup": {}, "state": None}
         self.index = index
         self.seed = seed
+        # Files of earlier versions lack these two.
+        self.record = {name: x.tolist() for name, x in end.get("record", {}).items()}
+        self.log_sums = end.get("log_sums")
         self.n_swept = end["n_swept"]
         self.counts = end["counts"]
         self.counts_after_warmup = end["counts_after_warmup"]
@@ -258,6 +303,8 @@ class _Chain:
             "counts": self.counts,
             "counts_after_warmup": self.counts_after_warmup,
             "state": self.get_state(),
+            "record": {name: np.array(x) for name, x in self.record.items()},
+            "log_sums": self.log_sums,
         }
 
     def get_state(self):
@@ -312,9 +359,29 @@ def _sweep(sampler, chain, plan, store_every, block):
         sampler.adapt(sweep)
     chain.n_swept += 1
     if plan.is_kept(chain.n_swept):
-        block.rows.append({"log_joint": log_joint, **sampler.scalars()})
-        if plan.n_kept(chain.n_swept) % store_every == 0:
-            block.draws.append(_owned(sampler.draw()))
+        is_stored = plan.n_kept(chain.n_swept) % store_every == 0
+        draw = sampler.draw() if is_stored or plan.density is not None else None
+        figures, log_densities = _figures(log_joint, sampler, draw, plan.density)
+        block.rows.append(figures)
+        if log_densities is not None:
+            before = chain.log_sums
+            chain.log_sums = (
+                log_densities if before is None else np.logaddexp(before, log_densities)
+            )
+        if is_stored:
+            block.draws.append(_owned(draw))
+    elif plan.is_recorded(chain.n_swept):
+        draw = None if plan.density is None else sampler.draw()
+        for name, value in _figures(log_joint, sampler, draw, plan.density)[0].items():
+            chain.record.setdefault(name, []).append(float(value))
+
+
+def _figures(log_joint, sampler, draw, density):
+    """What is traced of the present sweep, and the log densities of the fixed rows or None."""
+    if density is None:
+        return {"log_joint": log_joint, **sampler.scalars()}, None
+    found = density(draw)
+    return {"log_joint": log_joint, "log_density": float(found.mean()), **sampler.scalars()}, found
 
 
 def _counts(sampler):
@@ -332,17 +399,54 @@ def _owned(draw):
     return owned
 
 
+# -- lengths: which plan the chains follow, given where the warm-up stands
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """Lengths that are known before: one plan."""
+
+    plan: _Plan
+    is_fixed = True
+
+    def plan_of(self, warmup):
+        return self.plan
+
+
+@dataclass(frozen=True)
+class _InRounds:
+    """A warm-up in rounds, each a plan of its own."""
+
+    make_sampler: Callable
+    rounds: WarmupRounds
+    n_draws: int
+    density: Callable | None
+    is_fixed = False
+
+    def plan_of(self, warmup):
+        if warmup.ended:
+            n_warmup = self.rounds.end_of(warmup.n_rounds)
+            return _Plan(self.make_sampler, n_warmup, self.n_draws, warmup.thin, self.density)
+        n_warmup = self.rounds.end_of(warmup.n_rounds + 1)
+        recorded = self.rounds.recorded(warmup.n_rounds)
+        return _Plan(self.make_sampler, n_warmup, 0, 1, self.density, recorded)
+
+
 # -- all chains
 
 
 class _Run:
     """All chains of a run and what they have kept."""
 
-    def __init__(self, plan, seed, n_chains, store, start):
+    def __init__(self, lengths, seed, n_chains, store, start):
         ends = [None] * n_chains if start is None else start.ends
+        self._lengths = lengths
+        self.warmup = None if lengths.is_fixed else Warmup()
+        if start is not None and start.warmup is not None:
+            self.warmup = start.warmup
+        self.plan = plan = lengths.plan_of(self.warmup)
         if start is not None:
             _check_start(start, plan, seed, n_chains)
-        self.plan = plan
         self.seed = seed
         self.chains = [
             _Chain(index, child, end)
@@ -357,7 +461,23 @@ class _Run:
 
     def is_done(self):
         """Whether every chain has made all its sweeps."""
+        return not self.plan.is_round and self.n_swept >= self.plan.n_sweeps
+
+    def is_at_end_of_plan(self):
+        """Whether every chain has made the sweeps of the present plan."""
         return self.n_swept >= self.plan.n_sweeps
+
+    def decide(self):
+        """Take the plan that follows the round of warm-up which has just been made.
+
+        The record of all chains decides, whatever thread or process has made it.
+        """
+        names = self.chains[0].record
+        traces = {name: np.array([chain.record[name] for chain in self.chains]) for name in names}
+        self.warmup = self._lengths.rounds.after_round(self.warmup, traces)
+        self.plan = self._lengths.plan_of(self.warmup)
+        for chain in self.chains:
+            chain.record = {}
 
     @property
     def n_swept(self):
@@ -387,6 +507,7 @@ class _Run:
             seed=self.seed,
             ends=[chain.end() for chain in self.chains],
             n_sweeps_run=self.n_sweeps_run,
+            warmup=self.warmup,
         )
 
 
@@ -473,7 +594,9 @@ def _check_start(start, plan, seed, n_chains):
             "start must have the run's n_chains, n_warmup, thin and seed, got "
             f"{same[0]} (with {same[1]} ends), {same[2]}, {same[3]} and {same[4]}"
         )
-    if start.store_every > plan.n_draws:
+    if plan.is_round is (start.warmup is None or bool(start.warmup.ended)):
+        raise ValueError("start must have the run's kind of warm-up")
+    if start.store_every > plan.n_draws and not plan.is_round:
         raise ValueError(
             f"n_draws must be >= {start.store_every} to go on from a run that stored every "
             f"{start.store_every}th draw, got {plan.n_draws}"
@@ -482,6 +605,22 @@ def _check_start(start, plan, seed, n_chains):
     for end, n_kept in zip(ends, lengths, strict=True):
         if type(end["n_swept"]) is not int or plan.n_kept(end["n_swept"]) != n_kept:
             raise ValueError(f"a chain of {end['n_swept']!r} sweeps must not have {n_kept} draws")
+        n_sums = np.shape(end.get("log_sums"))
+        if plan.density is not None and n_sums != (plan.density.n_rows,) * bool(n_kept):
+            raise ValueError(f"a chain of {n_kept} draws must not have densities {n_sums}")
+        if plan.is_round:
+            _check_record(end["record"], plan.n_recorded(end["n_swept"]), ends[0]["record"])
+
+
+def _check_record(record, n_recorded, of_first):
+    """What a chain has recorded in its round of warm-up has the right shape."""
+    shapes = {getattr(x, "shape", None) for x in record.values()}
+    dtypes = {getattr(x, "dtype", None) for x in record.values()}
+    wanted = {(n_recorded,)} if n_recorded else set()
+    if shapes != wanted or dtypes > {np.dtype(float)} or (n_recorded and "log_joint" not in record):
+        raise ValueError(f"a chain must have recorded {n_recorded} sweeps, got the shapes {shapes}")
+    if n_recorded and of_first and record.keys() != of_first.keys():
+        raise ValueError("all chains must have recorded the same figures")
 
 
 def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
@@ -489,13 +628,17 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
 
     Returns whether that was Ctrl-C.
     """
-    plan = run.plan
-    clock = _Clock(len(run.chains), run.n_swept, plan.n_sweeps, verbose)
     n_sweeps, n_broken = 1, 0
+    clock = _clock_of(run, verbose)
     with one_blas_thread, HeldInterrupt() as interrupt:
         parallel = _Workers(n_jobs)
         with parallel:
             while not (run.is_done() or run.stopped or interrupt.requested):
+                if run.is_at_end_of_plan():
+                    run.decide()
+                    clock = _clock_of(run, verbose)
+                    continue
+                plan = run.plan
                 # Chains that an earlier stop has left behind catch up first.
                 n_before = run.n_swept
                 goal = min(n_before + n_sweeps, plan.n_sweeps)
@@ -530,6 +673,12 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
         if checkpoint is not None and run.n_sweeps_run:
             checkpoint.save(run.posterior())
     return interrupt.requested
+
+
+def _clock_of(run, verbose):
+    """A clock for the sweeps of the present plan."""
+    of_round = f", round {run.warmup.n_rounds + 1} of warm-up" if run.plan.is_round else ""
+    return _Clock(len(run.chains), run.n_swept, run.plan.n_sweeps, verbose, of_round)
 
 
 class _Workers:
@@ -567,7 +716,8 @@ def _block_length(n_sweeps, seconds, across_processes):
 class _Clock:
     """Counts sweeps, times blocks and tells the user how long it will take."""
 
-    def __init__(self, n_chains, n_swept, n_sweeps, verbose):
+    def __init__(self, n_chains, n_swept, n_sweeps, verbose, of_what=""):
+        self.of_what = of_what
         self.n_chains = n_chains
         self.n_sweeps = n_sweeps
         self.verbose = verbose
@@ -599,8 +749,8 @@ class _Clock:
         if self.verbose >= 1 and not self._has_told and self.n_swept - self._n_at_start >= 10:
             total = _duration(elapsed + remaining)
             print(
-                f"{self.n_chains} chains of {self.n_sweeps - self._n_at_start} sweeps: about "
-                f"{total} in all",
+                f"{self.n_chains} chains of {self.n_sweeps - self._n_at_start} sweeps"
+                f"{self.of_what}: about {total} in all",
                 flush=True,
             )
             self._has_told = True
@@ -657,8 +807,8 @@ class _ChainTask:
         return stop
 
 
-def _chain_tasks(callbacks, n_chains, n_sweeps):
-    """The task of each chain; None for all where there are no callbacks."""
+def _chain_tasks(callbacks, n_chains, n_sweeps, is_exact):
+    """The task of each chain, of so many sweeps or at most so many; None without callbacks."""
     if callbacks is None or not getattr(callbacks[0], "_skl_callbacks", []):
         return [None] * n_chains
     estimator, root = callbacks
@@ -667,7 +817,7 @@ def _chain_tasks(callbacks, n_chains, n_sweeps):
         root.subcontext(
             task_name="chain",
             task_id=None if root.sequential_subtasks else chain,
-            max_subtasks=n_sweeps // sweeps_per_task,
+            max_subtasks=n_sweeps // sweeps_per_task if is_exact else None,
             # Sweeps are numbered here: a context counts only what has passed in its process.
             sequential_subtasks=False,
         )

@@ -78,6 +78,15 @@ class ToySampler:
         return {"walk": tuple(self.counts)}
 
 
+class ToyDensity:
+    """Log density of three fixed numbers, each normal about the y of a draw."""
+
+    n_rows = 3
+
+    def __call__(self, draw):
+        return -0.5 * (np.array([-1.0, 0.0, 2.0]) - draw["value"][1]) ** 2
+
+
 class CarelessSampler(ToySampler):
     """Hands out views of its own state."""
 

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 
 from checks.answers import answers
-from checks.toy_samplers import ToySampler
+from checks.toy_samplers import ToyDensity, ToySampler
 from contract.registry import DEFAULTS
 from skbnp.base import BaseMCMCEstimator
 from skbnp.mcmc import runner
@@ -133,6 +133,23 @@ class ToyModel(_WatchedMixin, _ToyModel):
     """Chains of `ToySampler` as a whole estimator; X only moves the start."""
 
 
+class ToyInRounds(ToyModel):
+    """The same with a warm-up that ends when it is done."""
+
+    max_work = 4.0
+    _parameter_constraints: dict = {**ToyModel._parameter_constraints, "thin": [int, str]}
+    _reported_traces = ("log_density", "x", "y")
+
+    def _auto_lengths(self, X):
+        return 16, 20
+
+    def _work(self, X):
+        return 0.001, lambda traces: 0.001
+
+    def _density(self, X, rows):
+        return ToyDensity()
+
+
 def _watched(kind):
     return type(f"Watched{kind.__name__}", (_WatchedMixin, kind), {"__module__": __name__})
 
@@ -141,7 +158,7 @@ def _watched(kind):
 WATCHED = {setting.kind.__name__: _watched(setting.kind) for setting in DEFAULTS}
 globals().update({kind.__name__: kind for kind in WATCHED.values()})
 WatchedMixture = WATCHED["DirichletProcessMixture"]
-MODELS = {"toy": ToyModel, "mixture": WatchedMixture, **WATCHED}
+MODELS = {"toy": ToyModel, "rounds": ToyInRounds, "mixture": WatchedMixture, **WATCHED}
 
 
 def table_with_holes(n_samples=60, seed=3):

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from skbnp.mcmc.diagnostics import convergence_problems, ess, loo, mcse, rhat
+from skbnp.mcmc import Posterior
+from skbnp.mcmc.diagnostics import (
+    convergence_problems,
+    drift,
+    ess,
+    loo,
+    mcse,
+    never_moved,
+    remedies,
+    rhat,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +134,70 @@ def test_limits_and_names():
     assert convergence_problems({"good": good, "short": short}, names=["good"]) == []
     assert convergence_problems({"short": short}, max_rhat=2.0, min_ess=5) == []
     assert convergence_problems({}) == []
+
+
+def test_drift():
+    x = autoregression(4, 2000, 0.5) + 10.0 * np.arange(4)[:, np.newaxis]
+    difference, error = drift(x)
+    # Each half holds 4,000 draws, of which a third is effective.
+    assert error == pytest.approx(np.sqrt(2 / (4000 / 3)), rel=0.15)
+    assert abs(difference) < 4 * error
+    moved = x + np.repeat([0.0, 1.0], 1000)
+    assert drift(moved)[0] == pytest.approx(difference + 1.0)
+    assert drift(moved)[1] == pytest.approx(error)
+    assert drift(np.ones((2, 10))) == (0.0, 0.0)
+    assert np.isnan(drift(x[:, :7])).all()
+    x[1, 3] = np.inf
+    assert np.isnan(drift(x)).all()
+
+
+def test_remedies_name_the_illness():
+    flat = autoregression(4, 400, 0.0)
+    flat -= np.repeat(flat.reshape(4, 2, 200).mean(axis=(0, 2)), 200)
+    apart = flat + 3.0 * np.arange(4)[:, np.newaxis]
+    stuck = np.repeat([[1.0], [2.0], [3.0], [4.0]], 400, axis=1)
+    rising = flat + np.linspace(0.0, 9.0, 400)
+    few = autoregression(4, 200, 0.95)
+    few -= few.reshape(4, 2, 100).mean(axis=2).repeat(100, axis=1)
+
+    def of(log_density, n, gain=0.0):
+        return remedies({"log_density": log_density, "n": n}, ("log_density", "n"), gain, 0.1, "x")
+
+    different = (
+        "the chains found different x; averaged they describe a row better by 0.37 nats than one "
+        "alone, so more chains (n_chains) help more than longer ones"
+    )
+    for disagreeing in (apart, stuck):
+        assert of(flat, disagreeing, 0.368) == [different]
+        # They differ in nothing that a row notices.
+        assert of(flat, disagreeing, 0.01) == ["raise n_warmup and n_draws"]
+    assert of(rising, flat) == ["log_density is still rising: raise n_warmup"]
+    assert of(-rising, flat) == ["log_density is still falling: raise n_warmup"]
+    assert of(rising, apart, 0.368) == [different, "log_density is still rising: raise n_warmup"]
+    assert of(few, few[::-1]) == [
+        "the chains agree and there are few effective draws: raise n_draws or thin"
+    ]
+    without = remedies({"log_joint": rising}, ("log_joint",), 0.0, 0.1, "x")
+    assert without == ["log_joint is still rising: raise n_warmup"]
+
+
+def test_constant_because_nothing_moved():
+    def posterior(accepted, values=(2.0, 2.0)):
+        ends = [
+            {"counts": {"split": (0, 9), "walk": (accepted, 5)}, "n_swept": 20, "state": None}
+            for _ in range(2)
+        ]
+        n = np.repeat(np.transpose([values]), 20, axis=1)
+        return Posterior([[{}] * 20] * 2, {"log_joint": n, "n": n}, ends=ends)
+
+    moves = {"n": ("split", "walk", "unknown")}
+    assert never_moved(posterior(0), moves) == [
+        "n never changed, and none of 28 proposals that could change it was accepted"
+    ]
+    assert never_moved(posterior(1), moves) == []
+    assert never_moved(posterior(0, (2.0, 3.0)), moves) == []  # which R-hat says
+    assert never_moved(posterior(0), {"n": ("unknown",)}) == []
+    assert never_moved(posterior(0), {}) == []
 
 
 def test_loo_of_rows_that_the_draws_say_nothing_of():

@@ -1,0 +1,394 @@
+"""A warm-up in rounds: what ends it, and that nothing but its length touches what is kept."""
+
+import time
+from itertools import cycle
+
+import joblib
+import numpy as np
+import pytest
+
+from checks.answers import assert_same_answers
+from checks.processes import Child
+from checks.toy_samplers import StopAt, ToyDensity, ToyEstimator, ToySampler
+from checks.watched import fit, table_with_holes
+from skbnp.mcmc import Posterior, io, run_chains, runner
+from skbnp.mcmc.warmup import Warmup, WarmupRounds, is_settled
+
+NAMES = ("log_density", "x", "y")
+
+
+def rounds(**options):
+    """Rounds of 16, 32, ... sweeps, each sweep of a chain one unit of work."""
+    given = {"first": 16, "names": NAMES, "max_work": 6000.0, "n_draws": 20, **options}
+    return WarmupRounds(work_per_sweep=lambda traces: 1.0, least_work=1.0, **given)
+
+
+def noise(n_chains=4, n_draws=200, correlation=0.0, seed=0):
+    x = np.random.default_rng(seed).normal(size=(n_chains, n_draws))
+    for t in range(1, n_draws):
+        x[:, t] = correlation * x[:, t - 1] + np.sqrt(1 - correlation**2) * x[:, t]
+    return x
+
+
+# -- the rule
+
+
+def test_rounds_double():
+    rule = rounds(first=200)
+    assert [rule.end_of(n) for n in range(4)] == [0, 200, 600, 1400]
+    assert rule.recorded(0) == (100, 1)
+    assert rule.recorded(1) == (400, 1)
+    # At most 200 records, however long the round.
+    assert rule.recorded(2) == (1000, 2)
+    assert rule.recorded(6) == (19000, 32)
+
+
+def test_agreement_settles():
+    traces = {"log_density": noise(seed=1), "log_joint": noise(seed=2), "n": noise(seed=3)}
+    assert is_settled(traces, ("log_density", "n"))
+
+
+def apart(x):
+    x[0] += 2.0
+
+
+def slow(x):
+    x[:] = noise(correlation=0.97, seed=5)
+
+
+def not_finite(x):
+    x[1, 3] = np.inf
+
+
+@pytest.mark.parametrize("name", ["log_density", "n"])
+@pytest.mark.parametrize("spoil", [apart, slow, not_finite])
+def test_any_reported_trace_may_ask_for_more(name, spoil):
+    traces = {"log_density": noise(seed=1), "log_joint": noise(seed=2), "n": noise(seed=3)}
+    spoil(traces[name])
+    assert not is_settled(traces, ("log_density", "n"))
+    # What is not reported does not count, drift of log_density apart.
+    if name == "n":
+        assert is_settled(traces, ("log_density",))
+
+
+def test_drift_asks_for_more():
+    # A quarter of a standard deviation between halves: no R-hat sees it, 4 standard errors do.
+    flat = noise(n_draws=400, seed=1)
+    flat -= np.repeat(flat.reshape(4, 2, 200).mean(axis=(0, 2)), 200)
+    traces = {"log_joint": noise(n_draws=400), "log_density": flat}
+    assert is_settled(traces, ("log_density",))
+    traces["log_density"] = flat + np.repeat([0.0, 0.25], 200)
+    assert not is_settled(traces, ("log_density",))
+    # Chains at different heights have not drifted.
+    traces["log_density"] = flat + 10.0 * np.arange(4)[:, np.newaxis]
+    assert is_settled(traces, ("log_joint",))
+
+
+def test_few_draws_are_not_enough():
+    traces = {"log_density": noise(4, 16), "log_joint": noise(4, 16)}
+    assert not is_settled(traces, ("log_density",))
+    short = {name: x[:, :6] for name, x in traces.items()}
+    assert not is_settled(short, ())
+
+
+def decided(rule, traces, n_rounds=0, work=None):
+    return rule.after_round(Warmup(n_rounds, work), traces)
+
+
+def test_work_that_is_spent_ends_it():
+    stuck = {"log_joint": noise() + 5.0 * np.arange(4)[:, np.newaxis]}
+    rule = rounds(names=("log_joint",), max_work=4 * (16 + 32 + 64 + 128))
+    found = decided(rule, stuck)
+    # 16 are done; the next round of 32 and as much again for the draws can be paid.
+    assert found == Warmup(1, 1.0)
+    assert decided(rule, stuck, 1, 1.0) == Warmup(2, 1.0)
+    # 112 are done, 128 and 128 cannot.
+    found = decided(rule, stuck, 2, 1.0)
+    assert (found.ended, found.n_rounds) == ("spent", 3)
+    # What is left, 128 sweeps, goes to the 20 draws.
+    assert found.thin == 6
+
+
+def test_work_of_a_sweep_comes_from_the_first_round():
+    asked = []
+
+    def work(traces):
+        asked.append(traces["n"].mean())
+        return 2.0 + asked[-1]
+
+    rule = WarmupRounds(16, ("log_joint",), work, 2.0, 1e6, 20)
+    stuck = {"log_joint": noise() + 5.0 * np.arange(4)[:, None], "n": np.full((4, 200), 3.0)}
+    found = decided(rule, stuck)
+    assert found == Warmup(1, 5.0)
+    stuck["n"] += 1
+    assert rule.after_round(found, stuck) == Warmup(2, 5.0)
+    assert asked == [3.0]
+
+
+def test_thinning_follows_the_effective_sample_size():
+    rule = rounds(first=400, names=("log_joint",), max_work=1e9, n_draws=100)
+    fast, slow = noise(seed=1), noise(correlation=0.6, seed=1)
+    assert decided(rule, {"log_joint": fast}).thin == 1
+    # A quarter of 800 draws is effective: 200 of them need the 200 sweeps of a half.
+    assert decided(rule, {"log_joint": slow}).thin in (2, 3)
+    assert decided(rounds(first=400, names=("log_joint",), thin=7), {"log_joint": slow}).thin == 7
+
+
+def test_most_sweeps_is_a_bound():
+    rule = rounds(max_work=4000.0)
+    assert rule.most_sweeps(4, 20) >= 1000
+    assert rounds(max_work=1e-9).most_sweeps(4, 30) == 16 + 30
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"n_rounds": -1},
+        {"n_rounds": 1.0},
+        {"n_rounds": 10**9},
+        {"work_per_sweep": None},
+        {"work_per_sweep": 0.0},
+        {"ended": "tired"},
+        {"ended": ""},
+        {"thin": 0},
+        {"thin": None},
+        {"n_rounds": 0, "work_per_sweep": None},
+    ],
+)
+def test_data_of_a_warmup(changed):
+    data = Warmup(2, 1.5, "settled", 3).to_data()
+    assert Warmup.from_data(data) == Warmup(2, 1.5, "settled", 3)
+    assert Warmup.from_data(Warmup().to_data()) == Warmup()
+    with pytest.raises(ValueError, match="the warm-up is"):
+        Warmup.from_data({**data, **changed})
+
+
+# -- runs
+
+RUN = {"n_chains": 3, "n_draws": 9, "seed": 7, "density": ToyDensity()}
+
+
+def assert_same_run(one, other):
+    assert one.traces.keys() == other.traces.keys()
+    for name in one.traces:
+        np.testing.assert_array_equal(one.traces[name], other.traces[name])
+    for draw, other_draw in zip(one, other, strict=True):
+        np.testing.assert_equal(draw, other_draw)
+    np.testing.assert_equal(one.acceptance, other.acceptance)
+    np.testing.assert_equal(one.ends, other.ends)
+    assert one.pool() == other.pool()
+    assert (one.n_warmup, one.sweeps_per_draw) == (other.n_warmup, other.sweeps_per_draw)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    found = run_chains(ToySampler, **RUN, n_warmup=rounds())
+    assert (found.warmup.ended, found.warmup.n_rounds) == ("settled", 6)
+    assert found.sweeps_per_draw > 1
+    return found
+
+
+def test_draws_are_those_of_the_same_lengths(expected):
+    n_warmup, thin = expected.n_warmup, expected.sweeps_per_draw
+    assert n_warmup == 16 * 63
+    assert_same_run(run_chains(ToySampler, **RUN, n_warmup=n_warmup, thin=thin), expected)
+
+
+def test_what_is_kept_decides_nothing(expected):
+    """A rule that sees the same rounds and would stop at another draw count keeps the same."""
+    longer = run_chains(ToySampler, **{**RUN, "n_draws": 30}, n_warmup=rounds())
+    assert longer.warmup == expected.warmup
+    for name, trace in expected.traces.items():
+        np.testing.assert_array_equal(trace, longer.traces[name][:, :9])
+
+
+@pytest.mark.parametrize(
+    "backend, n_jobs", [("threading", 2), ("loky", 2), ("multiprocessing", 2), ("sequential", 1)]
+)
+def test_same_draws_whatever_the_backend(expected, backend, n_jobs):
+    with joblib.parallel_config(backend=backend):
+        assert_same_run(run_chains(ToySampler, **RUN, n_warmup=rounds(), n_jobs=n_jobs), expected)
+
+
+@pytest.mark.parametrize("lengths", [[1], [2, 5, 3], [1000]])
+def test_same_draws_whatever_the_blocks(expected, monkeypatch, lengths):
+    endless = cycle(lengths)
+    monkeypatch.setattr(runner, "_block_length", lambda *_: next(endless))
+    assert_same_run(run_chains(ToySampler, **RUN, n_warmup=rounds()), expected)
+
+
+class EverySave:
+    """A checkpoint that keeps all that is written, as a file would hold it."""
+
+    path = "nowhere"
+
+    def __init__(self, path):
+        self._path, self.found = path, []
+
+    def begin(self):
+        pass
+
+    def is_due(self):
+        return True
+
+    def save(self, posterior):
+        io.write(self._path, "posterior", posterior.to_data())
+        self.found.append(Posterior.load(self._path))
+
+
+def test_goes_on_from_any_moment(expected, monkeypatch, tmp_path):
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    monkeypatch.setattr(runner, "_block_length", lambda *_: 29)
+    saves = EverySave(tmp_path / "file")
+    run_chains(ToySampler, **RUN, n_warmup=rounds(), checkpoint=saves)
+    phases = {(one.warmup.n_rounds, one.warmup.ended) for one in saves.found}
+    assert phases == {*((n, "") for n in range(6)), (6, "settled")}
+    for start in saves.found:
+        assert_same_run(run_chains(ToySampler, **RUN, n_warmup=rounds(), start=start), expected)
+    # To more draws as well.
+    more = {**RUN, "n_draws": 12}
+    longer = run_chains(ToySampler, **more, n_warmup=rounds())
+    assert_same_run(run_chains(ToySampler, **more, n_warmup=rounds(), start=expected), longer)
+
+
+def test_files_that_do_not_fit(expected, monkeypatch, tmp_path):
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    monkeypatch.setattr(runner, "_block_length", lambda *_: 5)
+    saves = EverySave(tmp_path / "file")
+    run_chains(ToySampler, **RUN, n_warmup=rounds(), checkpoint=saves)
+    # In the second half of the second round.
+    (start,) = [one for one in saves.found if one.n_swept == 41]
+    assert start.ends[0]["record"]["x"].shape == (9,)
+
+    def spoiled(change):
+        data = start.to_data()
+        data["ends"] = [{**end, "record": dict(end["record"])} for end in data["ends"]]
+        change(data)
+        return Posterior.from_data(data)
+
+    def shorter(data):
+        data["ends"][1]["record"]["x"] = data["ends"][1]["record"]["x"][:-1]
+
+    def of_text(data):
+        data["ends"][1]["record"]["x"] = "x" * 9
+
+    def without(data):
+        data["ends"][1]["record"].pop("y")
+
+    def empty(data):
+        data["ends"][2]["record"] = {}
+
+    def another_round(data):
+        data["warmup"]["n_rounds"] = 2
+
+    for change in (shorter, of_text, without, empty, another_round):
+        with pytest.raises(ValueError, match="start must|a chain must|all chains must"):
+            run_chains(ToySampler, **RUN, n_warmup=rounds(), start=spoiled(change))
+    with pytest.raises(ValueError, match="start must have"):
+        run_chains(ToySampler, **RUN, n_warmup=48, start=start)
+
+    def other_rows(data):
+        for end in data["ends"]:
+            end["log_sums"] = end["log_sums"][:2]
+
+    data = expected.to_data()
+    data["ends"] = [dict(end) for end in data["ends"]]
+    other_rows(data)
+    with pytest.raises(ValueError, match="must not have densities"):
+        run_chains(ToySampler, **RUN, n_warmup=rounds(), start=Posterior.from_data(data))
+
+
+def test_says_which_round(expected, capsys):
+    run_chains(ToySampler, **RUN, n_warmup=rounds(), verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("3 chains of 16 sweeps, round 1 of warm-up: about ")
+    n_kept = 9 * expected.sweeps_per_draw
+    assert lines[-1].startswith(f"3 chains of {n_kept} sweeps: about ")
+    assert len(lines) == 7
+
+
+def test_callback_in_a_round(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_block_length", lambda *_: 5)
+    saves = EverySave(tmp_path / "file")
+    estimator = ToyEstimator(n_chains=3).set_callbacks(StopAt(tmp_path / "log", {1: 36}))
+    root = estimator._init_callback_context(max_subtasks=3)
+    run = {**RUN, "n_warmup": rounds(max_work=600.0)}
+    with pytest.raises(RuntimeError, match="first comes after more than 49 sweeps"):
+        run_chains(ToySampler, **run, callbacks=(estimator, root), checkpoint=saves)
+    # One chain stands behind the others, and catches up.
+    assert len({end["n_swept"] for end in saves.found[-1].ends}) == 2
+    assert_same_run(
+        run_chains(ToySampler, **run, start=saves.found[-1]), run_chains(ToySampler, **run)
+    )
+
+
+# -- log densities of rows
+
+
+def test_log_density_is_the_mean_over_rows(expected):
+    wanted = [ToyDensity()(draw).mean() for draw in expected]
+    np.testing.assert_array_equal(expected.traces["log_density"].ravel(), wanted)
+    assert list(expected.traces)[:2] == ["log_joint", "log_density"]
+    without = run_chains(
+        ToySampler, **{**RUN, "density": None}, n_warmup=1008, thin=expected.sweeps_per_draw
+    )
+    for name, trace in without.traces.items():
+        np.testing.assert_array_equal(trace, expected.traces[name])
+    assert without.pool() == {}
+
+
+def test_pool_by_hand(expected):
+    log_p = np.array([ToyDensity()(draw) for draw in expected]).reshape(3, 9, 3)
+    single = np.log(np.exp(log_p).mean(axis=1)).mean()
+    pooled = np.log(np.exp(log_p).mean(axis=(0, 1))).mean()
+    found = expected.pool()
+    assert found == pytest.approx(
+        {"single": single, "pooled": pooled, "pool_gain": pooled - single}
+    )
+    assert found["pool_gain"] > 0.0
+    summary = expected.summary()
+    assert list(summary.index) == [*expected.traces, "single", "pooled", "pool_gain"]
+    assert summary.loc["pool_gain", "mean"] == found["pool_gain"]
+    assert summary.loc["pool_gain"].drop("mean").isna().all()
+    assert expected.thin(2).pool() == found
+
+
+def test_pool_of_a_draw_that_is_not_stored(expected):
+    """Rows' densities count every kept draw, whatever there is room for."""
+    sparse = run_chains(ToySampler, **RUN, n_warmup=rounds(), store=1000)
+    assert sparse.store_every > 1
+    assert sparse.pool() == expected.pool()
+    np.testing.assert_array_equal(sparse.traces["log_density"], expected.traces["log_density"])
+
+
+# -- fits that are killed
+
+X = table_with_holes()
+
+
+@pytest.mark.parametrize(
+    "backend, n_kills", [("threading", 12), pytest.param("loky", 6, marks=pytest.mark.slow)]
+)
+def test_killed_in_every_phase(tmp_path, backend, n_kills):
+    run = {"n_warmup": "auto", "thin": "auto", "n_draws": 20}
+    expected, n_all = fit("rounds", X, **run)
+    assert n_all > 4 * (16 * 7 + 20)  # more than three rounds
+    log, directory = tmp_path / "log", tmp_path / "checkpoints"
+    log.touch()
+    run |= {"checkpoint": directory, "checkpoint_every": 0.0, "n_jobs": 2, "backend": backend}
+    run |= {"block": 7, "watch": {"log": log, "seconds": 0.001}}
+    for _ in range(n_kills):
+        child, n_before = Child(fit, "rounds", X, **run), log.stat().st_size
+        deadline = time.monotonic() + 60
+        while log.stat().st_size < n_before + n_all / (n_kills + 2) and child.is_alive():
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        assert child.is_alive()
+        child.kill(group=backend == "loky")
+        child.wait()
+    found, n_run = Child(fit, "rounds", X, **run).result()
+    assert_same_answers(found, expected)
+    assert 0 < n_run < n_all
+    again, n_run = fit("rounds", X, **{**run, "block": None})
+    assert_same_answers(again, expected)
+    assert n_run == 0
