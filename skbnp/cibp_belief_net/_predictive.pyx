@@ -940,7 +940,7 @@ def _expanded_moments(Network net, A, Moments moments, seed, t, n_samples):
     O(C K^3) per row to screen C > 15 components, and O(15 K^3) per Newton step.
     """
     cdef Expansion expansion = Expansion(net)
-    cdef Py_ssize_t n = n_samples, i, g, j, k, at
+    cdef Py_ssize_t n = n_samples, i, g, k, at, _
     cdef bint entries = moments is not None
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
@@ -969,7 +969,7 @@ def _expanded_moments(Network net, A, Moments moments, seed, t, n_samples):
                     share = exp(expansion.log_evidence[i] - evidence)
                     if share < NEGLIGIBLE:
                         continue
-                    for j in range(n):
+                    for _ in range(n):
                         expansion.draw(&stream.rng, i, 1.0, &expansion.step[0])
                         squash_all(net.n_hidden, &expansion.step[0], &expansion.u[0])
                         if entries:

@@ -5,7 +5,7 @@ The Dirichlet process has discount 0; M components have discount -concentration 
 law of its own, the partition is that of `skbnp.processes.mfm`.
 """
 
-from libc.math cimport INFINITY, NAN, exp, isfinite, log
+from libc.math cimport INFINITY, NAN, isfinite, log
 from numpy.random cimport bitgen_t
 
 import numpy as np
@@ -1002,7 +1002,8 @@ def _make_part(X, part, start):
         mean_precision, df, _ = part.base(start)
         covariance, scale = start["covariance"], df - part.width - 1
     else:
-        mean_precision, df, covariance = part.mean_precision, part.degrees_of_freedom, part.covariance
+        mean_precision, df, _ = part.base(start)
+        covariance = part.covariance
         scale = start["prior_scale"]
     if part.covariance_type == "full":
         return NormalInverseWishart(

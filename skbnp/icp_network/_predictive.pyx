@@ -724,7 +724,7 @@ def _around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, 
     fantasies, and from the prior, in shares. O(H^3) per step of the search, O(H^2) per point.
     """
     cdef Py_ssize_t S = n_importance, n_rows = len(A_), n_out = _n_out(wanted_, mode)
-    cdef Py_ssize_t i, j, k, p, s, n, first, best, _
+    cdef Py_ssize_t i, j, p, s, n, first, best, _
     cdef uint64_t seed_ = seed, t_ = t
     cdef const double[:, ::1] A = A_, noise = noise_
     cdef const uint64_t[::1] key = key_
@@ -798,7 +798,8 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
            n_fantasies=2000, n_importance=200, n_temperatures=60, n_particles=8, n_after=0):
     """log density, effective number of samples, mean and variance of ``wanted_of(known)`` by row.
 
-    The last two are (n_rows, n_out), with those of node k in column k if ``in_place``. Under "auto" each
+    The last two are (n_rows, n_out), with those of node k in column k if ``in_place``. Under "auto"
+    each
     half of the fantasies is judged by the other: by themselves those would stay that happen to be
     high.
     """

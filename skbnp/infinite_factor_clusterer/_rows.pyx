@@ -4,7 +4,7 @@ Given its cluster a row is Gaussian, N(W m + o, (W diag(v u) W' + S) / lambda), 
 observed of it. By Woodbury's identity that takes the Cholesky factor of one K x K matrix.
 """
 
-from libc.math cimport INFINITY, expm1, fmax, isfinite, log, log1p, sqrt
+from libc.math cimport INFINITY, expm1, fmax, log, log1p, sqrt
 
 import numpy as np
 

@@ -343,7 +343,8 @@ def row_moments(draw, X, seed, t=0, n_burn=20, n_kept=100, feature_variance=None
     moments : dict
         "mean" E y, "magnitude" E|y|, "energy" E y^2 of the first layer's factors; "amplitude" E A,
         "amplitude_square" E A^2 and "amplitude_variance" Var A of the features; "largest", a list
-        over the layers of arrays (n_rows, K + 1): how probably the background (first) or a factor has the largest energy.
+        over the layers of arrays (n_rows, K + 1): how probably the background (first) or a factor
+        has the largest energy.
     """
     loadings = layers_of(draw)
     cdef Row row = Row(loadings, draw["noise_variance"], draw["location"], draw["hyper"][1])

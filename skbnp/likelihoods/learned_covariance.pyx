@@ -5,10 +5,10 @@
     mu_c | Sigma_c ~ N(m0, Sigma_c / kappa0)
 
 a = d + 2 and R a guess at Lam, which is kept above 2^-24 R (an event that the Wishart law misses
-with a probability of about 1e-10: its density is not divided by it). delta large: all blocks have about the same covariance; delta = 1:
-each has its own. In diagonal blocks every variance is such a matrix of one row, with its own Lam, in
-spherical blocks the one variance is. A conjugate form of the infinite Gaussian mixture of Rasmussen
-(2000), whose base measure is sampled too.
+with a probability of about 1e-10: its density is not divided by it). delta large: all blocks have
+about the same covariance; delta = 1: each has its own. In diagonal blocks every variance is such a
+matrix of one row, with its own Lam, in spherical blocks the one variance is. A conjugate form of
+the infinite Gaussian mixture of Rasmussen (2000), whose base measure is sampled too.
 
 Lam is ``base``, delta ``scale`` of the family of blocks, which holds them and their counts, means
 and scatters; what is here are the updates. Each leaves p(Lam, delta, kappa0 | partition, X) as it
@@ -26,9 +26,6 @@ from scipy.special import multigammaln
 from skbnp.likelihoods.normal_inverse_gamma cimport NormalInverseGamma
 from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart, log_gamma_ratio
 from skbnp.numerics cimport linalg, rng as draws
-from skbnp.numerics.special cimport lgamma
-
-from skbnp.numerics.buffers import longer
 
 
 cdef enum:
@@ -176,7 +173,7 @@ cdef class LearnedCovariance:
         return 0
 
     cdef int draw_mean_precision(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
-        """kappa0 | Lam, delta, means and covariances of blocks integrated out: Gibbs on its grid."""
+        """kappa0 | Lam, delta, parameters of blocks integrated out: a Gibbs step over its grid."""
         cdef Py_ssize_t g, n_grid = self.precision_grid.shape[0]
         if n_grid == 1:
             return 0
@@ -284,7 +281,7 @@ cdef class WishartCovariance(LearnedCovariance):
 
     cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """W_c ~ Wishart(nu_c, Psi_c^-1); Lam ~ Wishart(a + K nu0, (a R^-1 + delta sum W_c)^-1)."""
-        cdef Py_ssize_t d = self.width, k, a
+        cdef Py_ssize_t d = self.width, k
         cdef double weight = self.family.scale
         cdef double* total = &self.total[0, 0]
         cdef double* factor = &self.square[0, 0]

@@ -229,7 +229,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
             self.log_t_constant[n] = self.log_m_constant[n] = NAN
 
     cdef void derive(self, Py_ssize_t n_slots) noexcept nogil:
-        """Bring the slots up to date with the numbers of the prior; those from n_slots on are empty."""
+        """Bring the slots up to date with the numbers of the prior; from n_slots on: empty."""
         cdef Py_ssize_t k
         for k in range(self.n_slots):
             if self.n_members[k] == 0 or k >= n_slots:

@@ -44,7 +44,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
     _for_prediction = ("n_members", "mean", "factor")
 
     def __init__(
-        self, X, mean, double mean_precision, double df, covariance, double scale, bint learned=False
+        self, X, mean, double mean_precision, double df, covariance, double scale,
+        bint learned=False,
     ):
         super().__init__(X)
         d = self.n_features
@@ -269,7 +270,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         return failed
 
     cdef int derive(self, Py_ssize_t n_slots) noexcept nogil:
-        """Bring the slots up to date with the numbers of the prior; those from n_slots on are empty.
+        """Bring the slots up to date with the numbers of the prior; from n_slots on they are empty.
 
         Non-zero: a slot must be built anew from its rows.
         """
@@ -881,7 +882,9 @@ cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil:
     return total
 
 
-cdef inline void _add_outer(double* out, Py_ssize_t d, double weight, const double* x) noexcept nogil:
+cdef inline void _add_outer(
+    double* out, Py_ssize_t d, double weight, const double* x
+) noexcept nogil:
     """Upper triangle of out += weight x x^T"""
     cdef Py_ssize_t a, b
     cdef double left

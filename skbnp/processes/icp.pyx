@@ -272,7 +272,8 @@ class _Birth:
         if not births * max(n_states, _MOST_WORK // _MOST_BIRTHS) <= _MOST_WORK:
             raise ValueError(
                 "mass and concentration must be smaller, or max_hidden given and small: the law "
-                f"of the number of hidden nodes would take {births:.3g} steps for {n_states} of them"
+                f"of the number of hidden nodes would take {births:.3g} steps for {n_states} of "
+                f"them"
             )
         n_movable = np.arange(self.n_free + 1)[:, np.newaxis] + np.arange(n_states)
         state = np.zeros((3,) + n_movable.shape)
