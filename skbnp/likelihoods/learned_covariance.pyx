@@ -124,7 +124,8 @@ cdef class LearnedCovariance:
         """delta | Lam, kappa0, covariances of blocks integrated out: Metropolis on its grid."""
         cdef Py_ssize_t n_grid = self.degrees_grid.shape[0], here = 0, there, _
         cdef double now = self._log_of_degrees(n_blocks, self.degrees()), then
-        while here < n_grid - 1 and self.degrees_grid[here] < self.degrees():
+        # A start gives nu0, from which delta comes back but for rounding.
+        while here < n_grid - 1 and self.degrees_grid[here] < (1.0 - 1e-9) * self.degrees():
             here += 1
         for _ in range(STEPS):
             there = draws.below(rng, 2 * FARTHEST) - FARTHEST
