@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import ClusterDisplay, TraceDisplay
+from skbnp.plot import ClusterDisplay, MergeTreeDisplay, TraceDisplay
 
 iris = load_iris()
 rng = np.random.default_rng(1)
@@ -63,17 +63,29 @@ for name in rhat:
 # %%
 # Look at the answer
 # ------------------
-# ``labels_`` is the partition with the least posterior expected distance (variation of
-# information) from all draws. *Setosa* stands apart; *versicolor* and *virginica* overlap, and
-# one Gaussian does for both. The adjusted Rand index says how near the partition comes to the
-# species: 1 is equal, 0 is chance.
+# ``component_labels_`` is the partition with the least posterior expected distance (variation of
+# information) from all draws. ``labels_`` joins those of its components that overlap. *Setosa*
+# stands apart; *versicolor* and *virginica* overlap, and with a fifth of the cells missing so much
+# that they become one. The adjusted Rand index says how near a partition comes to the species: 1
+# is equal, 0 is chance.
 
-print(f"clusters: {mixture.n_clusters_}")
 print(f"expected distance from a draw, in nats: {mixture.expected_loss_:.3f}")
-print(
-    f"adjusted Rand index against the species: "
-    f"{adjusted_rand_score(iris.target, mixture.labels_):.3f}"
-)
+for name, labels in (
+    ("components", mixture.component_labels_),
+    ("clusters", mixture.labels_),
+    ("three clusters", mixture.merge_tree_.cut(n_clusters=3)[mixture.component_labels_]),
+):
+    index = adjusted_rand_score(iris.target, labels)
+    print(f"{name:>15}: {labels.max() + 1}, adjusted Rand index against the species {index:.3f}")
+
+# %%
+# The tree shows what overlaps how far, and what another threshold than ``merge_overlap`` would
+# join. Whoever knows that there are three species cuts it there.
+
+MergeTreeDisplay.from_estimator(mixture)
+
+# %%
+# The clusters, and how sure each flower is of its own:
 
 display = ClusterDisplay.from_estimator(mixture, X, columns=(2, 3), labels=mixture.labels_)
 display.ax_.set(xlabel=iris.feature_names[2], ylabel=iris.feature_names[3])
@@ -82,14 +94,14 @@ display.ax_.set(xlabel=iris.feature_names[2], ylabel=iris.feature_names[3])
 # The fainter a point, the less certain its cluster; hollow points have a filled coordinate.
 
 # %%
-# Doubt is part of the answer: the posterior of the number of clusters, draw by draw.
+# Doubt is part of the answer: the posterior of the number of components, draw by draw.
 
 n_clusters = np.ravel(mixture.posterior_.traces["n_clusters"]).astype(int)
 value, count = np.unique(n_clusters, return_counts=True)
 
 fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
 ax.bar(value, count / count.sum(), color="0.5")
-ax.set(xlabel="number of clusters", ylabel="posterior probability", xticks=value)
+ax.set(xlabel="number of components", ylabel="posterior probability", xticks=value)
 
 # %%
 # Fill the holes

@@ -3,8 +3,9 @@ How many clusters, and how sure
 ===============================
 
 "How many clusters are there?" has a distribution for an answer, and the partition behind it has
-one too. Three views: the number of clusters before and after the data, the ball of partitions
-that holds 95 % of the posterior, and the pairs of rows that belong together.
+one too. Four views: the number of Gaussian components before and after the data, the ball of
+partitions that holds 95 % of the posterior, which components are one cluster, and the pairs of rows
+that belong together.
 """
 
 # %%
@@ -21,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import ClusterCountDisplay, CoclusteringDisplay
+from skbnp.plot import ClusterCountDisplay, CoclusteringDisplay, MergeTreeDisplay
 from skbnp.processes import crp
 
 wine = load_wine()
@@ -30,30 +31,42 @@ mixture = DirichletProcessMixture(n_warmup=500, n_draws=1000, n_jobs=-1, random_
 print({name: round(value, 2) for name, value in mixture.posterior_.rhat().items()})
 
 # %%
-# The number of clusters
-# ----------------------
+# The number of components
+# ------------------------
 # Its prior, with the concentration at its prior mean of 1, and its posterior. A dash is the share
 # of one chain: where dashes lie apart, the chains do not agree yet how probable a number is, and
-# ``fit`` has said so. That there are more than two clusters and fewer than ten they all say.
+# ``fit`` has said so. A cluster that is no Gaussian takes several.
 
 ClusterCountDisplay.from_estimator(mixture, prior=crp.pmf_blocks(len(X), concentration=1.0))
 
 # %%
 # A ball of partitions
 # --------------------
-# ``labels_`` is the centre: the partition of least expected distance to all draws. The ball around
-# it holds 95 % of the posterior; its bounds are the partitions at its rim with the fewest and the
-# most clusters and the farthest ones (Wade and Ghahramani 2018).
+# ``component_labels_`` is the centre: the partition of least expected distance to all draws. The
+# ball around it holds 95 % of the posterior; its bounds are the partitions at its rim with the
+# fewest and the most components and the farthest ones (Wade and Ghahramani 2018).
 
 ball = mixture.credible_ball(0.95)
-print(f"centre: {mixture.n_clusters_} clusters, radius {ball.radius:.2f} nats")
+print(f"centre: {len(mixture.merge_tree_.sizes)} components, radius {ball.radius:.2f} nats")
 for name, bounds in (
-    ("fewest clusters", ball.upper),
-    ("most clusters", ball.lower),
+    ("fewest components", ball.upper),
+    ("most components", ball.lower),
     ("farthest", ball.horizontal),
 ):
     print(f"{name}: sizes {[np.bincount(labels).tolist() for labels in bounds]}")
-print(f"agreement with the growers: {adjusted_rand_score(wine.target, mixture.labels_):.2f}")
+
+# %%
+# Which components are one cluster
+# --------------------------------
+# ``labels_`` joins components whose overlap, averaged over draws, is at least ``merge_overlap``.
+# ``merged_n_clusters_`` does so for each of 40 draws: how sure the rule is of the number. It is no
+# calibrated posterior of the number of growers, and the joins are not always theirs.
+
+MergeTreeDisplay.from_estimator(mixture)
+number, count = np.unique(mixture.merged_n_clusters_, return_counts=True)
+print("clusters, and of how many draws:", dict(zip(number.tolist(), count.tolist(), strict=True)))
+for name, labels in (("components", mixture.component_labels_), ("clusters", mixture.labels_)):
+    print(f"agreement of {name} with the growers: {adjusted_rand_score(wine.target, labels):.2f}")
 
 # %%
 # Pairs of rows

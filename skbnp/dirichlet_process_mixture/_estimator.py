@@ -325,7 +325,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     and made dense. `sample_weight` and `partial_fit` are not available. The number of clusters is
     not a consistent estimate of the number of components of a population that is not such a
     mixture: skewed clusters are covered by several components. These overlap, and every draw cuts
-    them in its own way, so that `labels_` joins them, up to `merge_overlap`.
+    them in its own way, so that `labels_` joins them [7]_, up to `merge_overlap`.
 
     References
     ----------
@@ -342,6 +342,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
        components. Journal of the American Statistical Association 113, 340-356.
     .. [6] C. E. Rasmussen (2000). The infinite Gaussian mixture model. Advances in Neural
        Information Processing Systems 12, 554-560.
+    .. [7] C. Hennig (2010). Methods for merging Gaussian mixture components. Advances in Data
+       Analysis and Classification 4, 3-34.
 
     Examples
     --------
