@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from skbnp.base import BaseMCMCEstimator
+from skbnp.dirichlet_process_mixture._missing_cells import draw_new_cells, draw_training_cells
 from skbnp.dirichlet_process_mixture._model import (
     STARTS,
     CategoricalPrior,
@@ -42,6 +43,7 @@ from skbnp.dirichlet_process_mixture._saved import (
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.rows import row_blocks
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
 from skbnp.summaries.joining import (
     LEAST_DRAWS,
@@ -734,7 +736,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             If a prior that was given is so wide that rows leave the range of floats.
         """
         check_is_fitted(self, "posterior_")
-        _check_n_samples(n_samples)
+        _check_count("n_samples", n_samples)
         rng = check_random_state(random_state)
         X = np.empty((n_samples, self.n_features_in_))
         labels = np.empty(n_samples, dtype=np.intp)
@@ -751,6 +753,85 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 labels[i] = rng.choice(table.shape[1], p=table[k])
         labels[labels == self.n_clusters_] = -1
         return self._as_drawn(X), labels
+
+    def sample_missing(self, X=None, n_tables=5, random_state=None):
+        """Complete a table several times, its missing cells drawn from the posterior.
+
+        For multiple imputation: analyse each table and pool the estimates, whose spread between
+        tables says what the missing cells add to the doubt. Each table rests on a draw of its
+        own as long as there are enough, among all stored draws. Missing cells of the training
+        table are drawn jointly; new rows are drawn each on its own, training rows among them (as
+        `impute` knows them) as in the training table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            New rows or training rows, NaN where missing. None means the training table.
+        n_tables : int, default=5
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        tables : list of n_tables ndarrays or frames of shape (n_samples, n_features)
+            In the form of X. Observed cells are those of X, bit for bit; counts are integers and
+            levels are drawn by their probabilities.
+
+        Raises
+        ------
+        ValueError
+            If X is None and `fit` has seen no missing cells, or if a prior that was given is so
+            wide that cells leave the range of floats.
+        """
+        check_is_fitted(self, "posterior_")
+        _check_count("n_tables", n_tables)
+        given, cells = X, vars(self).get("_training_cells")
+        if given is None and cells is None:
+            raise ValueError("X must be a table where fit has seen no missing cells, got None")
+        X = cells.X if given is None else self._check_new(X)
+        holes = np.isnan(X)
+        whole = np.union1d(self._whole_columns(), np.flatnonzero(~holes.any(axis=0)))
+        rng = check_random_state(random_state)
+        n_stored = self.posterior_.n_stored
+        chosen = rng.choice(n_stored, size=n_tables, replace=n_tables > n_stored)
+        complete = self._completer(given is None, X, holes)
+        tables = []
+        for t in chosen:
+            drawn = self._in_range(complete(self.posterior_.in_order(t), rng), holes)
+            filled = np.where(holes, drawn, X)
+            if given is None:
+                tables.append(self._as_trained(filled, whole=whole))
+            else:
+                tables.append(self._filled_as(given, X, filled, None, whole))
+        return tables
+
+    def _completer(self, are_training, X, holes):
+        """A function of a draw and a generator: standardised X with its missing cells drawn."""
+        trained = self._training_rows.X
+        if are_training:
+            return lambda draw, rng: draw_training_cells(trained, draw, self._prior, rng)
+        standard = self._standard(X)
+        new = np.flatnonzero(holes.any(axis=1))
+        known, equals = new[:0], []
+        if self._knows_training_cells():
+            found = self._training_cells.matches(X[new])
+            is_known = np.array([len(places) > 0 for places in found], dtype=bool)
+            equals = [self._training_cells.rows[places] for places in found if places]
+            known, new = new[is_known], new[~is_known]
+        blocks = [new[rows] for rows in row_blocks(len(new))]
+        prepared = [self._as_rows(standard[block]) for block in blocks]
+
+        def complete(draw, rng):
+            out = standard.copy()
+            if known.size:
+                # Of several equal training rows, one at random.
+                chosen = [rows[rng.randint(len(rows))] for rows in equals]
+                out[known] = draw_training_cells(trained, draw, self._prior, rng)[chosen]
+            for block, rows in zip(blocks, prepared, strict=True):
+                log_p = self._log_densities(rows, draw)
+                out[block] = draw_new_cells(standard[block], rows, draw, self._prior, log_p, rng)
+            return out
+
+        return complete
 
     def sample_prior(self, n_samples=1, random_state=None):
         """Draw a table from the prior predictive distribution: all rows from one mixture.
@@ -776,7 +857,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             If a prior that was given is so wide that rows leave the range of floats.
         """
         check_is_fitted(self, "posterior_")
-        _check_n_samples(n_samples)
+        _check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(2**31, size=4)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             try:
@@ -787,11 +868,15 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _as_drawn(self, X):
         """Standardised rows that were drawn, in the form of the training table."""
+        return self._as_sampled(self._in_range(X))
+
+    def _in_range(self, X, drawn=True):
+        """Standardised rows in the units of X, those cells that were drawn being finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             X = X * self._scale + self._center
-        if not np.isfinite(X).all():
+        if not np.isfinite(X, where=drawn, out=np.ones(X.shape, dtype=bool)).all():
             raise ValueError(_TOO_WIDE)
-        return self._as_sampled(X)
+        return X
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "cluster0", "cluster1", ...
@@ -1324,9 +1409,9 @@ def _finite_array(name, value):
     return value
 
 
-def _check_n_samples(n_samples):
-    if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-        raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+def _check_count(name, value):
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
 
 
 def _check_pair(name, value):

@@ -5,7 +5,7 @@ draw of K blocks has K + 1 sets of statistics, the last the empty block, whose p
 of the prior. Everything numerical runs without the GIL, so row blocks may run in threads.
 """
 
-from libc.math cimport INFINITY, NAN, exp, log, log1p
+from libc.math cimport INFINITY, NAN, exp, log, log1p, sqrt
 from libc.string cimport memcpy
 
 import itertools
@@ -23,7 +23,7 @@ from skbnp.processes import crp, mfm
 
 cdef double LOG_PI = 1.1447298858494002
 cdef double LARGE = 1e150       # beyond it a product would overflow
-cdef double LEAST_GAMMA = 1e-300   # gamma draws of a tiny shape underflow to 0
+LEAST_GAMMA = 1e-300            # gamma draws of a tiny shape underflow to 0
 
 
 class Rows:
@@ -481,6 +481,54 @@ cdef _diagonal_moments(
 
 
 # -- simulation -------------------------------------------------------------------------------
+
+
+def draw_full_cells(
+    _PatternRows rows, const Py_ssize_t[::1] n_members, const double[:, ::1] mean,
+    const double[:, :, ::1] factor, double mean_precision, const Py_ssize_t[::1] block,
+    const double[:, ::1] normal, const double[::1] gamma, double[:, ::1] out,
+):
+    """Put x_m = m_m + U_om^T y + root U_mm^T z into ``out``, each row given its block.
+
+    A normal z is divided by the root of a gamma draw of shape (df + |o|) / 2: the conditional t
+    law, where the number of its degrees of freedom cancels.
+    """
+    cdef Py_ssize_t d = rows.x.shape[1], p, k, i, a, b, n, o, first
+    cdef double kappa, root, value
+    cdef bint any_row
+    cdef double[:, ::1] work = np.empty((max(rows.x.shape[0], 1), max(d, 1)))
+    cdef double[:, ::1] factor_of_k = np.empty((d, d))
+    cdef double* y
+    cdef double* u = &factor_of_k[0, 0]
+    with nogil:
+        for p in range(rows.start.shape[0] - 1):
+            first = rows.start[p]
+            n = rows.start[p + 1] - first
+            o = rows.n_observed[p]
+            if o == d:
+                continue
+            for k in range(n_members.shape[0]):
+                any_row = False
+                for i in range(first, first + n):
+                    any_row = any_row or block[i] == k
+                if not any_row:
+                    continue
+                kappa = mean_precision + n_members[k]
+                _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, d, u)
+                _solve_observed(rows, p, &mean[k, 0], o, u, d, &work[0, 0])
+                for i in range(n):
+                    if block[first + i] != k:
+                        continue
+                    y = &work[0, 0] + i * o
+                    root = sqrt(0.5 * ((kappa + 1.0) / kappa + linalg.dot(o, y, y))
+                                / gamma[first + i])
+                    for a in range(o, d):
+                        value = mean[k, rows.feature[p, a]]
+                        for b in range(o):
+                            value += u[b * d + a] * y[b]
+                        for b in range(o, a + 1):
+                            value += root * u[b * d + a] * normal[first + i, b]
+                        out[first + i, rows.feature[p, a]] = value
 
 
 def sample_row(draw, prior, k, rng):

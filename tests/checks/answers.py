@@ -15,6 +15,7 @@ METHODS = {
     "sample_y": lambda e, X: e.sample_y(X, 2, random_state=1),
     "sample_y std": lambda e, X: e.predict(X, return_std=True)[1],
     "sample": lambda e, X: _first(e.sample(5, random_state=1)),
+    "sample_missing": lambda e, X: e.sample_missing(X, 1, random_state=1)[0],
     "sample_prior": lambda e, X: _first(e.sample_prior(5, random_state=1)),
     "edge_probabilities": lambda e, X: e.edge_probabilities(),
     "ancestor_probabilities": lambda e, X: e.ancestor_probabilities(),

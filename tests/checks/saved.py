@@ -25,6 +25,7 @@ def answers(mixture, X):
         "std": std,
         "sample": mixture.sample(20, random_state=1)[0],
         "sample labels": mixture.sample(20, random_state=1)[1],
+        "sample_missing": mixture.sample_missing(n_tables=2, random_state=1)[1],
         "sample_prior": mixture.sample_prior(20, random_state=1)[0],
         "labels_": mixture.labels_,
         "coclustering": mixture.coclustering(),

@@ -49,6 +49,7 @@ ANSWERS = {
     "novelty_score": [lambda m, X: m.novelty_score(X)],
     "impute": [lambda m, X: m.impute(X), lambda m, X: m.impute(X, return_std=True)],
     "sample": [lambda m, X: m.sample(3, random_state=0)],
+    "sample_missing": [lambda m, X: m.sample_missing(X, random_state=0)],
     "sample_prior": [lambda m, X: m.sample_prior(3, random_state=0)],
     "sample_y": [lambda m, X: m.sample_y(X, 2, random_state=0)],
     "network": [lambda m, X: m.network()],
