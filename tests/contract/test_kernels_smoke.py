@@ -251,6 +251,7 @@ CALLS = {
         ],
     },
     partitions: {
+        "make_generator": [lambda f: f(0), lambda f: f(np.random.RandomState(0))],
         "expected_loss": [lambda f: f(LABELS[0], LABELS), lambda f: f([0], [[3]], "binder")],
         "central_draw": [lambda f: f(LABELS), lambda f: f([[0]])],
         "consensus_partition": [lambda f: f(LABELS, **SEED), lambda f: f([[0]], **SEED)],
