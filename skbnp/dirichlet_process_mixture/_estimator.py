@@ -43,8 +43,14 @@ from skbnp.dirichlet_process_mixture._saved import (
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.mcmc.rows import row_blocks
-from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
+from skbnp.summaries.consensus import (
+    distances_to_consensus,
+    drop_unsupported,
+    stable_consensus,
+    support,
+)
 from skbnp.summaries.joining import (
     LEAST_DRAWS,
     MergeTree,
@@ -70,6 +76,8 @@ _MOST_COMPONENTS = 10_000
 # A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
 _FARTHEST_MEAN = 1e6
 _SMALLEST, _LARGEST = 1e-100, 1e100
+# Draws whose distance to the consensus of each chain is looked at.
+_DRAWS_FOR_DISTANCES = 100
 # kappa0 where covariances are not learned.
 _FIXED_MEAN_PRECISION = 0.01
 
@@ -211,8 +219,8 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         other is as large, averaged over draws. Smaller joins more. None leaves components as they
         are. It takes 40 draws.
     n_chains : int, default=4
-        Independent chains. They start from one cluster, from k-means++ and from random labels,
-        in turn.
+        Independent chains. They start from one cluster and from k-means with 5 to 20 centres, in
+        turn, so that they can be seen to agree from either side.
     n_warmup : int or "auto", default="auto"
         Sweeps per chain before the first draw. "auto" runs rounds of 200 sweeps (100 above
         100,000 rows), 400, 800, ... until the traces that `fit` checks agree between the chains
@@ -978,6 +986,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)
+        self.posterior_.attach_figures(_partition_figures)
 
     def _check_draw(self, draw):
         check_draw(draw, self._prior, self._training_rows.X)
@@ -1389,6 +1398,17 @@ def _work_of_sweep(n_clusters, X, prior):
     per_row = 600.0 + n_clusters * (per_row_and_cluster + per_hole)
     # In nanoseconds; every sweep costs some whatever its rows do.
     return 1e-9 * (50_000.0 + n * per_row)
+
+
+def _partition_figures(posterior):
+    """Distance of draws to the consensus of each chain, of at most 100 draws in all."""
+    per_chain = posterior.n_stored // posterior.n_chains
+    n_taken = min(per_chain, max(MIN_DRAWS, _DRAWS_FOR_DISTANCES // posterior.n_chains))
+    if n_taken < MIN_DRAWS:
+        return {}
+    chosen = [(2 * i + 1) * per_chain // (2 * n_taken) for i in range(n_taken)]
+    labels = [[posterior[c, t]["label"] for t in chosen] for c in range(posterior.n_chains)]
+    return {"distance_to_consensus": distances_to_consensus(labels)}
 
 
 def _fixed(value):

@@ -20,7 +20,10 @@ DEGREES_GRID = 2.0 ** np.arange(0.0, 9.25, 0.25)
 PRECISION_GRID = 2.0 ** np.arange(-10.0, 1.0)
 
 # Chains start from these in turn.
-STARTS = ("one_block", "kmeans", "random")
+STARTS = ("one_block", "kmeans")
+
+# Centres of k-means, from and to, its rounds at most, and rows whose distances fit in memory.
+_FEWEST_CENTERS, _MOST_CENTERS, _KMEANS_ROUNDS, _KMEANS_ROWS = 5, 20, 10, 2**16
 
 
 @dataclass(frozen=True)
@@ -440,18 +443,38 @@ def default_degrees_of_freedom(n_features, covariance_type):
 
 
 def start_labels(start, X, prior, rng):
-    """First labels of a chain: "one_block", "kmeans" (k-means++ centres) or "random"."""
+    """First labels of a chain: "one_block", or "kmeans" with 5 to 20 centres."""
     n = len(X)
     if start == "one_block" or n == 1:
         return np.zeros(n, dtype=np.intp)
-    n_blocks = round(min(n, 2 * max(5.0, float(crp.expected_blocks(n, 1.0)))))
-    n_blocks = min(n_blocks, prior.n_components or n)
-    if start == "random":
-        return rng.integers(n_blocks, size=n)
-    filled = as_features(X, prior)
-    centers, _ = kmeans_plusplus(filled, n_blocks, random_state=int(rng.integers(2**31)))
-    squares = np.sum(centers**2, axis=1) - 2 * filled @ centers.T
-    return np.argmin(squares, axis=1)
+    n_centers = min(n, prior.n_components or n, rng.integers(_FEWEST_CENTERS, _MOST_CENTERS + 1))
+    return _kmeans(as_features(X, prior), n_centers, int(rng.integers(2**31)))
+
+
+def _kmeans(X, n_centers, seed):
+    """Label of each row by k-means from k-means++ centres.
+
+    Written out: sums over rows in scikit-learn's depend on its number of threads, and a chain has
+    the same start on every machine.
+    """
+    centers, _ = kmeans_plusplus(X, n_centers, random_state=seed)
+    label = _nearest_center(X, centers)
+    for _ in range(_KMEANS_ROUNDS):
+        size = np.bincount(label, minlength=n_centers)
+        # A centre without rows stays where it is.
+        sums = np.array([np.bincount(label, x, minlength=n_centers) for x in X.T]).T
+        centers = np.where(size[:, None] > 0, sums / np.maximum(size, 1)[:, None], centers)
+        before, label = label, _nearest_center(X, centers)
+        if np.array_equal(label, before):
+            break
+    return label
+
+
+def _nearest_center(X, centers):
+    """The nearest centre of each row."""
+    norms = np.sum(centers**2, axis=1)
+    blocks = (X[i : i + _KMEANS_ROWS] for i in range(0, len(X), _KMEANS_ROWS))
+    return np.concatenate([np.argmin(norms - 2 * x @ centers.T, axis=1) for x in blocks])
 
 
 def as_features(X, prior):

@@ -101,7 +101,7 @@ class Posterior:
             for name, chains in self._traces.items()
         }
         self.interrupted = False
-        self._pointwise = self._pool = None
+        self._pointwise = self._pool = self._further = None
         self._make_read_only()
 
     # -- draws
@@ -236,7 +236,8 @@ class Posterior:
             sweeps_per_draw=self.sweeps_per_draw * k,
             seed=self.seed,
         )
-        thinned._pointwise, thinned._pool = self._pointwise, self.pool()
+        thinned._pointwise, thinned._further = self._pointwise, self._further
+        thinned._pool = self.pool()
         return thinned
 
     # -- diagnostics
@@ -290,11 +291,15 @@ class Posterior:
         -------
         summary : pandas.DataFrame, or dict of dict where pandas is not installed
             One row per trace with the columns mean, sd, 5%, 95%, mcse, ess_bulk, ess_tail and
-            rhat; then the figures of `pool`, which have a mean alone. Traces are complete; how
-            many full draws are stored stands beside the numbers of chains and draws in the
-            frame's ``attrs``, as ``n_stored``.
+            rhat. Then what the estimator adds: figures of some of the stored draws, each seen
+            from several sides, of which the one with the largest R-hat is shown; and the figures
+            of `pool`, which have a mean alone. Traces are complete; how many full draws are
+            stored stands beside the numbers of chains and draws in the frame's ``attrs``, as
+            ``n_stored``.
         """
         rows = {name: _summary_of(trace) for name, trace in self.traces.items()}
+        for name, views in ({} if self._further is None else self._further(self)).items():
+            rows[name] = max(map(_summary_of, views), key=lambda row: row["rhat"])
         for name, value in self.pool().items():
             rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
         try:
@@ -383,6 +388,16 @@ class Posterior:
             ``pointwise.observed_data()`` the rows themselves.
         """
         self._pointwise = pointwise
+
+    def attach_figures(self, further):
+        """Let `summary` show figures that are worked out from stored draws when it is called.
+
+        Parameters
+        ----------
+        further : callable
+            ``further(posterior)`` gives a dict of name to array (n_views, n_chains, n_draws).
+        """
+        self._further = further
 
     def to_arviz(self, log_likelihood=False):
         """Convert the traces to ArviZ.

@@ -15,7 +15,7 @@ from skbnp.summaries._draws import (
     pack,
     thin,
 )
-from skbnp.summaries._losses import loss_table, scale
+from skbnp.summaries._losses import distances, loss_table, scale
 from skbnp.summaries._search import UNBOUNDED, Search
 from skbnp.summaries.partitions import (
     companion_table,
@@ -292,3 +292,33 @@ class _Pruning:
         parts = np.bincount(batch, more - gain) / len(more)
         error = np.sqrt(parts @ parts * n_batches / max(n_batches - 1, 1))
         return gain, error
+
+
+def distances_to_consensus(labels, *, max_work=10**8):
+    """How far each draw of several chains is from the consensus of each chain.
+
+    A trace of the number of clusters looks alike in chains that have found different clusters of
+    about the same number; these distances do not.
+
+    Parameters
+    ----------
+    labels : list of lists of n_draws arrays of int of shape (n,)
+        Draws of the partition, chain by chain, the same number of each.
+    max_work : int, default=1e8
+        As in `skbnp.summaries.partitions.consensus_partition`, of all chains together.
+
+    Returns
+    -------
+    distance : ndarray of shape (n_chains, n_chains, n_draws)
+        Variation of information in nats; ``distance[k, c, t]`` is that of draw t of chain c to
+        the consensus of chain k.
+    """
+    n = len(labels[0][0])
+    f, _ = loss_table("vi", n)
+    found = []
+    for chain in labels:
+        work = max_work // len(labels)
+        consensus, *_ = consensus_partition(chain, n_runs=2, max_work=work, random_state=0)
+        reference = check_partition(consensus, n)
+        found.append([scale(distances(*reference, check_draws(x), f), "vi", n) for x in labels])
+    return np.array(found)

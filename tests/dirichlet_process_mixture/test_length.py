@@ -179,6 +179,25 @@ def test_nothing_that_could_move_did():
         assert not any("never changed" in str(w.message) for w in caught)
 
 
+def test_distance_to_consensus_tells_chains_apart():
+    """Chains with as many clusters of the same sizes, which are not the same."""
+    model = fitted(two_blobs(40), n_chains=2, n_draws=40)
+    summary = model.posterior_.summary()
+    assert 0.0 <= summary.loc["distance_to_consensus", "mean"] < np.log(40)
+    posterior = model.posterior_
+    for c in range(2):
+        for t in range(40):
+            label = np.arange(40) // 20 if c == 0 else np.arange(40) % 2
+            posterior._draws[c][t] = {**posterior[c, t], "label": label}
+    row = posterior.summary().loc["distance_to_consensus"]
+    assert row["rhat"] == np.inf
+    assert row["mean"] == pytest.approx(np.log(2.0))  # VI of two halves across: 2 ln 2, and 0
+    # Too few draws for a figure.
+    assert (
+        "distance_to_consensus" not in fitted(two_blobs(40), n_draws=3).posterior_.summary().index
+    )
+
+
 @pytest.mark.parametrize("value", [0.0, -1.0, "much"])
 def test_max_work_must_be_positive(value):
     with pytest.raises(ValueError, match="max_work"):

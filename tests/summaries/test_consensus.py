@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.enumeration import canonical
 from skbnp.summaries import consensus
-from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
+from skbnp.summaries.consensus import (
+    distances_to_consensus,
+    drop_unsupported,
+    stable_consensus,
+    support,
+)
 from skbnp.summaries.partitions import consensus_partition, expected_loss, relabel_by_size
 
 
@@ -228,3 +233,22 @@ def test_a_joined_block_supports_too():
 def test_constants():
     assert consensus.MOST_BLOCKS == 0.95
     assert consensus.LEAST_JACCARD == consensus.LEAST_SUPPORT == 0.5
+
+
+def test_distances_to_the_consensus_of_each_chain():
+    random = np.random.default_rng(0)
+    halves, stripes = np.arange(24) // 12, np.arange(24) % 3
+
+    def near(partition):
+        draw = partition.copy()
+        draw[random.integers(24)] = random.integers(3)
+        return draw
+
+    chains = [[near(halves) for _ in range(6)], [near(stripes) for _ in range(6)]]
+    found = distances_to_consensus(chains)
+    assert found.shape == (2, 2, 6)
+    for k, partition in enumerate((halves, stripes)):
+        for c, chain in enumerate(chains):
+            wanted = [expected_loss(partition, [draw]) for draw in chain]
+            assert_allclose(found[k, c], wanted, atol=1e-12)
+    assert (found[0, 0] < found[0, 1]).all() and (found[1, 1] < found[1, 0]).all()
