@@ -565,6 +565,15 @@ def test_cost_of_the_clusterer(monkeypatch):
         assert np.isfinite(sampler.log_joint())
 
 
+def test_calibration_of_missing_cells(monkeypatch):
+    module = load("calibration_of_missing_cells", monkeypatch)
+    truth, holes = module.holed(np.random.default_rng(0).normal(size=(60, 3)), 10, 50)
+    given = np.where(holes, np.nan, truth)
+    model = module.DirichletProcessMixture(n_chains=2, n_warmup=20, n_draws=50, random_state=0)
+    found = module.figures(model.fit(given[:40]), given[40:], truth[40:], holes[40:])
+    assert all(0.6 < found[name] <= 1 for name in ("draws", "deviations"))
+
+
 def test_missing_cells(monkeypatch):
     module = load("missing_cells", monkeypatch)
     rng = np.random.default_rng(0)
