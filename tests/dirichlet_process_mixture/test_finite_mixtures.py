@@ -18,6 +18,7 @@ from checks.joint_distribution import (
     successive_conditional,
 )
 from checks.mixtures import (
+    UNSCALED,
     case_data,
     case_part,
     enumerate_posterior,
@@ -421,6 +422,6 @@ def test_every_partition_of_few_rows_has_its_reference_probability():
         got = make_sampler(X, prior, label).log_joint()
         data = make_sampler(X, prior, label).completed_data()
         blocks = [data[np.array(label) == k] for k in range(max(label) + 1)]
-        of_data = sum(_model.log_marginal(block, prior, 1.0) for block in blocks)
+        of_data = sum(_model.log_marginal(block, prior, UNSCALED) for block in blocks)
         expected = mfm.log_prob(label, prior.concentration, prior.n_components_prior)
         assert_allclose(got - of_data, expected, atol=1e-11)

@@ -69,7 +69,8 @@ def test_every_chain_finds_the_blobs(seed, start):
 
 def test_without_split_merge_it_would_not():
     """Gibbs alone sticks when all rows start in one block (spec 4.2): the test above can fail."""
-    found = [consensus_from("one_block", seed, n_split_merge=0) for seed in range(20)]
+    lengths = dict(n_warmup=200, n_draws=300)
+    found = [consensus_from("one_block", seed, n_split_merge=0, **lengths) for seed in range(20)]
     assert np.mean(np.array(found) == 1) < 0.2
 
 
