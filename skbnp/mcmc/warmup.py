@@ -75,7 +75,7 @@ class WarmupRounds:
         Returns
         -------
         start, every : int
-            Every so manieth sweep after the first `start` of the chain.
+            One sweep in `every` after the first `start` of the chain.
         """
         half = self.first * 2**n_rounds // 2
         return self.end_of(n_rounds + 1) - half, -(-half // _MOST_RECORDED)
