@@ -124,6 +124,18 @@ def test_choices_of_the_mixture(monkeypatch):
     assert lines[-1]["ARI"] == runs[4]["ARI"]  # where there is a truth
 
 
+def test_convergence_of_the_mixture(monkeypatch):
+    convergence = load("mixture_convergence", monkeypatch)
+    short = partial(convergence.DirichletProcessMixture, n_warmup=5, n_draws=10)
+    monkeypatch.setattr(convergence, "DirichletProcessMixture", short)
+    label = np.repeat([0, 1], 20)
+    X = np.random.default_rng(0).normal(size=(40, 2)) + 9.0 * label[:, np.newaxis]
+    line = convergence.figures("two", X, label, range(2))
+    assert len(line["by seed"].split()) == 2 and float(line["ARI"]) > 0.5
+    assert float(line["largest"]) >= float(line["R-hat n_clusters"])
+    assert convergence.figures("two", X, None, range(1))["ARI"] == ""
+
+
 def test_joining_of_components(monkeypatch):
     joining = load("joining_of_components", monkeypatch)
     X, label = joining.SETTINGS["a2: 4 clusters"].population.draw(80, seed=0)
