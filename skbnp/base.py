@@ -29,6 +29,7 @@ from skbnp.summaries.training_cells import TrainingCells
 from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
+from skbnp.tables.outlying import outlying_columns
 
 # What "auto" stores of full draws, and one megabyte, in bytes.
 _STORE_AUTO, _MEGABYTE = 10**9, 10**6
@@ -520,6 +521,13 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
                 f"X has another value in nearly every row of {self._named(found)}, as numbers or "
                 "names of rows have, and the model would explain them like all others: drop such "
                 "columns, or set one as the index"
+            )
+        found = outlying_columns(X, self._nominal_columns())
+        if found:
+            warn(
+                f"X has cells so far out in {self._named(found)} that most other rows differ by "
+                "less than 1e-4 of its standard deviation, and the model would take them as equal: "
+                "check those cells, set them to NaN, or transform the column, by its logarithm say"
             )
         return X
 

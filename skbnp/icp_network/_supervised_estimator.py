@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -691,8 +691,11 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
     # -- before sampling
 
     def _target(self, y):
+        y = column_or_1d(y, warn=True)
+        # First: what looks at the kind of target casts NaN to integers.
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
-        self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least 2 classes, got {len(self.classes_)} class(es)")
         return codes.astype(np.float64)

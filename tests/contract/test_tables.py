@@ -29,6 +29,7 @@ from skbnp import DirichletProcessMixture, ICPNetworkRegressor, TreeFactorModel
 from skbnp.tables.forms import TableForm
 from skbnp.tables.identifiers import identifier_columns
 from skbnp.tables.labels import index_from_data, index_to_data
+from skbnp.tables.outlying import outlying_columns
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -732,6 +733,41 @@ def test_false_alarms_of_the_rule_are_rare():
         n_alarms += len(identifier_columns(X))
     # At most e^-10 each: among 6,000 more than 3 come with a chance of 2e-4.
     assert n_alarms <= 3
+
+
+@by_setting
+@pytest.mark.filterwarnings("ignore:.*reach beyond the range")
+def test_a_cell_that_makes_all_others_equal_is_named(setting):
+    frame = clusters(40)
+    frame.iloc[7, 1] = 1e30
+    name = frame.columns[1]
+    with pytest.warns(UserWarning, match=rf"so far out in column\(s\) '{name}'") as caught:
+        setting.fit(frame)
+    assert sum("so far out" in str(one.message) for one in caught) == 1
+
+
+@pytest.mark.parametrize("n", [4, 10, 19, 40, 1000])
+@pytest.mark.parametrize("far", [1e7, -1e7, 1e150, -1e307])
+@pytest.mark.parametrize("unit", [1e-290, 1.0])
+def test_columns_of_one_far_cell(n, far, unit):
+    X = np.random.default_rng(n).normal(size=(n, 3)) * unit
+    assert outlying_columns(X) == []
+    X[n // 2, 1] = far * unit
+    X[n // 3, 2] = np.nan
+    assert outlying_columns(X) == [1]
+    assert outlying_columns(X, nominal=[1]) == []
+
+
+@pytest.mark.parametrize("load", REAL_TABLES)
+def test_measurements_are_not_far_out(load):
+    assert outlying_columns(load().data) == []
+
+
+def test_long_tails_are_not_far_out():
+    rng = np.random.default_rng(0)
+    assert outlying_columns(rng.standard_cauchy(size=(500, 200))) == []
+    assert outlying_columns(rng.lognormal(sigma=2.5, size=(500, 200))) == []
+    assert outlying_columns((rng.random((500, 20)) < 0.01) * 1e30) == []  # the others are equal
 
 
 DATES = {

@@ -100,6 +100,7 @@ BAD_Y = {
     "constant": (ICPNetworkRegressor, Y * 0.0, ["y must have a column that is not constant"]),
     "three dimensions": (ICPNetworkRegressor, Y[:, None, None], ["dim 3"]),
     "one class": (ICPNetworkClassifier, LABELS | True, ["y must have at least 2 classes", "1"]),
+    "a label of NaN": (ICPNetworkClassifier, np.where(LABELS, np.nan, 0.0), ["y contains NaN"]),
     "real labels": (ICPNetworkClassifier, Y, ["Unknown label type", "continuous"]),
     "many labels": (ICPNetworkClassifier, np.ones((30, 2), dtype=int), ["1d array"]),
 }
