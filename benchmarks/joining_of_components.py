@@ -2,8 +2,10 @@
 
 For choices only: simulated tables with known clusters, `simulated_tables.py` of the data folder, in
 seven groups of equal weight; beside them the setting of four clusters that overlap, which no
-joining may make worse. Prints Markdown and writes it as JSON beside this file. Short chains, the
-same draws for all methods.
+joining may make worse, and splits of real tables that no report uses. Each simulated table is seen
+whole and with a fifth of its rows left out: a rule is as good as the mean over both, and "same
+number" is the share of the tables that keep their number of clusters. Prints Markdown and writes
+it as JSON beside this file. Short chains, the same draws for all methods.
 """
 
 import argparse
@@ -11,13 +13,15 @@ import json
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from _report import cpu_seconds, markdown
-from _tables import group_of, simulated
+from _tables import CHOICE_SEED, group_of, load, simulated, standardised
 from dirichlet_process_mixture_quality import SETTINGS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from skbnp import DirichletProcessMixture
@@ -28,16 +32,30 @@ from skbnp.summaries.partitions import consensus_partition
 ROOT = Path(__file__).resolve().parents[1]
 THRESHOLDS = (0.15, 0.2, 0.225, 0.25, 0.275, 0.3, 0.35)
 BESIDE = "four that overlap"
+LEFT_OUT = "rows left out"
+SPLITS = {"iris": 6, "wine": 6, "cancer10": 6, "cancer6": 6, "digits8": 2, "wifi": 2}
 N_DRAWS = 40
 
 
 def tables(data):
-    """(group, X, labels) of each table."""
+    """(name, group, X, labels); a table with rows left out has the name of the whole."""
     for name, X, label in simulated(data):
-        yield group_of(name), X, label
+        yield name, group_of(name), X, label
+        yield name, LEFT_OUT, *most_of(X, label, CHOICE_SEED)
     population = SETTINGS["a2: 4 clusters"].population
     for seed in range(2):
-        yield BESIDE, *population.draw(SETTINGS["a2: 4 clusters"].n_samples, seed=seed)
+        X, label = population.draw(SETTINGS["a2: 4 clusters"].n_samples, seed=seed)
+        yield f"{BESIDE}, {seed}", BESIDE, X, label
+    for name, n_splits in SPLITS.items():
+        X, label = load(name, data)
+        for seed in range(CHOICE_SEED, CHOICE_SEED + n_splits):
+            yield f"{name}, {seed}", name, *most_of(X, label, seed)
+
+
+def most_of(X, label, seed):
+    """Four fifths of the rows of each class."""
+    X, _, label, _ = train_test_split(X, label, test_size=0.2, stratify=label, random_state=seed)
+    return X, label
 
 
 def partitions_of(mixture):
@@ -77,33 +95,57 @@ def partitions_of(mixture):
 def compare(data, n_warmup, n_draws, step, seed):
     """Rows of the table of methods, best first, and seconds."""
     agreement, seconds = {}, {"sampling": 0.0, "labels": 0.0, "left out": 0.0}
-    for t, (group, X, label) in enumerate(tables(data)):
-        if t % step:
+    chosen = []
+    for name, group, X, label in tables(data):
+        if name not in chosen:
+            chosen.append(name)
+        if (len(chosen) - 1) % step:
             continue
         mixture = DirichletProcessMixture(n_warmup=n_warmup, n_draws=n_draws, random_state=seed)
-        _, more = cpu_seconds(mixture.fit, (X - X.mean(axis=0)) / X.std(axis=0))
+        _, more = cpu_seconds(mixture.fit, standardised(X))
         seconds["sampling"] += more
         found, costs = partitions_of(mixture)
-        for name, more in costs.items():
-            seconds[name] += more
+        for kind, more in costs.items():
+            seconds[kind] += more
         for method, partition in found.items():
-            by_group = agreement.setdefault(method, {})
             index = adjusted_rand_score(label, partition)
-            by_group.setdefault(group, []).append((index, partition.max() - label.max()))
-    return [row_of(method, groups) for method, groups in agreement.items()], seconds
+            run = Run(name, group, index, int(partition.max() + 1), int(label.max() + 1))
+            agreement.setdefault(method, []).append(run)
+    return [row_of(method, runs) for method, runs in agreement.items()], seconds
 
 
-def row_of(method, groups):
+class Run(NamedTuple):
+    """What one method finds in one table."""
+
+    name: str
+    group: str
+    agreement: float
+    n_found: int
+    n_classes: int
+
+
+def row_of(method, runs):
     """One line: mean adjusted Rand index by group, over the groups, and clusters too many."""
-    mean = {group: float(np.mean(values, axis=0)[0]) for group, values in groups.items()}
-    counted = [group for group in mean if group != BESIDE]
-    excess = [extra for group in counted for _, extra in groups[group]]
-    names = ("consensus", "shares", "overlap", "least")
+    beside = (BESIDE, LEFT_OUT, *SPLITS)
+    whole = {run.name: run for run in runs if run.group not in beside}
+    part = {run.name: run for run in runs if run.group == LEFT_OUT}
+    groups = {run.group: [] for run in whole.values()}
+    for name, run in whole.items():
+        groups[run.group].append((run.agreement, part[name].agreement))
+    mean = {group: float(np.mean(values)) for group, values in groups.items()}
+    others = {run.group: [] for run in runs if run.group in (BESIDE, *SPLITS)}
+    for run in runs:
+        if run.group in others:
+            others[run.group].append(run.agreement)
     return {
-        **dict(zip(names, method, strict=True)),
-        "mean": float(np.mean([mean[group] for group in counted])),
+        **dict(zip(("consensus", "shares", "overlap", "least"), method, strict=True)),
+        "mean": float(np.mean(list(mean.values()))),
+        "same number": float(np.mean([whole[n].n_found == part[n].n_found for n in whole])),
+        "clusters too many": float(
+            np.mean([run.n_found - run.n_classes for run in whole.values()])
+        ),
         **mean,
-        "clusters too many": float(np.mean(excess)),
+        **{group: float(np.mean(values)) for group, values in others.items()},
     }
 
 
