@@ -70,7 +70,7 @@ from skbnp.summaries.training_cells import TrainingCells, over_chains
 # "auto" goes over to the parallel algorithm above so many rows.
 _MANY_ROWS = 20_000
 # How overlap is measured, see `skbnp.summaries.joining.overlap_of`.
-_OVERLAP = "pair"
+_OVERLAP = "share"
 # Plain Gibbs keeps parameters and a score for every component, empty ones included.
 _MOST_COMPONENTS = 10_000
 # A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
@@ -214,10 +214,11 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     point_estimate : {"vi", "binder", "map"}, default="vi"
         The components that `labels_` are made of minimise the posterior expected variation of
         information or Binder loss, or are those of the draw with the highest log joint density.
-    merge_overlap : float in (0, 1] or None, default=0.25
+    merge_overlap : float in (0, 1] or None, default=0.3
         Components are joined to clusters while the chance that, of two, a row of one is put in the
-        other is as large, averaged over draws. Smaller joins more. None leaves components as they
-        are. It takes 40 draws.
+        other is as large, averaged over draws and divided by the fourth root of the share of the
+        rows that the two hold. Smaller joins more. None leaves components as they are. It takes 40
+        draws.
     n_chains : int, default=4
         Independent chains. They start from one cluster and from k-means with 5 to 20 centres, in
         turn, so that they can be seen to agree from either side.
@@ -459,7 +460,7 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         n_split_merge="auto",
         split_merge="sequential",
         point_estimate="vi",
-        merge_overlap=0.25,
+        merge_overlap=0.3,
         n_chains=4,
         n_warmup="auto",
         n_draws="auto",

@@ -25,7 +25,7 @@ from skbnp.summaries.partitions import companion_table
 
 LEAST_DRAWS = 40  # with fewer, chance decides what is joined
 LEAST_OVERLAP = 0.25
-OVERLAPS = ("rows", "pair")
+OVERLAPS = ("rows", "pair", "share")
 
 
 # -- Overlap ----------------------------------------------------------------------------------
@@ -119,24 +119,25 @@ def overlap_of(joint, kind="rows"):
     ----------
     joint : array-like of shape (n_clusters, n_clusters)
         J = P^T P of the shares P of `cluster_shares`.
-    kind : {"rows", "pair"}, default="rows"
+    kind : {"rows", "pair", "share"}, default="rows"
         "rows": J[g, h] / sum_l J[g, l], the chance that a row of g, its label forgotten, is put in
         h. "pair": J[g, h] / (J[g, g] + J[g, h]), the same with two clusters and no less where
-        others overlap too. The larger of the two directions counts.
+        others overlap too. "share": that, divided by the fourth root of the share of all rows that
+        the two hold, so that more is asked of a join the more it decides. The larger of the two
+        directions counts.
 
     Returns
     -------
     ndarray of shape (n_clusters, n_clusters)
-        Symmetric, with 0 on the diagonal and for clusters that no row is put in.
+        Symmetric, with 0 on the diagonal and for clusters that no row is put in. Of "share" it may
+        be above 1.
 
     References
     ----------
     .. [1] C. Hennig (2010). Methods for merging Gaussian mixture components. Advances in Data
        Analysis and Classification 4, 3-34.
     """
-    joint = _check_joint(joint, kind)
-    base = _base(joint, kind)
-    overlap = _overlap(joint, np.minimum(base[:, np.newaxis], base), kind)
+    overlap = _Overlaps(_check_joint(joint, kind), kind).table()
     np.fill_diagonal(overlap, 0.0)
     return overlap
 
@@ -157,15 +158,47 @@ def _check_joint(joint, kind):
     return (joint + joint.T) / 2
 
 
-def _base(joint, kind):
-    """What the overlap of a cluster is relative to; two that are joined have the sum."""
-    return joint.sum(axis=1) if kind == "rows" else np.diag(joint).copy()
+class _Overlaps:
+    """J of clusters that are joined two by two, and what overlaps are relative to.
 
+    A joined cluster has the index of one of the two; what is left at the other is of no meaning.
+    """
 
-def _overlap(joint, base, kind):
-    """Overlap of pairs: ``base`` is the smaller of the two clusters', for the larger direction."""
-    whole = base if kind == "rows" else base + joint
-    return np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
+    def __init__(self, joint, kind):
+        self.kind = kind
+        self.joint = joint
+        self.rows = joint.sum(axis=1)  # that are put in a cluster, on the average
+        self.n_rows = self.rows.sum()
+
+    def table(self):
+        """Overlap of all pairs."""
+        base = self._base()
+        held = self.rows[:, np.newaxis] + self.rows
+        return self._overlap(self.joint, np.minimum(base[:, np.newaxis], base), held)
+
+    def of(self, g):
+        """Overlap of one with each."""
+        base = self._base()
+        return self._overlap(self.joint[g], np.minimum(base[g], base), self.rows[g] + self.rows)
+
+    def join(self, g, h):
+        """Add the second to the first."""
+        self.joint[g] += self.joint[h]
+        self.joint[:, g] += self.joint[:, h]
+        self.rows[g] += self.rows[h]
+
+    def _base(self):
+        return self.rows if self.kind == "rows" else np.diag(self.joint)
+
+    def _overlap(self, joint, base, held):
+        """``base`` is the smaller of the two clusters', for the larger direction."""
+        whole = base if self.kind == "rows" else base + joint
+        overlap = np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
+        if self.kind == "share":
+            # Roots are the same on every machine, powers are not.
+            root = np.sqrt(np.sqrt(held / self.n_rows))
+            overlap = np.divide(overlap, root, out=overlap, where=root > 0)
+        return overlap
 
 
 # -- The tree of joins ------------------------------------------------------------------------
@@ -184,8 +217,8 @@ class MergeTree:
     pairs : ndarray of int of shape (n_clusters - 1, 2)
         The two that each join makes one, the lower index first, in the order of the joins.
     overlap : ndarray of shape (n_clusters - 1,)
-        Their overlap, 0 to 1. It may rise from one join to the next: two together overlap with a
-        third more than each alone.
+        Their overlap, as in :func:`overlap_of`. It may rise from one join to the next: two together
+        overlap with a third more than each alone.
     rows : ndarray of int of shape (n_clusters - 1,)
         Rows of the joined cluster.
 
@@ -269,7 +302,7 @@ def merge_tree(joint, sizes, kind="rows"):
         and columns.
     sizes : array-like of int of shape (n_clusters,)
         Rows of each cluster.
-    kind : {"rows", "pair"}, default="rows"
+    kind : {"rows", "pair", "share"}, default="rows"
         The overlap, as in :func:`overlap_of`.
 
     Returns
@@ -282,23 +315,20 @@ def merge_tree(joint, sizes, kind="rows"):
     sizes = np.asarray(sizes)
     if sizes.shape != (n,):
         raise ValueError(f"sizes must have shape ({n},), got {sizes.shape}")
-    base, rows = _base(joint, kind), sizes.astype(np.intp)
+    overlaps, rows = _Overlaps(joint, kind), sizes.astype(np.intp)
     pairs = np.empty((n - 1, 2), dtype=np.intp)
     overlap, joined = np.empty(n - 1), np.empty(n - 1, dtype=np.intp)
     # Symmetric; -1 on the diagonal and for what is part of another cluster.
-    table = overlap_of(joint, kind)
+    table = overlaps.table()
     np.fill_diagonal(table, -1.0)
     for t in range(n - 1):
         g, h = pairs[t] = np.unravel_index(np.argmax(table), table.shape)
         overlap[t] = table[g, h]
-        joint[g] += joint[h]
-        joint[:, g] += joint[:, h]
-        base[g] = joint[g, g] if kind == "pair" else base[g] + base[h]
+        overlaps.join(g, h)
         rows[g] += rows[h]
         joined[t] = rows[g]
         table[h] = table[:, h] = -1.0
-        fresh = _overlap(joint[g], np.minimum(base[g], base), kind)
-        table[g] = table[:, g] = np.where(table[g] < 0.0, -1.0, fresh)
+        table[g] = table[:, g] = np.where(table[g] < 0.0, -1.0, overlaps.of(g))
     return MergeTree(sizes.astype(np.intp), pairs, overlap, joined)
 
 
@@ -341,7 +371,7 @@ def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows", *, rows=None)
         Draws of the partition, each with any labels.
     least_overlap : float, default=0.25
         As in `MergeTree.cut`.
-    kind : {"rows", "pair"}, default="rows"
+    kind : {"rows", "pair", "share"}, default="rows"
         The overlap, as in :func:`overlap_of`.
     rows : array-like of int of shape (n_rows,), default=None
         The rows that say how far blocks overlap, None all of them: a random part of many rows says

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from checks.enumeration import canonical
 from skbnp.summaries import joining
 from skbnp.summaries.joining import (
+    OVERLAPS,
     cluster_shares,
     joined_draws,
     joined_shares,
@@ -46,7 +47,8 @@ def tree_by_definition(joint, kind):
 
     def one_way(a, b):
         other = between(a, range(len(joint))) if kind == "rows" else between(a, a) + between(a, b)
-        return between(a, b) / other if other > 0 else 0.0
+        share = between(a + b, range(len(joint))) / joint.sum() if kind == "share" else 1.0
+        return between(a, b) / other / share**0.25 if other > 0 else 0.0
 
     while len(groups) > 1:
         q, _, g, h = max(
@@ -88,6 +90,7 @@ def test_shares_by_hand():
     assert_allclose(joint * 36, [[54, 18], [18, 54]])
     assert_allclose(overlap_of(joint), [[0, 0.25], [0.25, 0]])
     assert_allclose(overlap_of(joint, "pair"), [[0, 0.25], [0.25, 0]])
+    assert_allclose(overlap_of(joint, "share"), [[0, 0.25], [0.25, 0]])  # all rows are theirs
 
 
 def test_one_draw_is_held_at_a_time():
@@ -122,7 +125,7 @@ def test_shares_name_what_is_wrong():
 # -- overlap and tree
 
 
-@pytest.mark.parametrize("kind", ["rows", "pair"])
+@pytest.mark.parametrize("kind", OVERLAPS)
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 12])
 def test_joins_are_their_definition(kind, n):
     rng = np.random.default_rng(n)
@@ -136,7 +139,7 @@ def test_joins_are_their_definition(kind, n):
     table = overlap_of(joint, kind)
     assert_array_equal(table, table.T)
     assert n == 1 or table.max() == tree.overlap[0]
-    assert np.all(tree.overlap <= 1.0 + 1e-12)
+    assert kind == "share" or np.all(tree.overlap <= 1.0 + 1e-12)
 
 
 def test_tree_by_hand():
@@ -162,7 +165,7 @@ def test_joins_after_one_that_is_too_small_are_not_made():
     assert tree.cut(0.2).tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("kind", ["rows", "pair"])
+@pytest.mark.parametrize("kind", OVERLAPS)
 def test_ties_go_to_the_lowest_pair(kind):
     joint = np.array([[9.0, 1, 1, 1], [1, 9, 1, 1], [1, 1, 9, 1], [1, 1, 1, 9]])
     assert merge_tree(joint, [1] * 4, kind).pairs[0].tolist() == [0, 1]
@@ -173,7 +176,7 @@ def test_ties_go_to_the_lowest_pair(kind):
     assert apart.pairs.tolist() == [[0, 1], [0, 2], [0, 3]] and not apart.overlap.any()
 
 
-@pytest.mark.parametrize("kind", ["rows", "pair"])
+@pytest.mark.parametrize("kind", OVERLAPS)
 def test_rounding_does_not_turn_a_pair_round(kind):
     """A product of matrices may differ from its transpose in the last digit."""
     rng = np.random.default_rng(0)
@@ -198,6 +201,17 @@ def test_pieces_that_coincide():
     assert_allclose(merge_tree(joint, [8] * 5).overlap[0], 0.2)
     assert_allclose(merge_tree(joint, [8] * 5, "pair").overlap, [1 / 2, 2 / 3, 3 / 4, 4 / 5])
     assert merge_tree(joint, [8] * 5, "pair").cut().tolist() == [0] * 5
+    share = np.arange(2, 6) / 5
+    overlap = merge_tree(joint, [8] * 5, "share").overlap
+    assert_allclose(overlap, [1 / 2, 2 / 3, 3 / 4, 4 / 5] / share**0.25)
+
+
+def test_the_same_overlap_counts_more_between_small_clusters():
+    joint = np.kron(np.diag([16.0, 1.0]), [[3.0, 1.0], [1.0, 3.0]])
+    pair, share = overlap_of(joint, "pair"), overlap_of(joint, "share")
+    assert pair[0, 1] == pair[2, 3] == 0.25
+    assert_allclose(share[[0, 2], [1, 3]], 0.25 / (np.array([16, 1]) / 17) ** 0.25)
+    assert merge_tree(joint, [4] * 4, "share").cut(0.3).tolist() == [1, 2, 0, 0]
 
 
 def test_a_cluster_that_no_row_is_put_in_stays_alone():
@@ -297,7 +311,7 @@ def halves_cut_at_random(seed, n_draws=40, n=120):
     return labels
 
 
-@pytest.mark.parametrize("kind", ["rows", "pair"])
+@pytest.mark.parametrize("kind", OVERLAPS)
 def test_a_cluster_cut_at_random_is_joined(kind):
     labels = halves_cut_at_random(0)
     components = np.repeat([0, 1, 2], [60, 30, 30])
@@ -355,7 +369,7 @@ def test_names_and_order_change_nothing():
         assert canonical(a[order].tolist()) == canonical(c.tolist())
 
 
-@pytest.mark.parametrize("kind", ["rows", "pair"])
+@pytest.mark.parametrize("kind", OVERLAPS)
 @pytest.mark.parametrize("seed", range(3))
 def test_joined_draws_are_their_definition(seed, kind):
     """Each draw as the reference of all others."""
@@ -375,7 +389,7 @@ def test_joined_draws_are_their_definition(seed, kind):
     ]
 
 
-@pytest.mark.parametrize("kind", ["rows", "pair"])
+@pytest.mark.parametrize("kind", OVERLAPS)
 def test_some_rows_say_how_far_blocks_overlap(kind):
     labels = random_draws(3, n_draws=7, n=25, n_blocks=4)
     labels[2, 24] = 9  # a block of its own, which no row of the part is in
