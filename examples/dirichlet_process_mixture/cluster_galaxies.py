@@ -32,7 +32,7 @@ X = velocity[:, None] / 1000  # thousands of km/s
 # One density, averaged over all partitions
 # -----------------------------------------
 
-mixture = DirichletProcessMixture(n_warmup=1000, n_draws=3000, n_jobs=-1, random_state=0).fit(X)
+mixture = DirichletProcessMixture(n_jobs=-1, random_state=0).fit(X)
 grid = np.linspace(5, 40, 500)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
 left.hist(X[:, 0], bins=40, density=True, color="0.85")
@@ -50,9 +50,7 @@ print({name: round(value, 3) for name, value in mixture.posterior_.rhat().items(
 
 numbers = np.arange(1, 16)
 for concentration, color in (("sample", "C0"), (0.5, "C1"), (3.0, "C2")):
-    fit = DirichletProcessMixture(
-        concentration=concentration, n_warmup=1000, n_draws=3000, n_jobs=-1, random_state=0
-    ).fit(X)
+    fit = DirichletProcessMixture(concentration=concentration, n_jobs=-1, random_state=0).fit(X)
     found = fit.posterior_.traces["n_clusters"].ravel()
     share = np.array([np.mean(found == k) for k in numbers])
     right.plot(numbers, share, "o-", color=color, label=f"concentration {concentration}")
