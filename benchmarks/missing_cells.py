@@ -55,6 +55,9 @@ def holed(X, seed, n_train):
 def by_density(model, rows):
     """Mean and standard deviation with each draw weighed by its density of the row's cells."""
     logs, means, variances = [], [], []
+    model = copy(model)
+    # Training rows would be answered with what the chains say of them, whatever the draws.
+    vars(model).pop("_training_cells", None)
     for draw in model.posterior_.evenly_spaced(N_DRAWS):
         one = copy(model)
         one.posterior_ = Posterior([[draw]], {"log_joint": np.zeros((1, 1))})

@@ -21,7 +21,13 @@ from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import convergence_problems, never_moved, remedies
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
-from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, one_blas_thread
+from skbnp.mcmc.rows import (
+    BLOCK_SIZE,
+    available_threads,
+    for_row_blocks,
+    one_blas_thread,
+    row_blocks,
+)
 from skbnp.mcmc.runner import run_chains
 from skbnp.mcmc.warmup import WarmupRounds
 from skbnp.numerics.moments import merged
@@ -746,8 +752,9 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
         if incomplete.size and self._knows_training_cells():
-            known, *moments = self._training_cells.moments(X[incomplete])
-            self._fill(filled, std, incomplete[known], *moments)
+            found = self._training_cells.matches(X[incomplete])
+            known = np.flatnonzero([len(places) > 0 for places in found])
+            self._fill_known(filled, std, incomplete[known], [found[t] for t in known])
             incomplete = np.delete(incomplete, known)
         if incomplete.size:
             for rows, *moments in self._moments(to_model(X[incomplete]), of_draw, prepare):
@@ -769,8 +776,14 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         """The training rows with their missing cells filled, and the deviations of these."""
         cells = self._training_cells
         filled, std = cells.X.copy(), np.zeros_like(cells.X)
-        self._fill(filled, std, cells.rows, cells.mean, cells.variance)
+        self._fill_known(filled, std, cells.rows, [[place] for place in range(len(cells.rows))])
         return filled, std
+
+    def _fill_known(self, filled, std, rows, places):
+        """The same of training rows, from what the chains say; ``places`` are those of each."""
+        for block in row_blocks(len(rows)):
+            moments = self._training_cells.moments(places[block])
+            self._fill(filled, std, rows[block], *moments)
 
 
 def _stacked(results):

@@ -598,3 +598,8 @@ def test_missing_cells(monkeypatch):
     rows = np.where(rng.random(X.shape) < 0.3, np.nan, X)
     mean, std = model.impute(rows, return_std=True)
     np.testing.assert_allclose(module.by_density(model, rows), [mean, std])
+    # Training rows are weighed like others, not looked up.
+    model = module.MODELS["mixture"](n_chains=1, n_warmup=3, n_draws=5, random_state=0).fit(rows)
+    known = module.by_density(model, rows)
+    np.testing.assert_allclose(known, module.by_density(model, rows + 1e-12), rtol=1e-6, atol=1e-6)
+    assert not np.allclose(known[0], model.X_imputed_)

@@ -269,9 +269,10 @@ TAMPERED = {
     "covariance of another type": set_prior(covariance_type="diag"),
     "covariance of no type": set_prior(covariance_type="none"),
     "training cells of other rows": set_cells(X=np.zeros((2, 2))),
-    "training cells of fewer rows": set_cells(mean=np.zeros((2, 3))),
-    "means of cells infinite": set_cells(mean=np.full((12, 3), np.inf)),
-    "variances of cells negative": set_cells(variance=np.full((12, 3), -1.0)),
+    "training cells of fewer rows": set_cells(mean=np.zeros(2)),
+    "means of cells infinite": set_cells(mean=np.full(12, np.inf)),
+    "variances of cells negative": set_cells(variance=np.full(12, -1.0)),
+    "cells of other columns": set_cells(columns=np.array([0, 2, 1])),
     "families_ wrong": set_fitted("families_", np.array(["poisson"] * 3)),
     "_training_rows missing": lambda content: content["fitted"].pop("_training_rows"),
 }

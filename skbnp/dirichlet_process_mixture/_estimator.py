@@ -1238,7 +1238,9 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
         if np.isnan(X).any():
-            self._training_cells = TrainingCells(X.copy(), *self._moments_over_sweeps(X))
+            columns = self._prior.columns_of_values
+            moments = self._moments_over_sweeps(X, columns)
+            self._training_cells = TrainingCells(X.copy(), columns, *moments)
 
     def _join_components(self, seed):
         """The tree of components, and clusters: those that overlap as one."""
@@ -1280,14 +1282,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 ConvergenceWarning,
             )
 
-    def _moments_over_sweeps(self, X):
-        """Mean and variance of missing cells, over the sweeps of all chains, as `_in_units` wants.
-
-        Those of the incomplete rows: (n_incomplete, n_features + n_levels) each.
+    def _moments_over_sweeps(self, X, columns):
+        """Mean and variance of missing cells over the sweeps of all chains, as `TrainingCells` has
+        them; ``columns`` are those of the numbers that the model says of a row.
         """
-        holes = np.isnan(X)
-        holes = holes[holes.any(axis=1)]
-        mean, variance = np.zeros((2, len(holes), self._prior.n_values))
+        rows, values = np.nonzero(TrainingCells.numbers(X, columns))
+        mean, variance = np.empty((2, len(rows)))
         for p, part in enumerate(self._prior.parts):
             of_chains = []
             for state in self.posterior_.final_states:
@@ -1295,15 +1295,12 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                 family = state["family"].get(f"part{p}", state["family"])
                 weight = float(state["n_imputed"])
                 of_chains.append((weight, family["imputed_mean"], family["imputed_square"]))
-            rows, c = np.nonzero(holes[:, part.columns])
-            columns = part.columns[c]
-            if isinstance(part, CategoricalPrior):
-                # A missing level has the probabilities of all levels, cell after cell.
-                size = np.diff(part.level_start)[c]
-                level = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-                columns = X.shape[1] + np.repeat(part.level_start[c], size) + level
-                rows = np.repeat(rows, size)
-            mean[rows, columns], variance[rows, columns] = over_chains(of_chains)
+            # A family has its numbers row by row too, and each row in the order of its columns.
+            place = np.full(X.shape[1], -1)
+            place[part.columns] = np.arange(len(part.columns))
+            own = np.flatnonzero(place[columns[values]] >= 0)
+            own = own[np.lexsort((values[own], place[columns[values[own]]], rows[own]))]
+            mean[own], variance[own] = over_chains(of_chains)
         return mean, variance
 
     def _label_draws(self):

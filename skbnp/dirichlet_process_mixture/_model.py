@@ -267,8 +267,18 @@ class Prior:
     @property
     def n_values(self):
         """Numbers that say what is known of a row's cells: one a column, then one a level."""
-        levels = (p.level_start[-1] for p in self.parts if isinstance(p, CategoricalPrior))
-        return self.n_features + int(sum(levels))
+        return len(self.columns_of_values)
+
+    @property
+    def columns_of_values(self):
+        """The column that each of them is about; -1 for the one of a column of levels."""
+        columns = np.arange(self.n_features)
+        for part in self.parts:
+            if isinstance(part, CategoricalPrior):
+                columns[part.columns] = -1
+                levels = np.repeat(part.columns, np.diff(part.level_start))
+                columns = np.concatenate([columns, levels])
+        return columns
 
     @property
     def scale_grid(self):

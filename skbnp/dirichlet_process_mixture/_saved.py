@@ -163,7 +163,7 @@ def check_fitted(estimator):
     if estimator._n_features_out != estimator.n_clusters_:
         raise ValueError("_n_features_out must be n_clusters_")
     if estimator._knows_training_cells():
-        estimator._training_cells.check(np.isnan(rows.X), estimator._prior.n_values)
+        estimator._training_cells.check(np.isnan(rows.X), estimator._prior.columns_of_values)
     if type(estimator.n_clusters_) is not int:
         raise ValueError("n_clusters_ must be an integer")
     _check_labels("labels_", estimator.labels_, n, estimator.n_clusters_)

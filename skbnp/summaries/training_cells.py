@@ -1,6 +1,7 @@
 """Missing cells of the training rows, and which rows are training rows."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,20 +12,31 @@ from skbnp.numerics.moments import merged
 class TrainingCells:
     """What the chains say of the missing cells of the training rows, over all their sweeps.
 
+    A model says some numbers of every row, ``columns[v]`` is the column that number v is about: a
+    value of it or, of a level, a probability. Of these the numbers about missing cells are kept,
+    row by row.
+
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The training rows, NaN where missing.
-    mean : ndarray of shape (n_incomplete, n_values)
-        Of the missing cells of each row that has some, in the order of X and in the units of the
-        model; 0 for observed cells.
-    variance : ndarray of shape (n_incomplete, n_values)
+    columns : ndarray of int of shape (n_values,)
+        -1 for a number that is not used.
+    mean : ndarray of shape (n_numbers,)
+        In the units of the model.
+    variance : ndarray of shape (n_numbers,)
         The same, may be inf.
     """
 
     X: np.ndarray
+    columns: np.ndarray
     mean: np.ndarray
     variance: np.ndarray
+
+    @staticmethod
+    def numbers(X, columns):
+        """Which numbers about the rows of X are about missing cells: (n_rows, n_values) of bool."""
+        return np.isnan(X)[:, columns] & (columns >= 0)
 
     @property
     def rows(self):
@@ -41,41 +53,49 @@ class TrainingCells:
             places.setdefault(key, []).append(place)
         return [places.get(key, []) for key in _keys(X)]
 
-    def moments(self, X):
-        """The rows of X that are incomplete training rows, and the moments of their cells.
+    def moments(self, places):
+        """What is said of some rows, 0 for observed cells.
 
         Several equal training rows have one answer: the mixture of what is said of each.
 
         Parameters
         ----------
-        X : ndarray of shape (n_rows, n_features)
+        places : list of lists of int
+            For each row those of its equals among ``rows``, one at least.
 
         Returns
         -------
-        rows : ndarray of shape (n_known,)
-        mean : ndarray of shape (n_known, n_values)
-        variance : ndarray of shape (n_known, n_values)
+        mean : ndarray of shape (n_rows, n_values)
+        variance : ndarray of shape (n_rows, n_values)
         """
-        found = self.matches(X)
-        rows = np.flatnonzero([len(places) > 0 for places in found])
-        mean, variance = np.empty((2, len(rows), self.mean.shape[1]))
-        for t, i in enumerate(rows):
-            mean[t], variance[t] = over_chains(
-                (1.0, self.mean[place], self.variance[place]) for place in found[i]
+        which = self.numbers(self.X[self.rows[[equal[0] for equal in places]]], self.columns)
+        mean, variance = np.zeros((2, *which.shape))
+        for t, equal in enumerate(places):
+            mean[t, which[t]], variance[t, which[t]] = over_chains(
+                (1.0, self.mean[here], self.variance[here])
+                for here in (slice(*self._bounds[place : place + 2]) for place in equal)
             )
-        return rows, mean, variance
+        return mean, variance
 
-    def check(self, missing, n_values):
+    @cached_property
+    def _bounds(self):
+        """Where the numbers of each incomplete row begin, and where the last ones end."""
+        n_numbers = self.numbers(self.X[self.rows], self.columns).sum(axis=1)
+        return np.concatenate([[0], np.cumsum(n_numbers)])
+
+    def check(self, missing, columns):
         """Raise a ValueError unless it fits rows that lack these cells and a model of them.
 
         Parameters
         ----------
         missing : ndarray of bool of shape (n_samples, n_features)
-        n_values : int
+        columns : ndarray of int of shape (n_values,)
         """
         if self.X.dtype != np.float64 or not np.array_equal(np.isnan(self.X), missing):
             raise ValueError("the rows of missing cells must be the training rows")
-        shape = (len(self.rows), n_values)
+        if self.columns.dtype != columns.dtype or not np.array_equal(self.columns, columns):
+            raise ValueError("columns of missing cells must be those that the model speaks of")
+        shape = (int(self._bounds[-1]),)
         for moment in (self.mean, self.variance):
             if moment.dtype != np.float64 or moment.shape != shape:
                 raise ValueError(f"moments of missing cells must have shape {shape}")

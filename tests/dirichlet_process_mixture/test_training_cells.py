@@ -141,6 +141,20 @@ def test_every_kind_of_column(algorithm):
     assert (filled == model.X_imputed_.iloc[seen]).all().all()
 
 
+def test_missing_cells_alone_are_kept():
+    """Of a column of levels their probabilities, of any other a number; nothing of the rest."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(rng.normal(size=(40, 6)), columns=list("abcdef"))
+    table["level"] = pd.Categorical(rng.integers(3, size=40), [0, 1, 2])
+    table.iloc[::4, 1] = table.iloc[::8, 6] = np.nan
+    model = short(family="auto").fit(table)
+    cells = model._training_cells
+    assert len(cells.mean) == len(cells.variance) == 10 + 3 * 5
+    p = cells.moments([[place] for place in range(10)])[0][::2, -3:]
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert_array_equal(model.X_imputed_["level"][::8], p.argmax(axis=1))
+
+
 def test_complete_tables_have_none():
     model = short().fit(np.random.default_rng(4).normal(size=(20, 2)))
     with pytest.raises(AttributeError, match="X_imputed_std_ is there once fit has seen"):
