@@ -83,7 +83,7 @@ def partitions_of(mixture):
                     joined = tree.cut(threshold)[partition]
                     found[name, source, kind, threshold] = joined
     for kind in OVERLAPS:
-        for threshold in (0.25, 0.275):
+        for threshold in (0.25, 0.3):
             draws = joined_draws(few_labels, threshold, kind)
             for source in seconds:
                 joined = found["stable", source, kind, threshold]
