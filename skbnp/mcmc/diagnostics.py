@@ -17,6 +17,10 @@ MIN_DRAWS = 4
 _MIN_DRAWS_OF_LOO = 25
 # Importance weights none of which is above so many times their mean have no tail to speak of.
 _EVEN_WEIGHTS = 5.0
+# Up to so many effective draws the tail is the fifth part of all.
+_SHORT_TAILS = 225
+# Relative error of a log density.
+_ROUNDING = 1e-12
 _AXES = {"chain_axis": 0, "draw_axis": 1}
 
 
@@ -231,8 +235,9 @@ class LeaveOneOut:
         Largest Pareto k with which that many draws are enough.
     elpd_i : ndarray of shape (n_samples,)
     pareto_k : ndarray of shape (n_samples,)
-        How heavy the tail of a row's importance weights is; -inf of a row whose density is the
-        same at every draw, as that of one without entries.
+        How heavy the tail of a row's importance ratios is. Where the largest ratios tie there is
+        no tail to fit: inf if one is above five times their mean, and otherwise -inf, as of a row
+        without entries, whose density is the same at every draw.
     """
 
     elpd: float
@@ -282,19 +287,20 @@ def loo(log_likelihood):
         )
     if np.isnan(log_likelihood).any():
         raise ValueError("loo needs log densities that are not NaN")
-    elpd_i, pareto_k = log_likelihood[0, 0].copy(), np.full(n, -np.inf)
-    varies = np.ptp(log_likelihood, axis=(0, 1)) > 0.0  # not of a row without entries
-    if varies.any():
-        efficiency = min(1.0, ess(log_likelihood.sum(axis=2), method="mean") / total)
-        elpd_i[varies], pareto_k[varies] = array_stats.loo(
-            np.moveaxis(log_likelihood[:, :, varies], 2, 0),
+    efficiency = min(1.0, ess(log_likelihood.sum(axis=2), method="mean") / total)
+    lowest = log_likelihood.min(axis=(0, 1))
+    mean_ratio = np.exp(lowest - log_likelihood).mean(axis=(0, 1))  # the largest is one
+    uneven = mean_ratio < 1 / _EVEN_WEIGHTS
+    elpd_i, pareto_k = lowest - np.log(mean_ratio), np.where(uneven, np.inf, -np.inf)
+    tailed = _has_tail(log_likelihood.reshape(total, n), efficiency)
+    if tailed.any():
+        elpd_i[tailed], pareto_k[tailed] = array_stats.loo(
+            np.moveaxis(log_likelihood[:, :, tailed], 2, 0),
             chain_axis=1,
             draw_axis=2,
             r_eff=efficiency,
         )[:2]
     good_k = min(0.7, 1 - 1 / math.log10(total))
-    lowest = log_likelihood.min(axis=(0, 1))
-    uneven = np.exp(lowest - log_likelihood).mean(axis=(0, 1)) < 1 / _EVEN_WEIGHTS
     bad = uneven & (pareto_k > good_k)
     if bad.any():
         warn(
@@ -310,6 +316,25 @@ def loo(log_likelihood):
         elpd_i=elpd_i,
         pareto_k=pareto_k,
     )
+
+
+def _has_tail(log_likelihood, efficiency):
+    """Whether the tail of a row's importance ratios can be smoothed, for (draws, rows).
+
+    That divides by the first quartile of the tail less the largest ratio below it. Both are the
+    same where draws tie, as those of a partition without other unknowns do, and differ by
+    rounding alone where the draws say nothing of the row; both underflow where a single draw
+    has all the weight.
+    """
+    total = len(log_likelihood)
+    length = total // 5  # as in arviz_stats
+    if total * efficiency > _SHORT_TAILS:
+        length = math.floor(3 * math.sqrt(total / efficiency))
+    quartile = length - int(length / 4 + 0.5)
+    inside, below = np.partition(log_likelihood, (quartile, length), axis=0)[[quartile, length]]
+    rounding = _ROUNDING * np.maximum(1.0, np.abs(log_likelihood).max(axis=0))
+    underflows = np.exp(log_likelihood.min(axis=0) - inside) < np.finfo(np.float64).tiny
+    return (below - inside > rounding) & ~underflows
 
 
 def _problems_of(name, trace, max_rhat, min_ess):

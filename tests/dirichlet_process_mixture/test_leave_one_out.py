@@ -173,3 +173,21 @@ def test_loo_needs_draws_and_numbers():
         diagnostics.loo(np.zeros((2, 12, 5)))
     with pytest.raises(ValueError, match="not NaN"):
         diagnostics.loo(np.full((2, 20, 5), np.nan))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli"])
+def test_loo_where_draws_tie(family):
+    """A row without entries has a density of one but for rounding; partitions come back."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6)) + 3 * np.repeat([[-1], [1]], 20, axis=0)
+    X = X if family == "gaussian" else (X > 0).astype(float)
+    X[0] = np.nan
+    options = dict(concentration=1.0, n_warmup=50, n_draws=60, random_state=0)
+    with pytest.warns(UserWarning, match="no observed value"):
+        mixture = DirichletProcessMixture(family=family, **options).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        loo = mixture.posterior_.loo()
+    assert np.isfinite(loo.elpd)
+    assert loo.elpd_i[0] == pytest.approx(0.0, abs=1e-12)
+    assert loo.pareto_k[0] == -np.inf

@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
+from scipy.special import logsumexp
 
 from skbnp.mcmc import Posterior
 from skbnp.mcmc.diagnostics import (
@@ -209,3 +210,19 @@ def test_loo_of_rows_that_the_draws_say_nothing_of():
     assert got.elpd_i[1] == 0.0
     assert got.pareto_k[1] == -np.inf
     assert loo(np.zeros((2, 50, 3))).elpd == 0.0
+
+
+def test_loo_of_rows_whose_largest_importance_ratios_tie():
+    """Nothing to smooth: plain importance sampling, and a warning only where one draw rules."""
+    rng = np.random.default_rng(0)
+    log_density = -1.0 + 0.1 * rng.standard_normal((2, 50, 5))
+    log_density[:, :, 1] = 1e-16 * rng.standard_normal((2, 50))  # a row without entries, rounded
+    log_density[:, :, 2] = np.where(rng.random((2, 50)) < 0.5, -2.0, -1.0)
+    log_density[:, :, 3] = np.where(np.arange(100).reshape(2, 50) == 7, -9.0, -1.0)
+    log_density[:, :, 4] = np.where(np.arange(100).reshape(2, 50) == 7, -1e4, log_density[:, :, 0])
+    with pytest.warns(UserWarning, match="for 2 of 5 rows, at most inf"):
+        got = loo(log_density)
+    plain = np.log(100) - logsumexp(-log_density[:, :, 1:], axis=(0, 1))
+    np.testing.assert_allclose(got.elpd_i[1:], plain, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(got.pareto_k[1:], [-np.inf, -np.inf, np.inf, np.inf])
+    np.testing.assert_allclose(got.elpd_i[0], loo(log_density[:, :, :1]).elpd, atol=1e-3)
