@@ -334,7 +334,8 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         for name in _NOT_OF_THE_CHAINS.union(self._parameters_after_sampling):
             parameters.pop(name, None)
         if isinstance(n_warmup, WarmupRounds):
-            n_warmup = ["auto", n_warmup.first, n_warmup.max_work]
+            parameters["max_work"] = n_warmup.max_work
+            n_warmup = ["auto", n_warmup.first]
         parameters |= {"n_warmup": n_warmup, "thin": thin, "random_state": seed}
         shown = {name: digest(value)[:16] for name, value in sorted(parameters.items())}
         data = digest([digest(X), self._about_data()])

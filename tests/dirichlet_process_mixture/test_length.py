@@ -121,7 +121,7 @@ def test_goes_on_to_more_draws(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert_same_answers(answers(warm.fit(X), X), whole)
-        with pytest.raises(ValueError, match="differs in n_warmup"):
+        with pytest.raises(ValueError, match="differs in max_work;"):
             warm.set_params(max_work=3.0).fit(X)
 
 
