@@ -1014,9 +1014,13 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                     "X must vary in every column for covariance_type='full' without a "
                     f"covariance_prior, {message}; remove them or use covariance_type='diag'"
                 )
-            warn(
-                f"X should vary in every column, {message}, taken to have scale 1",
-            )
+            advice = ""
+            if self.covariance_type == "spherical":
+                advice = (
+                    "; remove them: they draw the one variance of spherical components towards "
+                    "zero, so that these become small and many"
+                )
+            warn(f"X should vary in every column, {message}, taken to have scale 1{advice}")
         center[real], scale[real] = column_scaling(X, common)
         return center, scale
 

@@ -370,9 +370,12 @@ def test_constant_column(no_sampling):
         dpm().fit(pd.DataFrame(CONSTANT, columns=["a", "b", "c"]))
 
 
-@pytest.mark.parametrize("kind", ["diag", "spherical"])
-def test_constant_column_warns(kind):
-    with pytest.warns(UserWarning, match=r"vary in every column.*constant column\(s\) 2"):
+@pytest.mark.parametrize(
+    "kind, advice", [("diag", "scale 1$"), ("spherical", "remove them.*small and many$")]
+)
+def test_constant_column_warns(kind, advice):
+    message = rf"vary in every column.*constant column\(s\) 2.*{advice}"
+    with pytest.warns(UserWarning, match=message):
         fitted = dpm(covariance_type=kind).fit(CONSTANT)
     assert np.isfinite(fitted.score_samples(CONSTANT)).all()
 
