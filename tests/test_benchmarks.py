@@ -143,8 +143,24 @@ def test_joining_of_components(monkeypatch):
     found, seconds = joining.partitions_of(mixture)
     assert all(partition.shape == (80,) for partition in found.values())
     assert seconds.keys() == {"labels", "left out"}
-    row = joining.row_of(("search", "none", "-", "-"), {"one": [(1.0, 0)], "two": [(0.0, 2)]})
-    assert row["mean"] == 0.5 and row["clusters too many"] == 1.0
+    runs = [
+        joining.Run("A", "one", 1.0, 2, 2),
+        joining.Run("A", joining.LEFT_OUT, 0.5, 2, 2),
+        joining.Run("B", "two", 0.0, 4, 2),
+        joining.Run("B", joining.LEFT_OUT, 0.5, 3, 2),
+        joining.Run("iris, 10", "iris", 0.9, 3, 3),
+    ]
+    row = joining.row_of(("search", "none", "-", "-"), runs)
+    assert row["mean"] == 0.5 and row["one"] == 0.75 and row["two"] == 0.25 and row["iris"] == 0.9
+    assert row["same number"] == 0.5 and row["clusters too many"] == 1.0
+
+
+def test_memory_of_predictions(monkeypatch):
+    memory = load("prediction_memory", monkeypatch)
+    name = "TreeFactorModel"
+    lines = list(memory.measure(name, memory.ESTIMATORS[name], [20, 40]))
+    assert [line["method"] for line in lines] == list(memory.METHODS)
+    assert all(len(line["MB beside the answer"].split(", ")) == 2 for line in lines)
 
 
 def test_populations_are_calibrated(monkeypatch):
