@@ -596,10 +596,12 @@ def test_cost_of_the_clusterer(monkeypatch):
 def test_calibration_of_missing_cells(monkeypatch):
     module = load("calibration_of_missing_cells", monkeypatch)
     truth, holes = module.holed(np.random.default_rng(0).normal(size=(60, 3)), 10, 50)
-    given = np.where(holes, np.nan, truth)
-    model = module.DirichletProcessMixture(n_chains=2, n_warmup=20, n_draws=50, random_state=0)
-    found = module.figures(model.fit(given[:40]), given[40:], truth[40:], holes[40:])
-    assert all(0.6 < found[name] <= 1 for name in ("draws", "deviations"))
+    options = dict(n_chains=2, n_warmup=20, n_draws=50, random_state=0)
+    cells, chains = module.one_table(truth, holes, options)
+    assert [line["rows"] for line in cells] == ["training", "new", "new, learned from all cells"]
+    assert all(0.6 < line[name] <= 1 for line in cells for name in ("draws", "deviations"))
+    assert [line["training rows"] for line in chains] == ["20 % missing", "complete"]
+    assert all(line["sweeps"] == "20 + 50" and line["R-hat n_clusters"] > 0.9 for line in chains)
 
 
 def test_missing_cells(monkeypatch):

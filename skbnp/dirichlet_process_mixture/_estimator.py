@@ -127,9 +127,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         \delta \in \{1, 2^{1/4}, \ldots, 2^9\}, \qquad
         \kappa_0 \in \{2^{-10}, \ldots, 1\}
 
-    where R is the shrunk correlation of X, and :math:`\delta` and :math:`\kappa_0` are uniform. A
-    large :math:`\delta` means that all components have about the same covariance
-    :math:`\Lambda`, a small one that each has its own. For "diag" this holds for each variance with
+    where R is the correlation of X, shrunk by .01, or by .5 where there are fewer than five
+    complete rows a column, and :math:`\delta` and :math:`\kappa_0` are uniform. A large
+    :math:`\delta` means that all components have about the same covariance :math:`\Lambda`, a
+    small one that each has its own. For "diag" this holds for each variance with
     d = 1, for "spherical" for the one variance. With `degrees_of_freedom_prior` or
     `covariance_prior`, :math:`\nu_0` is a number and :math:`\Psi_0` is `prior_scale` times a given
     matrix.

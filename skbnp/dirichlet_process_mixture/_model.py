@@ -407,9 +407,11 @@ def draw_joint(prior, n_samples, rng):
 def shrunk_correlation(X):
     """Correlation of the columns, pairwise complete, shrunk, positive definite (spec 8.1).
 
-    Shrunk by 0.01 towards the identity, by 0.5 when there are fewer than five rows a column.
+    Shrunk by 0.01 towards the identity, by 0.5 when there are fewer than five complete rows a
+    column. Pairwise estimates do not fit together: their matrix is nearly singular, or made so, and
+    as a prior it would draw the variances of missing cells given the others towards 0.
     """
-    n, d = X.shape
+    d = X.shape[1]
     seen = ~np.isnan(X)
     filled = np.where(seen, X, 0.0)
     both = seen.T.astype(float) @ seen.astype(float)
@@ -423,7 +425,7 @@ def shrunk_correlation(X):
         correlation = (vectors * np.maximum(values, 0.0)) @ vectors.T
         root = np.sqrt(np.diag(correlation))
         correlation = correlation / np.outer(root, root)
-    weight = 0.5 if n < 5 * d else 0.01
+    weight = 0.5 if np.sum(seen.all(axis=1)) < 5 * d else 0.01
     return (1 - weight) * correlation + weight * np.eye(d)
 
 
