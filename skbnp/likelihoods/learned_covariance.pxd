@@ -15,7 +15,8 @@ cdef class LearnedCovariance:
         double[::1] degrees_grid            # (n_degrees,) values of delta, ascending
         double[::1] precision_grid          # (n_precisions,) values of kappa0; one: fixed
         double[::1] log_weight              # scratch, (n_precisions,)
-        double[:, ::1] spectrum             # scratch, (n_blocks n_units, width): see ``look``
+        # Scratch, (n_blocks n_units, width) each: see ``look``.
+        double[:, ::1] diagonal, coupling
         double[::1] n_cells                 # scratch, (n_blocks n_units,)
 
     cdef int sweep(self, Py_ssize_t n_blocks, bitgen_t* rng) except -1 nogil
@@ -24,6 +25,7 @@ cdef class LearnedCovariance:
     cdef int _look(self, Py_ssize_t n_blocks) noexcept nogil
     cdef void draw_degrees(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
     cdef double _log_of_degrees(self, Py_ssize_t n_blocks, double degrees) noexcept nogil
+    cdef double _log_det_shifted(self, Py_ssize_t u, double shift) noexcept nogil
     cdef int draw_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
     cdef int draw_mean_precision(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
     cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil
@@ -31,7 +33,7 @@ cdef class LearnedCovariance:
     cdef double log_prior(self) noexcept nogil
     cdef double degrees(self) noexcept nogil
     cdef void _set_degrees(self, double degrees) noexcept nogil
-    cdef void _set_mean_precision(self, double mean_precision) noexcept nogil
+    cdef void _set_mean_precision(self, Py_ssize_t n_blocks, double mean_precision) noexcept nogil
     cdef double _mean_precision(self) noexcept nogil
     cdef int _stretch(self, double factor) noexcept nogil
     cdef double _trace(self) noexcept nogil
@@ -43,8 +45,10 @@ cdef class WishartCovariance(LearnedCovariance):
         NormalInverseWishart family
         double[:, ::1] guess                # (n_features, n_features) R
         double[:, ::1] prior_rate           # (n_features, n_features) a R^-1
-        double[:, ::1] total, square, root  # scratch, (n_features, n_features)
+        double[:, ::1] total, square        # scratch, (n_features, n_features)
+        double[:, ::1] stack                # scratch, (at least n_features, n_features)
         double[::1] vector                  # scratch, (n_features,)
+        bint is_derived                     # whether the slots of blocks are up to date
 
     cdef bint _is_above_floor(self, const double* covariance, double factor) noexcept nogil
 

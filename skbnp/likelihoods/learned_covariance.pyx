@@ -12,8 +12,8 @@ the infinite Gaussian mixture of Rasmussen (2000), whose base measure is sampled
 
 Lam is ``base``, delta ``scale`` of the family of blocks, which holds them and their counts, means
 and scatters; what is here are the updates. Each leaves p(Lam, delta, kappa0 | partition, X) as it
-is. They look at numbers, means and scatters of rows alone, so the other statistics of the slots are
-brought up to date once, by ``settle``.
+is. They look at numbers, means and scatters of rows alone, and at factors that they have worked out
+for one another; all other statistics of the slots are brought up to date once, by ``settle``.
 """
 
 from libc.math cimport exp, log
@@ -24,13 +24,14 @@ import numpy as np
 from scipy.special import multigammaln
 
 from skbnp.likelihoods.normal_inverse_gamma cimport NormalInverseGamma
-from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart, log_gamma_ratio
+from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart, log_multigamma
 from skbnp.numerics cimport linalg, rng as draws
 
 
 cdef enum:
     STEPS = 3           # Metropolis steps of delta in a round
     FARTHEST = 4        # places on its grid that a step goes at most
+    STACK = 256         # rows of factors whose products are summed at once
 
 # Lam - FLOOR R is positive definite: columns that repeat one another, or of few values, would draw
 # Lam to a singular matrix, at which the posterior has no bound. 2.4e-4 standard deviations.
@@ -54,6 +55,15 @@ cdef enum Fault:
     MEAN_PRECISION_WITHOUT_POWER
 
 
+def rounds_in_a_sweep(n_samples, n_features, width):
+    """How many times the four updates are made, for matrices of ``width`` rows.
+
+    Few where those are wide: a round must cost less than a pass over the labels, which are slower
+    to mix there. By the table alone: a number that looked at the state would bias the chain.
+    """
+    return max(1, min(4, n_samples // (2 * n_features * (2 * width - 1))))
+
+
 def learned_covariance(family, prior, int fault=0):
     """The updates for a family of Gaussian blocks with ``learned`` covariances.
 
@@ -67,15 +77,15 @@ cdef class LearnedCovariance:
     """Base of the two: what is the same for one matrix a block and for several of one row."""
 
     def __init__(self, family, prior, int fault):
-        # A number of the table: one that looked at the state would bias the chain.
-        self.n_rounds = max(1, min(4, family.n_samples // (2 * family.n_features)))
+        self.n_rounds = rounds_in_a_sweep(family.n_samples, family.n_features, self.width)
         self.n_accepted = 0
         self.fault = fault
         self.prior_degrees = self.width + 2.0
         self.degrees_grid = np.array(prior.degrees_grid, dtype=np.float64)
         self.precision_grid = np.array(prior.mean_precision_grid, dtype=np.float64)
         self.log_weight = np.zeros(self.precision_grid.shape[0])
-        self.spectrum = np.zeros((0, self.width))
+        self.diagonal = np.zeros((0, self.width))
+        self.coupling = np.zeros((0, self.width))
         self.n_cells = np.zeros(0)
 
     def _count_constants(self, log_det_of_guesses):
@@ -108,13 +118,14 @@ cdef class LearnedCovariance:
     cdef int look(self, Py_ssize_t n_blocks) except -1 nogil:
         """Work out what ``draw_degrees`` and ``draw_size`` read of the blocks.
 
-        Of each matrix its number of cells and, in ``spectrum``, the eigenvalues of
-        Lam^-1/2 T Lam^-1/2 with T = Psi_n - Psi0: so |s Lam + T| costs O(width) for any s.
+        Of each matrix its number of cells and Lam^-1/2 T Lam^-1/2 with T = Psi_n - Psi0, in a
+        basis where it is tridiagonal: so |s Lam + T| costs O(width) for any s.
         """
         if self.n_cells.shape[0] < n_blocks * self.n_units:
             with gil:
                 self.n_cells = np.zeros(2 * n_blocks * self.n_units)
-                self.spectrum = np.zeros((2 * n_blocks * self.n_units, self.width))
+                self.diagonal = np.zeros((2 * n_blocks * self.n_units, self.width))
+                self.coupling = np.zeros((2 * n_blocks * self.n_units, self.width))
         return self._look(n_blocks)
 
     cdef int _look(self, Py_ssize_t n_blocks) noexcept nogil:
@@ -140,34 +151,37 @@ cdef class LearnedCovariance:
 
     cdef double _log_of_degrees(self, Py_ssize_t n_blocks, double degrees) noexcept nogil:
         """log p(X | partition, Lam, delta, kappa0) up to what does not depend on delta."""
-        cdef double nu = degrees + self.width + 1.0, total = 0.0, n, log_det
-        cdef Py_ssize_t u, a
-        for u in range(n_blocks * self.n_units):
+        cdef double nu = degrees + self.width + 1.0, total, n
+        cdef Py_ssize_t u, n_matrices = n_blocks * self.n_units
+        total = n_matrices * (
+            0.5 * nu * self.width * log(degrees) - log_multigamma(0.5 * nu, self.width)
+        )
+        for u in range(n_matrices):
             n = self.n_cells[u]
-            log_det = 0.0
-            for a in range(self.width):
-                log_det += log(degrees + self.spectrum[u, a])
-            total += (log_gamma_ratio(0.5 * nu, 0.5 * n, self.width)
-                      + 0.5 * nu * self.width * log(degrees) - 0.5 * (nu + n) * log_det)
+            total += (log_multigamma(0.5 * (nu + n), self.width)
+                      - 0.5 * (nu + n) * self._log_det_shifted(u, degrees))
         if self.fault == DEGREES_WITHOUT_DETERMINANT:
             total -= 0.5 * nu * n_blocks * self.log_det()
         return total
+
+    cdef inline double _log_det_shifted(self, Py_ssize_t u, double shift) noexcept nogil:
+        """log |shift Lam + T| - log |Lam| of matrix u."""
+        return linalg.log_det_shifted(
+            self.width, shift, &self.diagonal[u, 0], &self.coupling[u, 0]
+        )
 
     cdef int draw_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """Lam -> c Lam with log c normal: Metropolis, with the Jacobian of that map."""
         cdef double degrees = self.degrees(), nu = degrees + self.width + 1.0
         cdef double log_c = SIZE_STEP * draws.normal(rng), c = exp(log_c), log_ratio, change
         cdef double width = <double> self.width
-        cdef Py_ssize_t u, a
+        cdef Py_ssize_t u
         log_ratio = self.n_units * 0.5 * (self.prior_degrees - width - 1.0) * width * log_c
         log_ratio -= 0.5 * (c - 1.0) * self._trace()
         if self.fault != SIZE_WITHOUT_JACOBIAN:
             log_ratio += self.n_units * 0.5 * width * (width + 1.0) * log_c
         for u in range(n_blocks * self.n_units):
-            change = 0.0
-            for a in range(self.width):
-                change += log((c * degrees + self.spectrum[u, a])
-                              / (degrees + self.spectrum[u, a]))
+            change = self._log_det_shifted(u, c * degrees) - self._log_det_shifted(u, degrees)
             log_ratio += 0.5 * nu * width * log_c - 0.5 * (nu + self.n_cells[u]) * change
         if log(draws.uniform(rng)) < log_ratio:
             return self._stretch(c)
@@ -184,7 +198,7 @@ cdef class LearnedCovariance:
             return 1
         if draws.categorical_from_logs(rng, &self.log_weight[0], n_grid, &g) != 0:
             return 1
-        self._set_mean_precision(self.precision_grid[g])
+        self._set_mean_precision(n_blocks, self.precision_grid[g])
         return 0
 
     cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil:
@@ -207,8 +221,8 @@ cdef class LearnedCovariance:
     cdef void _set_degrees(self, double degrees) noexcept nogil:
         """Give the family another delta."""
 
-    cdef void _set_mean_precision(self, double mean_precision) noexcept nogil:
-        """Give the family another kappa0."""
+    cdef void _set_mean_precision(self, Py_ssize_t n_blocks, double mean_precision) noexcept nogil:
+        """Give the family another kappa0; ``_weigh_precisions`` was called before."""
 
     cdef double _mean_precision(self) noexcept nogil:
         """kappa0"""
@@ -267,8 +281,9 @@ cdef class WishartCovariance(LearnedCovariance):
         self._count_constants(np.linalg.slogdet(guess)[1])
         self.total = np.zeros((d, d))
         self.square = np.zeros((d, d))
-        self.root = np.zeros((d, d))
+        self.stack = np.zeros((max(1, STACK // d) * d, d))
         self.vector = np.zeros(d)
+        self.is_derived = True
 
     @property
     def covariance(self):
@@ -282,27 +297,32 @@ cdef class WishartCovariance(LearnedCovariance):
 
     cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """W_c ~ Wishart(nu_c, Psi_c^-1); Lam ~ Wishart(a + K nu0, (a R^-1 + delta sum W_c)^-1)."""
-        cdef Py_ssize_t d = self.width, k
+        cdef Py_ssize_t d = self.width, k, rows = 0
         cdef double weight = self.family.scale
         cdef double* total = &self.total[0, 0]
-        cdef double* factor = &self.square[0, 0]
-        cdef double* root = &self.root[0, 0]
+        cdef double* stack = &self.stack[0, 0]
         if self.fault == COVARIANCE_WITHOUT_DEGREES:
             weight = 1.0
+        if not self.is_derived and self.family.derive(n_blocks) != 0:
+            return 1
         memcpy(total, &self.prior_rate[0, 0], d * d * sizeof(double))
         for k in range(n_blocks):
-            if self.family.factor_within(k, factor) != 0:
-                return 1
-            self.family.add_offset(k, factor)
-            _wishart_root(rng, self.family.df + self.family.n_members[k], d, factor, root)
-            linalg.gemm(True, False, d, d, d, weight, root, root, 1.0, total)
+            _wishart_root(
+                rng, self.family.df + self.family.n_members[k], d, &self.family.factor[k, 0, 0],
+                stack + rows * d,
+            )
+            rows += d
+            if rows == self.stack.shape[0] or k == n_blocks - 1:
+                linalg.add_gram(rows, d, weight, stack, total)
+                rows = 0
         if linalg.cholesky(total, d) != 0:
             return 1
-        _wishart_root(rng, self.prior_degrees + n_blocks * self.family.df, d, total, root)
-        linalg.gemm(True, False, d, d, d, 1.0, root, root, 0.0, total)
+        _wishart_root(rng, self.prior_degrees + n_blocks * self.family.df, d, total, stack)
+        linalg.gemm(True, False, d, d, d, 1.0, stack, stack, 0.0, total)
         if not self._is_above_floor(total, 1.0):
             return 0
         memcpy(&self.family.base[0, 0], total, d * d * sizeof(double))
+        self.is_derived = False
         return self.family.factor_base()
 
     cdef bint _is_above_floor(self, const double* covariance, double factor) noexcept nogil:
@@ -317,23 +337,27 @@ cdef class WishartCovariance(LearnedCovariance):
         cdef Py_ssize_t k
         for k in range(n_blocks):
             self.n_cells[k] = <double> self.family.n_members[k]
-            if self.family.spectrum(k, &self.spectrum[k, 0]) != 0:
+            if self.family.tridiagonal(k, &self.diagonal[k, 0], &self.coupling[k, 0]) != 0:
                 return 1
         return 0
 
     cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil:
-        """q = (xbar - m0)^T (delta Lam + S)^-1 (xbar - m0) serves all values."""
+        """q = (xbar - m0)^T (delta Lam + S)^-1 (xbar - m0) serves all values.
+
+        The factor of delta Lam + S is left in the slot, for ``_set_mean_precision`` to go on from.
+        """
         cdef Py_ssize_t d = self.width, k, a, g
         cdef double n, q, kappa, power = 0.5 * d
         if self.fault == MEAN_PRECISION_WITHOUT_POWER:
             power = 0.0
+        self.is_derived = False
         for k in range(n_blocks):
             n = <double> self.family.n_members[k]
-            if self.family.factor_within(k, &self.square[0, 0]) != 0:
+            if self.family.factor_within(k, &self.family.factor[k, 0, 0]) != 0:
                 return 1
             for a in range(d):
                 self.vector[a] = self.family.row_mean[k, a] - self.family.prior_mean[a]
-            q = linalg.solve_transposed(&self.square[0, 0], d, &self.vector[0])
+            q = linalg.solve_transposed(&self.family.factor[k, 0, 0], d, &self.vector[0])
             for g in range(self.precision_grid.shape[0]):
                 kappa = self.precision_grid[g]
                 self.log_weight[g] += (
@@ -342,19 +366,28 @@ cdef class WishartCovariance(LearnedCovariance):
                 )
         return 0
 
+    cdef void _set_mean_precision(self, Py_ssize_t n_blocks, double mean_precision) noexcept nogil:
+        cdef Py_ssize_t k
+        self.family.mean_precision = mean_precision
+        for k in range(n_blocks):
+            self.family.finish(k)
+        self.is_derived = True
+
     cdef int settle(self, Py_ssize_t n_blocks) noexcept nogil:
         self.family.factor_base()
-        return self.family.derive(n_blocks)
+        if not self.is_derived:
+            self.is_derived = True
+            return self.family.derive(n_blocks)
+        self.family.clear_from(n_blocks)
+        return 0
 
     cdef double degrees(self) noexcept nogil:
         return self.family.scale
 
     cdef void _set_degrees(self, double degrees) noexcept nogil:
+        self.is_derived = self.is_derived and degrees == self.family.scale
         self.family.scale = degrees
         self.family.df = degrees + self.width + 1.0
-
-    cdef void _set_mean_precision(self, double mean_precision) noexcept nogil:
-        self.family.mean_precision = mean_precision
 
     cdef double _mean_precision(self) noexcept nogil:
         return self.family.mean_precision
@@ -364,6 +397,7 @@ cdef class WishartCovariance(LearnedCovariance):
         if not self._is_above_floor(&self.family.base[0, 0], factor):
             return 0
         self.n_accepted += 1
+        self.is_derived = False
         for a in range(self.width * self.width):
             (&self.family.base[0, 0])[a] *= factor
         return self.family.factor_base()
@@ -431,7 +465,7 @@ cdef class GammaCovariance(LearnedCovariance):
             for j in range(self.n_units):
                 u = k * self.n_units + j
                 self.n_cells[u] = self.family.cells(k, j)
-                self.spectrum[u, 0] = self.family.total_gain(
+                self.diagonal[u, 0] = self.family.total_gain(
                     k, j, self.family.mean_precision
                 ) / (2.0 * self.family.base[j])
         return 0
@@ -468,7 +502,7 @@ cdef class GammaCovariance(LearnedCovariance):
         self.family.scale = degrees
         self.family.shape = 0.5 * (degrees + 2.0)
 
-    cdef void _set_mean_precision(self, double mean_precision) noexcept nogil:
+    cdef void _set_mean_precision(self, Py_ssize_t n_blocks, double mean_precision) noexcept nogil:
         self.family.mean_precision = mean_precision
 
     cdef double _mean_precision(self) noexcept nogil:

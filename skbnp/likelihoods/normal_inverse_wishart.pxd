@@ -32,7 +32,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         double[::1] log_t_constant, log_m_constant
         double[::1] vector                  # scratch, (4 n_features,)
         double[:, ::1] square, square_too   # scratch, (n_features, n_features)
-        double[::1] work                    # scratch, (4 n_features,)
+        double[::1] work                    # scratch, (max(4, n_features) n_features,)
         Py_ssize_t[::1] order               # scratch, (n_features,) observed features, then missing
 
     cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil
@@ -41,11 +41,12 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef double _m_constant(self, Py_ssize_t n) noexcept nogil
     cdef int factor_base(self) noexcept nogil
     cdef int derive(self, Py_ssize_t n_slots) noexcept nogil
+    cdef void clear_from(self, Py_ssize_t n_slots) noexcept nogil
     cdef int _derive(self, Py_ssize_t k) noexcept nogil
-    cdef void _finish(self, Py_ssize_t k) noexcept nogil
+    cdef void finish(self, Py_ssize_t k) noexcept nogil
     cdef int factor_within(self, Py_ssize_t k, double* out) noexcept nogil
     cdef void add_offset(self, Py_ssize_t k, double* factor) noexcept nogil
-    cdef int spectrum(self, Py_ssize_t k, double* out) noexcept nogil
+    cdef int tridiagonal(self, Py_ssize_t k, double* diagonal, double* coupling) noexcept nogil
     cdef void _touch(self, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil
     cdef double _permuted_factor(
@@ -66,4 +67,5 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef Py_ssize_t _columns(self, Py_ssize_t n_blocks) noexcept nogil
 
 
+cdef double log_multigamma(double x, Py_ssize_t d) noexcept nogil
 cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil

@@ -36,6 +36,7 @@ cdef double CANCELLED = 1e-8     # |Psi without| / |Psi with| under which a diff
 cdef double SPOILED = 1e-6       # the same under which a removal is not used
 cdef double HALF_LOG_2_PI = 0.9189385332046728
 cdef double LOG_PI = 1.1447298858494002
+cdef double LOG_2 = 0.6931471805599453
 
 
 cdef class NormalInverseWishart(ConjugateFamily):
@@ -69,7 +70,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.vector = np.zeros(LANES * d)
         self.square = np.zeros((d, d))
         self.square_too = np.zeros((d, d))
-        self.work = np.zeros(4 * d)
+        self.work = np.zeros(max(4, d) * d)
         self.order = np.zeros(d, dtype=np.intp)
         self._reserve_parameters(0)
         self._start_imputation()
@@ -275,21 +276,28 @@ cdef class NormalInverseWishart(ConjugateFamily):
         Non-zero: a slot must be built anew from its rows.
         """
         cdef Py_ssize_t k
-        for k in range(self.n_slots):
-            if self.n_members[k] == 0 or k >= n_slots:
+        self.clear_from(n_slots)
+        for k in range(n_slots):
+            if self.n_members[k] == 0:
                 self.clear(k)
             elif self._derive(k) != 0:
                 return 1
         return 0
 
+    cdef void clear_from(self, Py_ssize_t n_slots) noexcept nogil:
+        """Clear all slots from n_slots on."""
+        cdef Py_ssize_t k
+        for k in range(n_slots, self.n_slots):
+            self.clear(k)
+
     cdef int _derive(self, Py_ssize_t k) noexcept nogil:
         """m_n and the factor of Psi_n of slot k from the number, mean and scatter of its rows."""
         if self.factor_within(k, &self.factor[k, 0, 0]) != 0:
             return 1
-        self._finish(k)
+        self.finish(k)
         return 0
 
-    cdef void _finish(self, Py_ssize_t k) noexcept nogil:
+    cdef void finish(self, Py_ssize_t k) noexcept nogil:
         """The same where ``factor`` holds that of Psi0 + S."""
         cdef Py_ssize_t d = self.n_features, a
         cdef double n = <double> self.n_members[k], kappa = self.mean_precision + n
@@ -317,34 +325,31 @@ cdef class NormalInverseWishart(ConjugateFamily):
             self.vector[a] = root * (self.row_mean[k, a] - self.prior_mean[a])
         linalg.rank_one_update(factor, d, &self.vector[0])
 
-    cdef int spectrum(self, Py_ssize_t k, double* out) noexcept nogil:
-        """Eigenvalues of base^-1/2 T base^-1/2, T = Psi_n - Psi0, ascending: d numbers, O(d^3).
+    cdef int tridiagonal(
+        self, Py_ssize_t k, double* diagonal, double* coupling
+    ) noexcept nogil:
+        """base^-1/2 T base^-1/2, T = Psi_n - Psi0, in a basis where it is tridiagonal: O(d^3).
 
-        |s base + T| is then |base| times the product of s + eigenvalue, for any s. Non-zero:
-        LAPACK did not converge.
+        |s base + T| is then |base| times a determinant of O(d), for any s: see
+        ``linalg.log_det_shifted``. Non-zero: LAPACK refused its arguments.
         """
         cdef Py_ssize_t d = self.n_features, a, b
         cdef double n = <double> self.n_members[k]
-        cdef double weight = self.mean_precision * n / (self.mean_precision + n)
-        cdef double* rows = &self.square[0, 0]
-        cdef double* whitened = &self.square_too[0, 0]
+        cdef double weight = self.mean_precision * n / (self.mean_precision + n), left
+        cdef double* whitened = &self.square[0, 0]
         for a in range(d):
             self.vector[a] = self.row_mean[k, a] - self.prior_mean[a]
         for a in range(d):
+            left = weight * self.vector[a]
             for b in range(a, d):
-                rows[a * d + b] = rows[b * d + a] = (
-                    self.scatter[k, a, b] + weight * self.vector[a] * self.vector[b]
+                whitened[a * d + b] = whitened[b * d + a] = (
+                    self.scatter[k, a, b] + left * self.vector[b]
                 )
-        linalg.solve_rows(&self.base_factor[0, 0], d, rows, d)
-        for a in range(d):
-            for b in range(d):
-                whitened[a * d + b] = rows[b * d + a]
         linalg.solve_rows(&self.base_factor[0, 0], d, whitened, d)
-        if linalg.symmetric_eigenvalues(whitened, d, out, &self.work[0], 4 * d) != 0:
-            return 1
-        for a in range(d):
-            out[a] = max(out[a], 0.0)
-        return 0
+        linalg.solve_columns(&self.base_factor[0, 0], d, whitened, d, False)
+        return linalg.tridiagonalise(
+            whitened, d, diagonal, coupling, &self.work[0], self.work.shape[0]
+        )
 
     # -- densities ----------------------------------------------------------------------------
 
@@ -595,19 +600,18 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self, Py_ssize_t n_blocks, const double* grid, Py_ssize_t n_grid, double* out
     ) noexcept nogil:
         """(nu0 d K / 2) log s - sum_k (nu_k / 2) log |s base + T_k|: O(K d^3)."""
-        cdef Py_ssize_t d = self.n_features, k, a, g
-        cdef double total
-        cdef double* value = &self.vector[0]
+        cdef Py_ssize_t d = self.n_features, k, g
+        cdef double* diagonal = &self.vector[0]
+        cdef double* coupling = diagonal + d
         for g in range(n_grid):
             out[g] += 0.5 * self.df * d * n_blocks * log(grid[g])
         for k in range(n_blocks):
-            if self.spectrum(k, value) != 0:
+            if self.tridiagonal(k, diagonal, coupling) != 0:
                 return 1
             for g in range(n_grid):
-                total = 0.0
-                for a in range(d):
-                    total += log(grid[g] + value[a])
-                out[g] -= 0.5 * (self.df + self.n_members[k]) * total
+                out[g] -= 0.5 * (self.df + self.n_members[k]) * linalg.log_det_shifted(
+                    d, grid[g], diagonal, coupling
+                )
         return 0
 
     cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:
@@ -869,17 +873,31 @@ cdef class NormalInverseWishart(ConjugateFamily):
             lost += n * moved[a] * moved[a] * linalg.solve_transposed(
                 &self.factor[k, 0, 0], d, line
             )
-        self._finish(k)
+        self.finish(k)
         return lost > 1.0 / SPOILED
 
 
-cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil:
-    """log Gamma_d(x + step) / Gamma_d(x), the multivariate gamma function."""
+cdef double log_multigamma(double x, Py_ssize_t d) noexcept nogil:
+    """log Gamma_d(x), the multivariate gamma function, without its power of pi.
+
+    Two at a time: Gamma(y) Gamma(y - 1/2) = 2^(2 - 2 y) sqrt(pi) Gamma(2 y - 1).
+    """
     cdef Py_ssize_t j
-    cdef double total = 0.0
-    for j in range(d):
-        total += lgamma(x + step - 0.5 * j) - lgamma(x - 0.5 * j)
-    return total
+    cdef double total = 0.0, y = x
+    for j in range(d // 2):
+        total += lgamma(2.0 * y - 1.0) + (2.0 - 2.0 * y) * LOG_2 + 0.5 * LOG_PI
+        y -= 1.0
+    return total + lgamma(y) if d % 2 == 1 else total
+
+
+cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil:
+    """log Gamma_d(x + step) / Gamma_d(x): term by term, so that a large x does not drown it."""
+    cdef Py_ssize_t j
+    cdef double total = 0.0, y = x
+    for j in range(d // 2):
+        total += lgamma(2.0 * (y + step) - 1.0) - lgamma(2.0 * y - 1.0) - 2.0 * step * LOG_2
+        y -= 1.0
+    return total + lgamma(y + step) - lgamma(y) if d % 2 == 1 else total
 
 
 cdef inline void _add_outer(

@@ -32,11 +32,14 @@ cdef void solve_rows_back(
 cdef void solve_columns(
     const double* factor, Py_ssize_t n, double* a, Py_ssize_t m, bint back
 ) noexcept nogil
-cdef void subtract_gram(
-    Py_ssize_t m, Py_ssize_t n, const double* a, double* c
+cdef void add_gram(
+    Py_ssize_t m, Py_ssize_t n, double alpha, const double* a, double* c
 ) noexcept nogil
 cdef void rank_one_update(double* factor, Py_ssize_t n, double* v) noexcept nogil
 cdef int rank_one_downdate(double* factor, Py_ssize_t n, double* v) noexcept nogil
-cdef int symmetric_eigenvalues(
-    double* a, Py_ssize_t n, double* out, double* work, Py_ssize_t n_work
+cdef int tridiagonalise(
+    double* a, Py_ssize_t n, double* diagonal, double* coupling, double* work, Py_ssize_t n_work
+) noexcept nogil
+cdef double log_det_shifted(
+    Py_ssize_t n, double shift, const double* diagonal, const double* coupling
 ) noexcept nogil

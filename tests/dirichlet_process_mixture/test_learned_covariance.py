@@ -170,10 +170,10 @@ def test_columns_without_a_spread_of_their_own(kind):
     assert np.isfinite(dpm.posterior_.traces["log_joint"]).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_slots_follow_the_prior(kind):
+@pytest.mark.parametrize("kind, mean_precision", [*product(KINDS, [None]), ("full", 0.125)])
+def test_slots_follow_the_prior(kind, mean_precision):
     """After many updates the running statistics are those of slots built from their rows."""
-    prior, rng = prior_of(kind), np.random.default_rng(2)
+    prior, rng = prior_of(kind, mean_precision), np.random.default_rng(2)
     state, X = _model.draw_joint(prior, 30, rng)
     sampler = sampler_at(prior, state, X, n_split_merge=0)
     for _ in range(49):  # the sweep after this one builds them anew
@@ -446,6 +446,13 @@ def test_all_updates_are_tested():
 def test_each_update_alone_paired(move, kind):
     make = joint_draw(prior_of(kind), move=move, repeats=5)
     assert_z_scores_small(paired_one_step(make, touched_by(move), 3000, seed=3))
+
+
+def test_covariance_of_more_blocks_than_are_summed_at_once():
+    prior = prior_of("full", concentration_prior=(4000.0, 2.0), discount=0.0)
+    make = joint_draw(prior, n=200, move="covariance", repeats=5)
+    assert np.mean([make(np.random.default_rng(t)).n_clusters for t in range(5)]) > 150
+    assert_z_scores_small(paired_one_step(make, touched_by("covariance"), 400, seed=7))
 
 
 @pytest.mark.parametrize(

@@ -218,12 +218,31 @@ def test_solves_never_read_below_the_diagonal(rng):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_eigenvalues(rng, n):
-    matrix = rng.normal(size=(n, n))
-    matrix += matrix.T
+def test_determinants_of_shifted_matrices(rng, n):
+    half = rng.normal(size=(n, max(1, n // 2)))
+    matrix = half @ half.T * 10.0 ** rng.uniform(-3, 3)
+    diagonal, coupling = linalg.tridiagonal(matrix)
+    assert coupling[0] == 0.0
+    beside = np.sqrt(coupling[1:])
     np.testing.assert_allclose(
-        linalg.eigenvalues(matrix), np.linalg.eigvalsh(matrix), rtol=1e-10, atol=1e-12
+        np.linalg.eigvalsh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)),
+        np.linalg.eigvalsh(matrix),
+        rtol=1e-10,
+        atol=1e-12 * np.trace(matrix),
     )
+    for shift in (1e-3, 1.0, 512.0, 1e150, 1e-150):
+        expected = np.log(np.maximum(np.linalg.eigvalsh(matrix), 0.0) + shift).sum()
+        found = linalg.shifted_log_det(shift, diagonal, coupling)
+        rounding = 1e-14 * n * np.trace(matrix) / shift  # of eigenvalues that are 0
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 + rounding)
+        assert found > n * np.log(shift) - 1e-9 * abs(np.log(shift)) * n
+
+
+def test_products_of_rows_are_added(rng):
+    rows, matrix = rng.normal(size=(7, 4)), random_covariance(rng, 4)
+    found = linalg.with_gram(matrix, -0.3, rows)
+    expected = np.triu(matrix - 0.3 * rows.T @ rows) + np.tril(matrix, -1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_read_only_input_is_left_alone(rng):
@@ -232,6 +251,6 @@ def test_read_only_input_is_left_alone(rng):
     matrix.flags.writeable = v.flags.writeable = False
     factor = linalg.cholesky_upper(matrix)
     linalg.updated_factor(factor, v)
-    linalg.eigenvalues(matrix)
+    linalg.tridiagonal(matrix)
     np.testing.assert_array_equal(matrix, copies[0])
     np.testing.assert_array_equal(v, copies[1])

@@ -160,7 +160,7 @@ cdef class RowRegression:
         if linalg.cholesky(own, m) != 0:
             return 1
         linalg.solve_columns(own, m, rows, n, False)
-        linalg.subtract_gram(m, n, rows, matrix)
+        linalg.add_gram(m, n, -1.0, rows, matrix)
         linalg.solve_columns(own, m, rows, n, True)
         linalg.solve_columns(own, m, inverse, m, False)
         linalg.solve_columns(own, m, inverse, m, True)
