@@ -273,7 +273,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         return None
 
     def _density(self, X, rows):
-        """Log density of some training rows: ``density(draw)`` (n_rows,), with ``n_rows``.
+        """Log density of some training rows: ``density(sampler)`` (n_rows,), with ``n_rows``.
 
         In the units of X, of the observed cells, all that is not in the draw integrated out; it
         must pickle. None where the model has none yet.

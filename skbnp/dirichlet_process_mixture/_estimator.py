@@ -34,7 +34,7 @@ from skbnp.dirichlet_process_mixture._predictive import (
     log_weights,
     sample_row,
 )
-from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture._sampler import SUBSET, Sampler
 from skbnp.dirichlet_process_mixture._saved import (
     check_components_prior,
     check_draw,
@@ -42,6 +42,7 @@ from skbnp.dirichlet_process_mixture._saved import (
 )
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
+from skbnp.likelihoods.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.mcmc.rows import row_blocks
@@ -944,11 +945,13 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         return (100, 100) if len(X) > 100_000 else (200, 300)
 
     def _work(self, X):
-        work = partial(_work_of_sweep, X=self._training_rows.X, prior=self._prior)
+        work = partial(
+            _work_of_sweep, X=self._training_rows.X, prior=self._prior, algorithm=self.algorithm_
+        )
         return work(1.0), lambda traces: work(float(traces["n_clusters"].mean()))
 
     def _density(self, X, rows):
-        return WatchedRows(self._training_rows.X[rows], self._prior, self._scale)
+        return WatchedRows(self._training_rows.X, rows, self._prior, self._scale)
 
     @property
     def _moves_of_traces(self):
@@ -1388,19 +1391,33 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         return [part for part in self._prior.parts if isinstance(part, kind)]
 
 
-def _work_of_sweep(n_clusters, X, prior):
-    """Nominal seconds of one core for a sweep of one chain with so many clusters."""
+def _work_of_sweep(n_clusters, X, prior, algorithm):
+    """Nominal seconds of one core for a sweep of one chain with so many clusters.
+
+    Fitted to what sweeps of tables of 60 to 30,000 rows and 1 to 30 columns take.
+    """
     n, d = X.shape
-    per_row_and_cluster, per_hole = 20.0 + 2.0 * d, 0.0
+    per_row_and_cluster, per_row_divided, per_cluster = 20.0 + 2.0 * d, 300.0 + 2.0 * d, 1_000.0
     gaussian = prior.gaussian
-    if gaussian is not None and gaussian.covariance_type == "full":
+    if gaussian is not None:
         real = len(gaussian.columns)
-        per_row_and_cluster += real * (real - 2.0)
-        holes = np.isnan(X[:, gaussian.columns]).any(axis=1).mean()
-        per_hole = holes * real**3
-    per_row = 600.0 + n_clusters * (per_row_and_cluster + per_hole)
-    # In nanoseconds; every sweep costs some whatever its rows do.
-    return 1e-9 * (50_000.0 + n * per_row)
+        full = gaussian.covariance_type == "full"
+        n_rounds = rounds_in_a_sweep(n, real, real if full else 1) if prior.learned else 1
+        if full:
+            holes = np.isnan(X[:, gaussian.columns]).any(axis=1).mean()
+            per_row_and_cluster += 0.12 * real**2 + holes * (100.0 + 0.27 * real**3)
+            per_row_divided += 1.2 * real**2
+            per_cluster += n_rounds * (1_500.0 + 20.0 * real**2 + 0.2 * real**3)
+        else:
+            per_cluster += n_rounds * 250.0 * real
+    per_row = 250.0 + n_clusters * per_row_and_cluster
+    # A pass over all rows at once takes a third of one over rows one by one.
+    n_rows = {"collapsed": n, "parallel": n / 3 + min(n, SUBSET), "gibbs": n / 3}[algorithm]
+    # As many splits and merges as half the clusters divide about half of the rows. In nanoseconds;
+    # every sweep costs some whatever its rows do.
+    return 1e-9 * (
+        20_000.0 + n_rows * per_row + 0.5 * n * per_row_divided + n_clusters * per_cluster
+    )
 
 
 def _partition_figures(posterior):

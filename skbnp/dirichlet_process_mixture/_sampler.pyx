@@ -52,6 +52,9 @@ cdef enum Move:
     PRIOR_SCALE
     LEARNED_COVARIANCE
 
+# Rows that "parallel" redraws one by one in a sweep.
+SUBSET = 2000
+
 # How labels are redrawn.
 ALGORITHMS = ("collapsed", "gibbs", "parallel")
 # How a split divides a block.
@@ -155,7 +158,7 @@ cdef class Sampler:
 
     def __init__(
         self, X, prior, labels, bit_generator, *, start=None, algorithm="collapsed",
-        split_merge="sequential", n_split_merge="auto", n_subset=2000, for_rows=None,
+        split_merge="sequential", n_split_merge="auto", n_subset=SUBSET, for_rows=None,
         double log_jacobian=0.0, int fault=0,
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
@@ -324,6 +327,14 @@ cdef class Sampler:
             "mean_precision": self._covariance.mean_precision,
             "degrees_of_freedom": self._covariance.degrees_of_freedom,
             "log_det_covariance": self._covariance.log_det_covariance,
+        }
+
+    def partition(self):
+        """Of a draw what says where the next row goes: sizes of the blocks, 0 last, and the law."""
+        return {
+            "n_members": np.array(self.family.n_members[:self.n_clusters + 1]),
+            "concentration": self.law.concentration,
+            "discount": self.law.discount,
         }
 
     def draw(self):
@@ -554,6 +565,25 @@ cdef class Sampler:
         for k in range(self.n_clusters):
             self.log_density[k] += self.log_weight[k]
         self.log_density[self.n_clusters] += self.law.log_new_weight(self.n_clusters)
+
+    def log_densities(self, const Py_ssize_t[::1] rows, const double[::1] log_weight):
+        """log of the sum over k of exp(log_weight[k]) p(row | block k), shape of rows.
+
+        ``log_weight`` (n_clusters + 1,) has that of the empty block last. The rows are new ones
+        that repeat training rows; their missing cells are integrated out, but of real columns
+        with full covariance, where the row is taken as it is completed at present.
+        """
+        cdef double[::1] out = np.empty(rows.shape[0])
+        cdef Py_ssize_t t, k, n = self.n_clusters + 1
+        if log_weight.shape[0] != n:
+            raise ValueError(f"log_weight must have {n} entries, got {log_weight.shape[0]}")
+        with nogil:
+            for t in range(rows.shape[0]):
+                self.family.log_predictive_all(n, rows[t], &self.log_density[0])
+                for k in range(n):
+                    self.log_density[k] += log_weight[k]
+                out[t] = log_sum_exp(&self.log_density[0], n)
+        return np.asarray(out)
 
     def leave_one_out(self, imputed=None):
         """log p(x_i | z_-i, X_-i) of the observed cells of each row, in the sampler's units.

@@ -42,31 +42,46 @@ class TrainingRows:
 
 
 class WatchedRows:
-    """Log density of some rows under one draw, for the trace ``log_density``.
+    """Log density of some training rows in the present state of a sampler, for ``log_density``.
 
-    Given the partition of a draw the parameters of its blocks are integrated out, and so are
-    missing cells; the density is in the units of X.
+    Given the partition the parameters of its blocks are integrated out, and so are missing cells;
+    the density is in the units of X. It is that of `score_samples` with this draw alone.
     """
 
-    def __init__(self, X, prior, scale):
-        self._X = X
+    def __init__(self, X, rows, prior, scale):
         self._prior = prior
-        self._log_scale = np.where(np.isnan(X), 0.0, np.log(scale)).sum(axis=1)
+        self._log_scale = np.where(np.isnan(X[rows]), 0.0, np.log(scale)).sum(axis=1)
+        full = prior.gaussian is not None and prior.gaussian.covariance_type == "full"
+        columns = prior.gaussian.columns if full else []
+        holes = np.isnan(X[np.ix_(rows, columns)]).any(axis=1)
+        # Rows that lack the same cells share their factors, which only a draw keeps apart.
+        self._with_holes = np.flatnonzero(holes)
+        self._X_with_holes = X[rows[holes]]
+        self._others = np.flatnonzero(~holes)
+        self._row_of_others = rows[~holes]
         self._rows = None
 
     @property
     def n_rows(self):
         """How many they are."""
-        return len(self._X)
+        return len(self._log_scale)
 
-    def __call__(self, draw):
+    def __call__(self, sampler):
         """Their log densities, shape (n_rows,)."""
+        log_weight = log_weights(sampler.partition(), self._prior)
+        out = np.empty(self.n_rows)
+        out[self._others] = sampler.log_densities(self._row_of_others, log_weight)
+        if self._with_holes.size:
+            out[self._with_holes] = self._of_rows_with_holes(sampler.draw(), log_weight)
+        return out - self._log_scale
+
+    def _of_rows_with_holes(self, draw, log_weight):
         if self._rows is None:
-            self._rows = Rows(self._X, self._prior)
-        log_p = log_densities(self._rows, draw, self._prior, log_weights(draw, self._prior))
+            self._rows = Rows(self._X_with_holes, self._prior)
+        log_p = log_densities(self._rows, draw, self._prior, log_weight)
         highest = log_p.max(axis=1)
         np.exp(log_p - highest[:, np.newaxis], out=log_p)
-        return self._rows.unsort(highest + np.log(log_p.sum(axis=1))) - self._log_scale
+        return self._rows.unsort(highest + np.log(log_p.sum(axis=1)))
 
     def __getstate__(self):
         return {**self.__dict__, "_rows": None}  # compiled, made where it is needed

@@ -112,9 +112,9 @@ def run_chains(
     checkpoint : Checkpoint, default=None
         Where to write, at intervals and at the end, what a later run can start from.
     density : callable, default=None
-        ``density(draw)`` gives the log densities (n_rows,) of some fixed rows under one draw. It
-        must pickle. Their mean becomes the trace ``"log_density"``, and the posterior's `pool`
-        rests on them.
+        ``density(sampler)`` gives the log densities (n_rows,) of some fixed rows in the present
+        state of a sampler, in which it changes nothing. It must pickle. Their mean becomes the
+        trace ``"log_density"``, and the posterior's `pool` rests on them.
 
     Returns
     -------
@@ -360,8 +360,7 @@ def _sweep(sampler, chain, plan, store_every, block):
     chain.n_swept += 1
     if plan.is_kept(chain.n_swept):
         is_stored = plan.n_kept(chain.n_swept) % store_every == 0
-        draw = sampler.draw() if is_stored or plan.density is not None else None
-        figures, log_densities = _figures(log_joint, sampler, draw, plan.density)
+        figures, log_densities = _figures(log_joint, sampler, plan.density)
         block.rows.append(figures)
         if log_densities is not None:
             before = chain.log_sums
@@ -369,18 +368,17 @@ def _sweep(sampler, chain, plan, store_every, block):
                 log_densities if before is None else np.logaddexp(before, log_densities)
             )
         if is_stored:
-            block.draws.append(_owned(draw))
+            block.draws.append(_owned(sampler.draw()))
     elif plan.is_recorded(chain.n_swept):
-        draw = None if plan.density is None else sampler.draw()
-        for name, value in _figures(log_joint, sampler, draw, plan.density)[0].items():
+        for name, value in _figures(log_joint, sampler, plan.density)[0].items():
             chain.record.setdefault(name, []).append(float(value))
 
 
-def _figures(log_joint, sampler, draw, density):
+def _figures(log_joint, sampler, density):
     """What is traced of the present sweep, and the log densities of the fixed rows or None."""
     if density is None:
         return {"log_joint": log_joint, **sampler.scalars()}, None
-    found = density(draw)
+    found = density(sampler)
     return {"log_joint": log_joint, "log_density": float(found.mean()), **sampler.scalars()}, found
 
 

@@ -79,11 +79,16 @@ class ToySampler:
 
 
 class ToyDensity:
-    """Log density of three fixed numbers, each normal about the y of a draw."""
+    """Log density of three fixed numbers, each normal about the present y."""
 
     n_rows = 3
 
-    def __call__(self, draw):
+    def __call__(self, sampler):
+        return self.of_draw(sampler.draw())
+
+    @staticmethod
+    def of_draw(draw):
+        """The same of a draw."""
         return -0.5 * (np.array([-1.0, 0.0, 2.0]) - draw["value"][1]) ** 2
 
 

@@ -11,6 +11,7 @@ from checks.answers import answers, assert_same_answers
 from checks.watched import table_with_holes
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _estimator
+from skbnp.dirichlet_process_mixture._estimator import _work_of_sweep
 
 QUICK = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 
@@ -69,10 +70,48 @@ def test_rows_are_chosen_by_the_seed():
     assert not np.array_equal(rows, fitted(X, n_draws=2, random_state=1)._watched_rows(300))
     np.testing.assert_array_equal(model._watched_rows(200), np.arange(200))
     density = model._density(X, rows)
-    draw = model.posterior_[0, 0]
+    sampler = model._prepare(X)(np.random.PCG64(0), 0)
+    sampler.set_state(model.posterior_.ends[0]["state"])
     assert density.n_rows == 200
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(density))(draw), density(draw))
-    assert density(draw).mean() == model.posterior_.traces["log_density"][0, 0]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(density))(sampler), density(sampler))
+    assert density(sampler).mean() == model.posterior_.traces["log_density"][0, -1]
+
+
+@pytest.mark.filterwarnings("ignore:covariance_type:UserWarning")
+def test_work_of_a_sweep_counts_what_it_does():
+    """Within a factor of two of seconds of one core that were measured; least for one cluster."""
+
+    def work(n, d, n_clusters, holes=0.0, algorithm="collapsed", **options):
+        random = np.random.default_rng(0)
+        X = random.normal(size=(n, d))
+        X[random.random(n) < holes, 0] = np.nan
+        prior = DirichletProcessMixture(**options)
+        prior._check_training(X, None)
+        prior._prepare(X)
+        found = _work_of_sweep(n_clusters, prior._training_rows.X, prior._prior, algorithm)
+        assert found > _work_of_sweep(1.0, prior._training_rows.X, prior._prior, algorithm) > 0.0
+        return found
+
+    for table, measured in [
+        ((455, 30, 15.0), 2.1e-3),
+        ((142, 13, 12.0), 0.23e-3),
+        ((120, 4, 3.0), 0.064e-3),
+        ((455, 6, 15.0), 0.5e-3),
+        ((10_000, 8, 13.0), 6.8e-3),
+        ((30_000, 8, 12.0, 0.0, "parallel"), 8.8e-3),
+        ((400, 14, 5.0, 0.95), 1.9e-3),
+    ]:
+        assert measured / 2 < work(*table) < 2 * measured, table
+    assert 0.5e-3 < work(2_000, 8, 11.0, covariance_type="diag") < 2.2e-3
+    # The updates of the prior are part of it.
+    assert work(60, 30, 10.0) > 2 * work(60, 30, 10.0, covariance_type="diag")
+
+
+def test_rows_whose_density_is_traced_need_a_weight_for_each_block():
+    X = two_blobs(40)
+    sampler = fitted(X)._prepare(X)(np.random.PCG64(0), 0)
+    with pytest.raises(ValueError, match="log_weight must have"):
+        sampler.log_densities(np.arange(3), np.zeros(sampler.n_clusters))
 
 
 def test_units_of_density_are_those_of_the_table():

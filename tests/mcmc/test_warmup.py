@@ -326,7 +326,7 @@ def test_callback_in_a_round(tmp_path, monkeypatch):
 
 
 def test_log_density_is_the_mean_over_rows(expected):
-    wanted = [ToyDensity()(draw).mean() for draw in expected]
+    wanted = [ToyDensity.of_draw(draw).mean() for draw in expected]
     np.testing.assert_array_equal(expected.traces["log_density"].ravel(), wanted)
     assert list(expected.traces)[:2] == ["log_joint", "log_density"]
     without = run_chains(
@@ -338,7 +338,7 @@ def test_log_density_is_the_mean_over_rows(expected):
 
 
 def test_pool_by_hand(expected):
-    log_p = np.array([ToyDensity()(draw) for draw in expected]).reshape(3, 9, 3)
+    log_p = np.array([ToyDensity.of_draw(draw) for draw in expected]).reshape(3, 9, 3)
     single = np.log(np.exp(log_p).mean(axis=1)).mean()
     pooled = np.log(np.exp(log_p).mean(axis=(0, 1))).mean()
     found = expected.pool()
