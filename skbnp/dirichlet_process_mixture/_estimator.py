@@ -1405,7 +1405,7 @@ def _work_of_sweep(n_clusters, X, prior, algorithm):
         n_rounds = rounds_in_a_sweep(n, real, real if full else 1) if prior.learned else 1
         if full:
             holes = np.isnan(X[:, gaussian.columns]).any(axis=1).mean()
-            per_row_and_cluster += 0.12 * real**2 + holes * (100.0 + 0.27 * real**3)
+            per_row_and_cluster += 0.08 * real**2 + holes * (100.0 + 0.27 * real**3)
             per_row_divided += 1.2 * real**2
             per_cluster += n_rounds * (1_500.0 + 20.0 * real**2 + 0.2 * real**3)
         else:

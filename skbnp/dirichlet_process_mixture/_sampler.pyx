@@ -329,14 +329,6 @@ cdef class Sampler:
             "log_det_covariance": self._covariance.log_det_covariance,
         }
 
-    def partition(self):
-        """Of a draw what says where the next row goes: sizes of the blocks, 0 last, and the law."""
-        return {
-            "n_members": np.array(self.family.n_members[:self.n_clusters + 1]),
-            "concentration": self.law.concentration,
-            "discount": self.law.discount,
-        }
-
     def draw(self):
         """Snapshot for prediction; the last block is the empty one.
 
@@ -566,17 +558,19 @@ cdef class Sampler:
             self.log_density[k] += self.log_weight[k]
         self.log_density[self.n_clusters] += self.law.log_new_weight(self.n_clusters)
 
-    def log_densities(self, const Py_ssize_t[::1] rows, const double[::1] log_weight):
-        """log of the sum over k of exp(log_weight[k]) p(row | block k), shape of rows.
+    def log_predictive(self):
+        """Log probabilities of where another row goes, a new block last: (n_clusters + 1,)."""
+        return self.law.log_predictive(self.family.n_members[:self.n_clusters])
 
-        ``log_weight`` (n_clusters + 1,) has that of the empty block last. The rows are new ones
-        that repeat training rows; their missing cells are integrated out, but of real columns
-        with full covariance, where the row is taken as it is completed at present.
+    def log_densities(self, const Py_ssize_t[::1] rows):
+        """Log densities of new rows that repeat training rows, shape of rows.
+
+        Missing cells are integrated out, but of real columns with full covariance, where the row
+        is taken as it is completed at present.
         """
         cdef double[::1] out = np.empty(rows.shape[0])
+        cdef double[::1] log_weight = self.log_predictive()
         cdef Py_ssize_t t, k, n = self.n_clusters + 1
-        if log_weight.shape[0] != n:
-            raise ValueError(f"log_weight must have {n} entries, got {log_weight.shape[0]}")
         with nogil:
             for t in range(rows.shape[0]):
                 self.family.log_predictive_all(n, rows[t], &self.log_density[0])

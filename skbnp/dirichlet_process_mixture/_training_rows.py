@@ -68,17 +68,16 @@ class WatchedRows:
 
     def __call__(self, sampler):
         """Their log densities, shape (n_rows,)."""
-        log_weight = log_weights(sampler.partition(), self._prior)
         out = np.empty(self.n_rows)
-        out[self._others] = sampler.log_densities(self._row_of_others, log_weight)
+        out[self._others] = sampler.log_densities(self._row_of_others)
         if self._with_holes.size:
-            out[self._with_holes] = self._of_rows_with_holes(sampler.draw(), log_weight)
+            out[self._with_holes] = self._of_rows_with_holes(sampler.draw())
         return out - self._log_scale
 
-    def _of_rows_with_holes(self, draw, log_weight):
+    def _of_rows_with_holes(self, draw):
         if self._rows is None:
             self._rows = Rows(self._X_with_holes, self._prior)
-        log_p = log_densities(self._rows, draw, self._prior, log_weight)
+        log_p = log_densities(self._rows, draw, self._prior, log_weights(draw, self._prior))
         highest = log_p.max(axis=1)
         np.exp(log_p - highest[:, np.newaxis], out=log_p)
         return self._rows.unsort(highest + np.log(log_p.sum(axis=1)))

@@ -392,10 +392,11 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         """Forward substitution for four blocks at a time: O(n d^2 / 2)."""
         cdef Py_ssize_t d = self.n_features, chunk, a, b, lane
-        cdef double y0, y1, y2, y3, q0, q1, q2, q3, r0, r1, r2, r3, x
+        cdef double y0, y1, y2, y3, z0, z1, z2, z3, q0, q1, q2, q3, r0, r1, r2, r3, x
         cdef const double* mean
         cdef const double* factor
         cdef const double* f
+        cdef const double* g
         cdef double* r = &self.vector[0]
         if self.any_stale:
             self._refresh_lanes(n)
@@ -407,27 +408,45 @@ cdef class NormalInverseWishart(ConjugateFamily):
                 for lane in range(LANES):
                     r[LANES * a + lane] = x - mean[LANES * a + lane]
             q0 = q1 = q2 = q3 = 0.0
-            for b in range(d):
+            # Two features at a time: the residuals of all later ones are read and written once.
+            for b in range(0, d - 1, 2):
                 f = factor + LANES * (d * b + b)
+                g = f + LANES * (d + 1)
                 y0 = r[LANES * b] * f[0]
                 y1 = r[LANES * b + 1] * f[1]
                 y2 = r[LANES * b + 2] * f[2]
                 y3 = r[LANES * b + 3] * f[3]
-                q0 += y0 * y0
-                q1 += y1 * y1
-                q2 += y2 * y2
-                q3 += y3 * y3
-                for a in range(b + 1, d):
+                f += LANES
+                z0 = (r[LANES * b + 4] - f[0] * y0) * g[0]
+                z1 = (r[LANES * b + 5] - f[1] * y1) * g[1]
+                z2 = (r[LANES * b + 6] - f[2] * y2) * g[2]
+                z3 = (r[LANES * b + 7] - f[3] * y3) * g[3]
+                q0 = q0 + y0 * y0 + z0 * z0
+                q1 = q1 + y1 * y1 + z1 * z1
+                q2 = q2 + y2 * y2 + z2 * z2
+                q3 = q3 + y3 * y3 + z3 * z3
+                for a in range(b + 2, d):
                     f += LANES
+                    g += LANES
                     # All loads before the stores, so that the compiler may pair the lanes.
-                    r0 = r[LANES * a] - f[0] * y0
-                    r1 = r[LANES * a + 1] - f[1] * y1
-                    r2 = r[LANES * a + 2] - f[2] * y2
-                    r3 = r[LANES * a + 3] - f[3] * y3
+                    r0 = r[LANES * a] - f[0] * y0 - g[0] * z0
+                    r1 = r[LANES * a + 1] - f[1] * y1 - g[1] * z1
+                    r2 = r[LANES * a + 2] - f[2] * y2 - g[2] * z2
+                    r3 = r[LANES * a + 3] - f[3] * y3 - g[3] * z3
                     r[LANES * a] = r0
                     r[LANES * a + 1] = r1
                     r[LANES * a + 2] = r2
                     r[LANES * a + 3] = r3
+            if d % 2 == 1:
+                f = factor + LANES * (d * d - 1)
+                y0 = r[LANES * (d - 1)] * f[0]
+                y1 = r[LANES * (d - 1) + 1] * f[1]
+                y2 = r[LANES * (d - 1) + 2] * f[2]
+                y3 = r[LANES * (d - 1) + 3] * f[3]
+                q0 += y0 * y0
+                q1 += y1 * y1
+                q2 += y2 * y2
+                q3 += y3 * y3
             lane = LANES * chunk
             out[lane] = self._log_t(lane, q0)
             if lane + 1 < n:

@@ -291,6 +291,19 @@ cdef class PartitionLaw:
         """Before weights beside that many blocks are asked for."""
         return 0
 
+    def log_predictive(self, const Py_ssize_t[::1] sizes):
+        """Log probabilities of where the next item goes, a new block last: (n_blocks + 1,)."""
+        cdef Py_ssize_t k, n_blocks = sizes.shape[0], n_items = 0
+        cdef double[::1] out = np.empty(n_blocks + 1)
+        cdef double total
+        for k in range(n_blocks):
+            n_items += sizes[k]
+        total = self.log_total_weight(n_items, n_blocks)
+        for k in range(n_blocks):
+            out[k] = log(sizes[k] - self.discount) - total
+        out[n_blocks] = self.log_new_weight(n_blocks) - total
+        return np.asarray(out)
+
 
 # -- updates of the parameters ----------------------------------------------------------------
 

@@ -110,7 +110,7 @@ cdef class FiniteMixtures(crp.PartitionLaw):
     """
 
     cdef:
-        object _coefficients
+        object _coefficients, _prior
         Py_ssize_t _n_items, _shift
         double[::1] _log_coefficient        # (n_known,) entry t of t blocks
 
@@ -121,6 +121,7 @@ cdef class FiniteMixtures(crp.PartitionLaw):
         gamma, law = _member(component_concentration, n_components_prior)
         crp.PartitionLaw.__init__(self, gamma, -gamma)
         self._coefficients = coefficients(n_items, gamma, law)
+        self._prior = n_components_prior
         self._n_items, self._shift = n_items, shift
         self._log_coefficient = np.zeros(1)
         self.reserve(1)
@@ -157,6 +158,10 @@ cdef class FiniteMixtures(crp.PartitionLaw):
                 most = max(least, min(2 * least, self._n_items))
                 self._log_coefficient = self._coefficients.up_to(most)
         return 0
+
+    def log_predictive(self, const Py_ssize_t[::1] sizes):
+        """By the coefficients of one item more."""
+        return log_predictive(sizes, self.concentration, self._prior)
 
 
 # -- checks of what the user gives ------------------------------------------------------------

@@ -12,6 +12,7 @@ from checks.watched import table_with_holes
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _estimator
 from skbnp.dirichlet_process_mixture._estimator import _work_of_sweep
+from skbnp.dirichlet_process_mixture._predictive import log_weights
 
 QUICK = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 
@@ -107,11 +108,18 @@ def test_work_of_a_sweep_counts_what_it_does():
     assert work(60, 30, 10.0) > 2 * work(60, 30, 10.0, covariance_type="diag")
 
 
-def test_rows_whose_density_is_traced_need_a_weight_for_each_block():
+@pytest.mark.parametrize(
+    "options", [{}, {"discount": 0.3}, {"n_components": 3}, {"n_components": "sample"}]
+)
+def test_a_sampler_weighs_blocks_for_the_next_row_as_its_draw_does(options):
     X = two_blobs(40)
-    sampler = fitted(X)._prepare(X)(np.random.PCG64(0), 0)
-    with pytest.raises(ValueError, match="log_weight must have"):
-        sampler.log_densities(np.arange(3), np.zeros(sampler.n_clusters))
+    model = fitted(X, **options)
+    sampler = model._prepare(X)(np.random.PCG64(0), 1)
+    for _ in range(10):
+        sampler.sweep()
+    expected = log_weights(sampler.draw(), model._prior)
+    np.testing.assert_allclose(sampler.log_predictive(), expected, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(expected).sum(), 1.0)
 
 
 def test_units_of_density_are_those_of_the_table():
