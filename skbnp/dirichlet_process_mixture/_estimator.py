@@ -1254,14 +1254,21 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         """The tree of components, and clusters: those that overlap as one."""
         components, info = self.component_labels_, self.partition_info_
         draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
-        labels, n = [draw["label"] for draw in draws], len(components)
-        if n <= _MANY_ROWS:
-            rows = None
-            shares = cluster_shares(components, labels, map(self._training_rows.shares, draws))
-        else:
+        n, rows, rng = len(components), None, np.random.RandomState(seed)
+        if n > _MANY_ROWS:
             # As good to .01 by labels alone and by a part of the rows, and then no matter of time.
             rows = np.random.default_rng(seed).choice(n, _MANY_ROWS, replace=False)
-            shares = cluster_shares(components, labels, rows=rows)
+        completed = self._training_rows.completed(draws, rng, rows)
+        labels = [completed.relabelled(draw, rng) for draw in draws]
+        reference = completed.reference(components, labels, draws)
+        if rows is None:
+            left_out = map(self._training_rows.shares, draws)
+            shares = cluster_shares(reference, labels, left_out)
+            if completed.rows.size:
+                found = cluster_shares(reference, labels, map(completed.shares, draws))
+                shares[completed.rows] = found
+        else:
+            shares = cluster_shares(reference, labels, rows=rows)
         self.merge_tree_ = merge_tree(shares.T @ shares, np.bincount(components), _OVERLAP)
         joined, self.labels_ = labels, components.copy()
         if self._can_join():

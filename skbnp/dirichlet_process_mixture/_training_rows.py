@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skbnp.dirichlet_process_mixture._missing_cells import draw_training_cells
 from skbnp.dirichlet_process_mixture._model import Prior
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.summaries.joining import cluster_shares
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,28 @@ class TrainingRows:
         """
         return self._sampler(draw).leave_one_out_shares(draw.get("imputed"))
 
+    def completed(self, draws, rng, rows=None):
+        """The rows that lack cells, of ``rows`` or of all, with these as some draw has them.
+
+        Parameters
+        ----------
+        draws : list of dict
+            Each row takes its missing cells from one of them, at random.
+        rng : RandomState
+        rows : ndarray of int, default=None
+
+        Returns
+        -------
+        CompletedRows
+        """
+        holes = np.isnan(self.X).any(axis=1)
+        rows = np.flatnonzero(holes) if rows is None else rows[holes[rows]]
+        X, source = self.X[rows], rng.randint(len(draws), size=len(rows))
+        for s in np.unique(source):
+            here = source == s
+            X[here] = draw_training_cells(self.X, draws[s], self.prior, rng)[rows[here]]
+        return CompletedRows(rows, X, self.prior)
+
     def _sampler(self, draw):
         """A sampler that never sweeps: nothing is drawn from its bit generator."""
         names = ("concentration", "discount", *self.prior.start())
@@ -39,6 +63,58 @@ class TrainingRows:
     def observed_data(self):
         """The rows in their own units, levels as codes."""
         return self.X * self.scale + self.center
+
+
+class CompletedRows:
+    """Training rows as if their missing cells had been observed.
+
+    A row that lacks cells may be of several clusters though these are far apart. What block it
+    would be of if it were complete says how far they overlap; its own label does not.
+    """
+
+    def __init__(self, rows, X, prior):
+        self.rows = rows
+        self._prior = prior
+        self._prepared = Rows(X, prior) if len(rows) else None
+
+    def shares(self, draw):
+        """Probability that each row is of each block of the draw, (n_rows, n_blocks)."""
+        log_p = self._log_densities(draw)
+        p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def relabelled(self, draw, rng):
+        """The labels of a draw, those of these rows drawn anew now that they are complete."""
+        label = draw["label"]
+        if len(self.rows):
+            label, log_p = label.copy(), self._log_densities(draw)
+            # The largest of log p with Gumbel noise has probability p.
+            label[self.rows] = np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
+        return label
+
+    def reference(self, components, labels, draws):
+        """A consensus in which each of these rows is of the component that it most likely is of.
+
+        Components keep a row: those that would have none take theirs back.
+        """
+        out = components.copy()
+        if not len(self.rows):
+            return out
+        shares = cluster_shares(components, labels, map(self.shares, draws))
+        out[self.rows] = np.argmax(shares, axis=1)
+        n_components = int(components.max()) + 1
+        while True:
+            empty = np.bincount(out, minlength=n_components) == 0
+            if not empty.any():
+                return out
+            back = empty[components]
+            out[back] = components[back]
+
+    def _log_densities(self, draw):
+        """Of the blocks that there are; a block that opens is none of theirs."""
+        weights = log_weights(draw, self._prior)
+        log_p = log_densities(self._prepared, draw, self._prior, weights)
+        return self._prepared.unsort(log_p[:, :-1])
 
 
 class WatchedRows:

@@ -55,6 +55,29 @@ def test_pieces_of_a_skewed_cluster_are_one(fitted, pair):
 
 
 @quiet
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_holes_do_not_join_what_is_far_apart(kind, monkeypatch):
+    """Two clusters in the first column alone, which three rows of ten lack."""
+    rng = np.random.default_rng(1)
+    truth = np.repeat([0, 1], 100)
+    X = rng.normal(size=(200, 2))
+    X[:, 0] += 10 * truth
+    X[rng.random(200) < 0.3, 0] = np.nan
+    X[7] = np.nan
+    model = DirichletProcessMixture(covariance_type=kind, **SHORT)
+    with pytest.warns(UserWarning, match="no observed value"):
+        model.fit(X)
+    known = ~np.isnan(X[:, 0])
+    assert model.n_clusters_ == 2 and model.merge_tree_.overlap[-1] < 0.01
+    assert adjusted_rand_score(truth[known], model.labels_[known]) > 0.99
+    # By labels alone, and of a part of the rows, as in large tables.
+    monkeypatch.setattr(_estimator, "_MANY_ROWS", 150)
+    with pytest.warns(UserWarning, match="no observed value"):
+        many = again(model, X)
+    assert many.n_clusters_ == 2 and many.merge_tree_.overlap[-1] < 0.1
+
+
+@quiet
 def test_gaussian_clusters_stay_apart():
     rng = np.random.default_rng(1)
     truth = np.arange(200) % 4
