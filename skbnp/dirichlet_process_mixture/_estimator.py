@@ -58,6 +58,7 @@ from skbnp.summaries.joining import (
     cluster_shares,
     joined_draws,
     merge_tree,
+    move_rows,
 )
 from skbnp.summaries.partitions import (
     coclustering,
@@ -1260,7 +1261,10 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             rows = np.random.default_rng(seed).choice(n, _MANY_ROWS, replace=False)
         completed = self._training_rows.completed(draws, rng, rows)
         labels = [completed.relabelled(draw, rng) for draw in draws]
-        reference = completed.reference(components, labels, draws)
+        reference = components
+        if completed.rows.size:
+            found = cluster_shares(components, labels, map(completed.shares, draws))
+            reference = move_rows(components, completed.rows, found)
         if rows is None:
             left_out = map(self._training_rows.shares, draws)
             shares = cluster_shares(reference, labels, left_out)

@@ -8,7 +8,6 @@ from skbnp.dirichlet_process_mixture._missing_cells import draw_training_cells
 from skbnp.dirichlet_process_mixture._model import Prior
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.summaries.joining import cluster_shares
 
 
 @dataclass(frozen=True)
@@ -91,24 +90,6 @@ class CompletedRows:
             # The largest of log p with Gumbel noise has probability p.
             label[self.rows] = np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
         return label
-
-    def reference(self, components, labels, draws):
-        """A consensus in which each of these rows is of the component that it most likely is of.
-
-        Components keep a row: those that would have none take theirs back.
-        """
-        out = components.copy()
-        if not len(self.rows):
-            return out
-        shares = cluster_shares(components, labels, map(self.shares, draws))
-        out[self.rows] = np.argmax(shares, axis=1)
-        n_components = int(components.max()) + 1
-        while True:
-            empty = np.bincount(out, minlength=n_components) == 0
-            if not empty.any():
-                return out
-            back = empty[components]
-            out[back] = components[back]
 
     def _log_densities(self, draw):
         """Of the blocks that there are; a block that opens is none of theirs."""

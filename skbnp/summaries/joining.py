@@ -332,6 +332,33 @@ def merge_tree(joint, sizes, kind="rows"):
     return MergeTree(sizes.astype(np.intp), pairs, overlap, joined)
 
 
+def move_rows(reference, rows, shares):
+    """A partition in which some rows are of the cluster of which they have the largest share.
+
+    Parameters
+    ----------
+    reference : ndarray of int of shape (n,)
+        Clusters 0, 1, ...
+    rows : ndarray of int of shape (n_rows,)
+    shares : array-like of shape (n_rows, n_clusters)
+        As by :func:`cluster_shares`.
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+        The same clusters; those that would have no row take theirs back.
+    """
+    out = reference.copy()
+    out[rows] = np.argmax(shares, axis=1)
+    n_clusters = int(reference.max()) + 1
+    while True:
+        empty = np.bincount(out, minlength=n_clusters) == 0
+        if not empty.any():
+            return out
+        back = empty[reference]
+        out[back] = reference[back]
+
+
 def joined_shares(shares, cluster):
     """Columns of probabilities added over the clusters that are joined.
 

@@ -14,6 +14,7 @@ from skbnp.summaries.joining import (
     joined_draws,
     joined_shares,
     merge_tree,
+    move_rows,
     overlap_of,
 )
 from skbnp.summaries.partitions import consensus_partition, relabel_by_size
@@ -438,3 +439,13 @@ def test_columns_are_added():
 
 def test_constants():
     assert joining.LEAST_DRAWS == 40 and joining.LEAST_OVERLAP == 0.25
+
+
+def test_moved_rows_leave_no_cluster_empty():
+    reference = np.array([0, 0, 1, 1, 2])
+    shares = np.array([[0.2, 0.7, 0.1], [0.6, 0.3, 0.1], [0.9, 0.1, 0.0]])
+    assert move_rows(reference, np.array([1, 2, 4]), shares).tolist() == [0, 1, 0, 1, 2]
+    # The last row takes cluster 2 with it and comes back; so does what cluster 1 loses.
+    both = np.array([[1.0, 0.0, 0.0]] * 3)
+    assert move_rows(reference, np.array([2, 3, 4]), both).tolist() == [0, 0, 1, 1, 2]
+    assert reference.tolist() == [0, 0, 1, 1, 2]
