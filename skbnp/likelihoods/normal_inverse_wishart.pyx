@@ -901,9 +901,9 @@ cdef double log_multigamma(double x, Py_ssize_t d) noexcept nogil:
 
     Two at a time: Gamma(y) Gamma(y - 1/2) = 2^(2 - 2 y) sqrt(pi) Gamma(2 y - 1).
     """
-    cdef Py_ssize_t j
+    cdef Py_ssize_t _
     cdef double total = 0.0, y = x
-    for j in range(d // 2):
+    for _ in range(d // 2):
         total += lgamma(2.0 * y - 1.0) + (2.0 - 2.0 * y) * LOG_2 + 0.5 * LOG_PI
         y -= 1.0
     return total + lgamma(y) if d % 2 == 1 else total
@@ -911,9 +911,9 @@ cdef double log_multigamma(double x, Py_ssize_t d) noexcept nogil:
 
 cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil:
     """log Gamma_d(x + step) / Gamma_d(x): term by term, so that a large x does not drown it."""
-    cdef Py_ssize_t j
+    cdef Py_ssize_t _
     cdef double total = 0.0, y = x
-    for j in range(d // 2):
+    for _ in range(d // 2):
         total += lgamma(2.0 * (y + step) - 1.0) - lgamma(2.0 * y - 1.0) - 2.0 * step * LOG_2
         y -= 1.0
     return total + lgamma(y + step) - lgamma(y) if d % 2 == 1 else total
