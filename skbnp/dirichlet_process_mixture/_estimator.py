@@ -1260,11 +1260,14 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             # As good to .01 by labels alone and by a part of the rows, and then no matter of time.
             rows = np.random.default_rng(seed).choice(n, _MANY_ROWS, replace=False)
         completed = self._training_rows.completed(draws, rng, rows)
-        labels = [completed.relabelled(draw, rng) for draw in draws]
-        reference = components
+        labels, reference = [draw["label"] for draw in draws], components
         if completed.rows.size:
+            labels = [
+                move_rows(draw["label"], completed.rows, completed.labels(draw, rng))
+                for draw in draws
+            ]
             found = cluster_shares(components, labels, map(completed.shares, draws))
-            reference = move_rows(components, completed.rows, found)
+            reference = move_rows(components, completed.rows, np.argmax(found, axis=1))
         if rows is None:
             left_out = map(self._training_rows.shares, draws)
             shares = cluster_shares(reference, labels, left_out)

@@ -82,14 +82,11 @@ class CompletedRows:
         p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
 
-    def relabelled(self, draw, rng):
-        """The labels of a draw, those of these rows drawn anew now that they are complete."""
-        label = draw["label"]
-        if len(self.rows):
-            label, log_p = label.copy(), self._log_densities(draw)
-            # The largest of log p with Gumbel noise has probability p.
-            label[self.rows] = np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
-        return label
+    def labels(self, draw, rng):
+        """Labels of these rows under a draw, drawn anew now that they are complete, (n_rows,)."""
+        log_p = self._log_densities(draw)
+        # The largest of log p with Gumbel noise has probability p.
+        return np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
 
     def _log_densities(self, draw):
         """Of the blocks that there are; a block that opens is none of theirs."""

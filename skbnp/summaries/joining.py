@@ -332,16 +332,16 @@ def merge_tree(joint, sizes, kind="rows"):
     return MergeTree(sizes.astype(np.intp), pairs, overlap, joined)
 
 
-def move_rows(reference, rows, shares):
-    """A partition in which some rows are of the cluster of which they have the largest share.
+def move_rows(reference, rows, cluster):
+    """A partition in which some rows are moved to other clusters.
 
     Parameters
     ----------
     reference : ndarray of int of shape (n,)
         Clusters 0, 1, ...
     rows : ndarray of int of shape (n_rows,)
-    shares : array-like of shape (n_rows, n_clusters)
-        As by :func:`cluster_shares`.
+    cluster : ndarray of int of shape (n_rows,)
+        Where they go.
 
     Returns
     -------
@@ -349,7 +349,7 @@ def move_rows(reference, rows, shares):
         The same clusters; those that would have no row take theirs back.
     """
     out = reference.copy()
-    out[rows] = np.argmax(shares, axis=1)
+    out[rows] = cluster
     n_clusters = int(reference.max()) + 1
     while True:
         empty = np.bincount(out, minlength=n_clusters) == 0

@@ -443,9 +443,15 @@ def test_constants():
 
 def test_moved_rows_leave_no_cluster_empty():
     reference = np.array([0, 0, 1, 1, 2])
-    shares = np.array([[0.2, 0.7, 0.1], [0.6, 0.3, 0.1], [0.9, 0.1, 0.0]])
-    assert move_rows(reference, np.array([1, 2, 4]), shares).tolist() == [0, 1, 0, 1, 2]
-    # The last row takes cluster 2 with it and comes back; so does what cluster 1 loses.
-    both = np.array([[1.0, 0.0, 0.0]] * 3)
-    assert move_rows(reference, np.array([2, 3, 4]), both).tolist() == [0, 0, 1, 1, 2]
+    assert move_rows(reference, np.array([1, 2, 4]), np.array([1, 0, 0])).tolist() == [
+        0,
+        1,
+        0,
+        1,
+        2,
+    ]
+    # Clusters 1 and 2 would lose all that they have.
+    assert move_rows(reference, np.array([2, 3, 4]), np.zeros(3, dtype=int)).tolist() == [
+        *(0, 0, 1, 1, 2)
+    ]
     assert reference.tolist() == [0, 0, 1, 1, 2]
