@@ -5,7 +5,7 @@
 
 50 sweeps of every main setting of every estimator (`contract.registry`), on a small table with
 holes and on one of more rows than a block of a sum has; a digest of all traces, all stored draws
-and the counts of accepted moves. Takes some two minutes; NAME restricts it to settings that begin so.
+and the counts of accepted moves. NAME restricts it to settings that begin so.
 """
 
 import argparse
@@ -71,7 +71,6 @@ def main():
     """Write or compare."""
     sys.path.insert(0, str(ROOT))
     from contract.registry import SETTINGS, Setting
-
     from skbnp import DirichletProcessMixture
 
     settings = [
