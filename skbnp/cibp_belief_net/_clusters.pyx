@@ -15,7 +15,7 @@ from skbnp.numerics.special cimport lgamma
 from skbnp.cibp_belief_net._network cimport BROKEN_CLUSTERS, STALE_LAWS
 
 cdef double LOG_2_PI = 1.8378770664093454836
-# Share of the sweeps that draw labels: they are the dearest part, and a half does (spec 9.1).
+# Share of the sweeps that draw labels: they are the dearest part, and a half does.
 cdef double LABEL_RATE = 0.5
 
 
@@ -86,7 +86,7 @@ cdef class Clusters(Network):
             self.square[c, k] += sign * a * a
 
     cdef void _refresh(self, Py_ssize_t c, Py_ssize_t width) noexcept nogil:
-        """Predictive laws of a cluster: Student t with 2 shape degrees of freedom (spec 9.1)."""
+        """Predictive laws of a cluster: Student t with 2 shape degrees of freedom (B6.2)."""
         cdef Py_ssize_t k
         cdef double n = self.cluster_count[c], kappa = self.cluster_law[0] + n
         cdef double shape = self.cluster_law[1] + 0.5 * n, rate, total

@@ -4,7 +4,7 @@ A newborn of layer l is one customer more of restaurant l. It takes dishes that 
 orders new ones, which are the next customers one restaurant up, and so on until nothing new is
 ordered. By the exchangeability of customers this is the prior of what is added given what is
 there, so all of it cancels in an acceptance ratio. What dies with a unit is, layer by layer, every
-unit that would be left without a child (spec 3.7).
+unit that would be left without a child: doc/mathematics/cibp_belief_net, section 5.4.
 """
 
 from libc.math cimport sqrt, tanh
@@ -300,7 +300,7 @@ cdef class Families(Clusters):
     # -- skip connections ---------------------------------------------------------------------
 
     cdef double _log_skip_factor(self, bint changed) noexcept nogil:
-        """log of the extended process's probability over that of the cascading one (spec 4.9).
+        """log of the extended process's probability over that of the cascading one (B4.2).
 
         Of the network as it is, or as ``change``, ``layer_change`` and ``gone`` would leave it,
         family included.

@@ -1,7 +1,7 @@
 """Moves that change edges, units and weights: those of one layer's units as children.
 
 With the activations given, the units of a layer are linear regressions on their parents, whose
-bias and weights are integrated out while edges change (spec 4.2).
+bias and weights are integrated out while edges change: doc/mathematics/cibp_belief_net, section 5.
 """
 
 from libc.math cimport exp, log, sqrt, tanh
@@ -20,7 +20,7 @@ from skbnp.cibp_belief_net._network cimport (
     log_normal,
 )
 
-# Weight of a pivot's residual in the activations of a unit born for several children (spec 4.5).
+# Weight of a pivot's residual in the activations of a unit born for several children (B5.9).
 cdef double DIRECTED = 2.0
 
 
@@ -215,7 +215,7 @@ cdef class Rows(Families):
         )
 
     cdef void _toggle(self, Py_ssize_t c) noexcept nogil:
-        """Each edge into a unit from its conditional, weights integrated out (AWG 4.1, corrected).
+        """Each edge into a unit from its conditional, weights integrated out: equation (B5.5).
 
         An edge without which its parent would have no child left in the layer below is for
         births and deaths.
@@ -329,8 +329,8 @@ cdef class Rows(Families):
     cdef double _log_rate(self, double n_singletons) noexcept nogil:
         """Log of a birth's acceptance ratio without the likelihood.
 
-        AWG 4.4 with its rate upright and its count not squared (spec 3.5); ``n_singletons``
-        counts those of the child with the newborn.
+        Equation (B5.7): that of Adams et al. (4.4) with its rate upright and its count not
+        squared. ``n_singletons`` counts those of the child with the newborn.
         """
         cdef double beta = self.hyper[CONCENTRATION, self.layer]
         cdef double rate = log(self.hyper[MASS, self.layer] * beta)
@@ -344,7 +344,7 @@ cdef class Rows(Families):
         return rate - log(n_singletons)
 
     cdef int _birth(self, Py_ssize_t c) except -1 nogil:
-        """A parent for this unit alone, from the prior with all that comes with it (spec 4.4)."""
+        """A parent for this unit alone, from the prior with all that comes with it (B5.8)."""
         cdef Py_ssize_t j, m = self.layer, unit = self.unit(m, c), n_singletons
         cdef double log_ratio
         cdef const double* u
@@ -416,7 +416,7 @@ cdef class Rows(Families):
     # -- births and deaths for several children at once ---------------------------------------
 
     cdef int _block_move(self) except -1 nogil:
-        """One try; the rows of the layer have no weights until they are drawn anew (spec 4.5)."""
+        """One try; the rows of the layer have no weights until they are drawn anew (B5.11)."""
         cdef Py_ssize_t c, n = self.width(self.layer)
         self.n_blocks_tried += 1
         for c in range(n):

@@ -2,7 +2,8 @@
 
 Layer m's units have a_nk ~ N(b_k + sum_j W_jk tanh(a_nj / 2), 1 / nu_k) over their parents j of
 layer m + 1 (any higher layer with skip connections); edges, widths and depth follow a cascading
-Indian buffet process. Adams, Wallach & Ghahramani (2010), with the ratios of spec 3 and 4.
+Indian buffet process. Adams, Wallach & Ghahramani (2010), corrected where
+doc/mathematics/cibp_belief_net says so; equation numbers are those of that page.
 """
 
 from libc.math cimport NAN, log, sqrt
@@ -30,10 +31,10 @@ MOVES = ("", "activations", "rows", "clusters", "missing", "hyper")
 # Named wrong formulas, for the tests alone: each must make a test fail.
 FAULTS = {
     "none": 0,
-    "printed_ratio": 1,             # erratum 3.5: births with the rate inverted, the count squared
+    "printed_ratio": 1,             # births as published: (B5.7) with the rate inverted, the count squared
     "inverted_rate": 2,
     "squared_count": 3,
-    "no_survivor_rule": 4,          # spec 4.9: deaths that leave a unit without a child below it
+    "no_survivor_rule": 4,          # deaths that leave a unit without a child below it
     "own_count": 5,                 # toggles that count the edge itself
     "no_truncation": 6,             # the precisions' rate as if they had no bound
     "stale_laws": 7,                # row clusters' laws kept after their labels have changed
@@ -430,7 +431,7 @@ cdef class Sampler(Rows):
     # -- hyperparameters ----------------------------------------------------------------------
 
     cdef int _update_hyper(self) except -1 nogil:
-        """Every layer's hyperparameters given its units, edges and weights (spec 4.6)."""
+        """Every layer's hyperparameters given its units, edges and weights: (B5.13) to (B5.15)."""
         cdef Py_ssize_t layer
         for layer in range(self.n_layers):
             self._update_restaurant(layer)

@@ -94,7 +94,7 @@ def test_no_rows_give_the_process_long(options):
 
 @pytest.mark.parametrize("fault", ["printed_ratio", "inverted_rate", "squared_count", "own_count"])
 def test_no_rows_notice_a_wrong_formula(fault):
-    """The paper's ratio above all (spec 3.5): 7.23 and 26.6 units instead of 1.62 and 0.98."""
+    """The published ratio above all, see (B5.7): 7.23 and 26.6 units instead of 1.62 and 0.98."""
     options = {"block_births": False} if fault != "own_count" else {}
     n_sweeps = 600 if fault in ("printed_ratio", "inverted_rate") else 15_000
     z = z_of_structures(*structures(n_sweeps, fault=fault, **options))

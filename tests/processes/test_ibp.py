@@ -56,8 +56,8 @@ def test_figures_of_three_rows():
 
 @pytest.mark.parametrize("mass, total", [(0.5, 0.9735), (1.0, 0.9098), (1.5, 0.8266)])
 def test_new_columns_are_no_denominator_for_a_class(mass, total):
-    """An erratum of the literature: with the factorials of the numbers of new columns, which
-    belong to matrices in order of arrival, the probabilities of the classes miss one."""
+    """doc/mathematics/cibp_belief_net, (B3.3): with the factorials of the numbers of new columns,
+    which belong to matrices in order of arrival, the probabilities of the classes miss one."""
     classes = list(two_row_classes(9))
     wrong = math.fsum(math.exp(ibp.log_prob(Z, mass, ordering="arrival")) for Z in classes)
     assert wrong == pytest.approx(total, abs=5e-5)
