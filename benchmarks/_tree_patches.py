@@ -158,7 +158,7 @@ def table(kind, train, test, mask_seeds, quick):
         started = time.perf_counter()
         row, figures = {"method": name}, {}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # short chains, as the spec's
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the chains are short
             model = fit()
             for rate in RATES:
                 found = [errors(model, new, masks(*new.shape, rate, seed)) for seed in mask_seeds]

@@ -4,7 +4,7 @@ from numpy.random cimport bitgen_t
 cdef enum ShrinkageFault:
     # Wrong formulas that the tests inject to see that they would be noticed.
     NO_SHRINKAGE_FAULT = 0
-    CHILDREN_ONLY = 1         # the paper's Eq. 5 as printed
+    CHILDREN_ONLY = 1         # Zhang et al.'s equation 5 as printed
     DESCENDANTS_ONLY = 2      # the subtree without its root
     CHILDREN_SHAPE = 3        # the right rate, but the shape of the children
 

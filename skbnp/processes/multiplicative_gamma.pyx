@@ -64,7 +64,7 @@ cdef void draw_local(
 ) noexcept nogil:
     """phi_p | d_p, tau ~ Gamma((nu + 1) / 2, (nu + tau d_p^2) / 2), n of them.
 
-    The paper's Eq. 5 is garbled here; this is the rule of Bhattacharya & Dunson.
+    Equation (T10.4) of doc/mathematics/tree_factor_model; Zhang et al. misprint it in equation 5.
     """
     cdef Py_ssize_t p
     for p in range(n):
@@ -82,7 +82,8 @@ cdef void draw_multipliers(
 
     delta_h | - ~ Gamma(a_h + P |S_h| / 2, 1 + sum_{c in S_h} (tau_c / delta_h) s_c / 2) with S_h
     the subtree rooted at h, h included: delta_h enters the precision of each of its nodes, not
-    of the children alone as the paper's Eq. 5 has it.
+    of the children alone as equation 5 of Zhang et al. has it. Derived in
+    doc/mathematics/tree_factor_model, section 15.1.
 
     Parents come before children; the parent of a root is -1. The sums over subtrees are made
     once: what the new delta of an ancestor does to them is the one factor that it does to tau_h.

@@ -1,5 +1,7 @@
 """The tree factor model's prior, its joint density in plain NumPy, and checks of states.
 
+The mathematics is in doc/mathematics/tree_factor_model; (T2.1) is its equation T2.1.
+
 ``log_joint`` is slow and readable on purpose: it is what the compiled sampler is tested against.
 
 A state is a dict of arrays. The tree has K nodes, parents before children, and B leaves below its

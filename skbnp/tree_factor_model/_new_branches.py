@@ -2,7 +2,8 @@
 
 A new branch leaves the tree below a node that may branch. Given its scales, shrinkage and scores on
 the nodes of its own, their loadings and its mean integrate out: y ~ N(0, sum over shared nodes of
-d d' / (psi u) + diag(1 / (kappa u lambda) + 1 / xi + sum_j x_j^2 / (phi_j tau_j))) (spec 4.3, 4.9).
+d d' / (psi u) + diag(1 / (kappa u lambda) + 1 / xi + sum_j x_j^2 / (phi_j tau_j))), equation
+(T5.4).
 """
 
 import numpy as np

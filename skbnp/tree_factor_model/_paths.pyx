@@ -1,6 +1,7 @@
 """Paths of the tree factor model: each row's branch given parameters and, of its scores, nothing.
 
-By slices, all rows at once, or collapsed, row by row with the weights integrated out (spec 4.3).
+By slices, all rows at once, or collapsed, row by row with the weights integrated out: mathematics,
+section 5.
 """
 
 from libc.math cimport INFINITY, NAN, expm1, fmax, fmin, log, sqrt
@@ -26,7 +27,7 @@ cdef enum:
 cdef double HOPELESS = 40.0
 
 PATH_UPDATES = ("slice", "collapsed")
-# What a fresh path brings along in the collapsed update (spec 4.3).
+# What a fresh path brings along in the collapsed update.
 BIRTHS = ("integrated", "prior")
 
 

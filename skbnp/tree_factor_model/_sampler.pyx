@@ -39,7 +39,7 @@ MOVES = ("", "paths", "tails", "leaf_means", "scores", "loadings", "precisions",
 # Named wrong formulas, for the tests alone: each must make a test fail.
 FAULTS = {
     "none": 0,
-    "children_only": 1,             # erratum 1: the multipliers' rule as the paper prints it
+    "children_only": 1,             # the multipliers' rule as the paper prints it
     "descendants_only": 2,          # the subtree without its root
     "children_shape": 3,            # the right rate, but the shape of the children
     "no_determinant": 4,            # path densities without |R|
@@ -359,7 +359,7 @@ cdef class Sampler(Paths):
     cdef int _update_tails(self) except -1:
         """df_b with scores and u integrated, u given it, then kappa_b of whole covariances.
 
-        Distances q_i depend on neither; q / kappa does not on kappa (spec 4.9, a2 and a3).
+        Distances q_i depend on neither; q / kappa does not on kappa: equations (T6.1) to (T6.3).
         """
         if not self._has_tail and not self._whole:
             return 0
@@ -457,7 +457,7 @@ cdef class Sampler(Paths):
     # -- leaf means, scores integrated ---------------------------------------------------------
 
     cdef int _update_leaf_means(self) except -1:
-        """m_b given its rows, their scores integrated out: spec 4.4.
+        """m_b given its rows, their scores integrated out: equation (T7.1).
 
         Leaves with incomplete rows wait for the draw together with the loadings; which leaves
         those are does not change here.
@@ -533,7 +533,7 @@ cdef class Sampler(Paths):
     # -- scores -------------------------------------------------------------------------------
 
     cdef int _update_scores(self) except -1:
-        """x_i = U^-1 (omega_i + eps / sqrt(u_i)): p(x_i | b_i, u_i, y_i), spec 4.2 and 4.9.
+        """x_i = U^-1 (omega_i + eps / sqrt(u_i)): p(x_i | b_i, u_i, y_i), equation (T8.1).
 
         The products that the loadings want are made on the way, while the rows are at hand.
         """
@@ -737,7 +737,7 @@ cdef class Sampler(Paths):
     # -- precisions ---------------------------------------------------------------------------
 
     cdef int _update_precisions(self) except -1:
-        """kappa, lambda and its rate, xi, phi, zeta given all else: gammas (spec 4.6, 4.9)."""
+        """kappa, lambda and its rate, xi, phi, zeta given all else: (T10.1) to (T10.5)."""
         self._need_sums()
         self._run(SQUARES, self.n_pieces)
         with nogil:
@@ -896,7 +896,7 @@ cdef class Sampler(Paths):
     # -- depth --------------------------------------------------------------------------------
 
     cdef bint _last_level_is_idle(self) noexcept nogil:
-        """Whether in no branch the last axis stands out of the noise: d' Gamma d small (spec 3)."""
+        """Whether in no branch the last axis stands out of the noise: equation (T12.1)."""
         cdef Py_ssize_t b, last = self.depth - 1
         cdef double pivot
         for b in range(self.n_leaves):

@@ -24,7 +24,7 @@ def units(X, scale):
 
 
 def start_state(X, prior, rng, n_children, start="klines"):
-    """First state of a chain (spec 8).
+    """First state of a chain.
 
     A segment of levels without branching takes the leading principal directions of its rows,
     times the standard deviations along them, and they are taken out of the rows. Below each

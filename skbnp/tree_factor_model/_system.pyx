@@ -1,9 +1,9 @@
-"""The linear system of one feature: loadings of all nodes and means of all leaves (spec 4.5).
+"""The linear system of one feature: loadings of all nodes and means of all leaves.
 
-theta_p ~ N(A_p^-1 lambda_p Z'W y_p, A_p^-1), A_p = diag(prior) + lambda_p Z'WZ, with Z the scores
-at the path nodes and an indicator of the leaf, and W the rows' noise scales. An unknown is coupled
-to its ancestors alone. Leaf means first, then nodes from the deepest up, elimination keeps it so:
-the factor has no fill-in, and costs O(K L^2) instead of (K + B)^3 / 3.
+theta_p ~ N(A_p^-1 lambda_p Z'W y_p, A_p^-1), A_p = diag(prior) + lambda_p Z'WZ: equation (T9.2),
+with Z the scores at the path nodes and an indicator of the leaf, and W the rows' noise scales. An
+unknown is coupled to its ancestors alone. Leaf means first, then nodes from the deepest up,
+elimination keeps it so: the factor has no fill-in, and costs O(K L^2) instead of (K + B)^3 / 3.
 """
 
 from libc.math cimport INFINITY, sqrt

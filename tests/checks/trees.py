@@ -11,7 +11,7 @@ STRUCTURES = {"single": (), "mixture": (0,), "tree": (1, 3)}
 
 
 def prior_of(structure="tree", **changes):
-    """The setting of spec 6.7: light tails, so that few draws have small errors."""
+    """The setting of mathematics, section 16: light tails, so that few draws have small errors."""
     defaults = dict(
         n_features=2,
         max_depth=3,
@@ -62,7 +62,7 @@ class OneMove:
 
 
 def statistics(sampler):
-    """Bounded functions and logarithms: moments are heavy tailed (spec 6.7)."""
+    """Bounded functions and logarithms: moments are heavy tailed."""
     s, X, prior = sampler.get_state(), sampler.data(), sampler.prior
     paths, b, level = _model.paths_of(s), s["branch"], s["level"]
     D, x, log_tau = s["loadings"], s["scores"], _model.log_precisions(s)

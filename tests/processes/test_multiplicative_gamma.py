@@ -26,7 +26,7 @@ def test_thresholds():
     assert mgp.check_shrinkage(1.0, 3.0) == (True, True, False)
 
 
-def test_moments_of_the_spec():
+def test_moments_of_known_shapes():
     a1, a2, h = 2.5, 3.5, np.arange(4)
     np.testing.assert_allclose(mgp.expected_precision(4, a1, a2), a1 * a2**h)
     np.testing.assert_allclose(
@@ -45,7 +45,7 @@ def test_moments_of_the_spec():
 
 
 def test_growth_of_the_mean_is_no_shrinkage():
-    """a2 = 1.3: E[tau] grows while tau itself falls (spec 5.1)."""
+    """a2 = 1.3: E[tau] grows while tau itself falls: equation (T16.2)."""
     tau = mgp.sample(30, 2.0, 1.3, size=20_000, random_state=0)[1]
     assert np.median(tau[:, 29]) == pytest.approx(0.013, abs=0.003)
     assert np.mean(tau[:, 29] < tau[:, 0]) == pytest.approx(0.80, abs=0.02)
@@ -202,7 +202,7 @@ def joint_statistics(delta, squares, tau, shapes):
     log_terms = np.log(tau * squares / delta)
     return {
         **{f"log delta {h}": centred[h] for h in range(len(delta))},
-        # The cross-moment of spec 6.7: -psi'(shape) under the prior, up to its shift.
+        # The cross-moment (T16.4): -psi'(shape) under the prior, up to its shift.
         **{f"cross {h}": centred[h] * log_terms[h] for h in range(len(delta))},
     }
 

@@ -1,4 +1,4 @@
-"""The nested Chinese restaurant process against enumeration, quadrature and the spec's figures."""
+"""The nested Chinese restaurant process against enumeration, quadrature and known figures."""
 
 import doctest
 import math
@@ -72,7 +72,7 @@ def test_one_level_is_the_chinese_restaurant():
     )
 
 
-def test_shares_of_the_spec():
+def test_shares_of_four_items():
     """alpha = 1.3, 0.6: P(1 and 2 share a leaf) = 0.27174, P(all four do) = 0.073654."""
     two = all_four = 0.0
     for tree in nested_partitions(4, 2):
@@ -112,7 +112,7 @@ def test_predictive_sums_to_one(member):
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
-def test_expected_nodes_of_the_spec():
+def test_expected_nodes_of_three_levels():
     np.testing.assert_allclose(
         ncrp.expected_nodes(8, 3, (1.0, 0.7, 2.0)),
         [2.717857143, 4.095507997, 6.167029172],

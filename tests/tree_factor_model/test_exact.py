@@ -42,7 +42,7 @@ def label_paths(state, levels):
     "levels, alpha", [((0,), (1.3,)), ((1, 3), (1.3, 0.6)), ((0, 2), (0.8, 2))]
 )
 def test_no_data_gives_every_tree_its_probability(levels, alpha, path_update):
-    """The 15 partitions of 4 rows, or their 60 nested partitions (spec 6.5)."""
+    """The 15 partitions of 4 rows, or their 60 nested partitions: equation (T2.1)."""
     sampler = blank(levels, alpha, 4, path_update)
     n_sweeps = 20_000
     drawn = []
@@ -79,7 +79,7 @@ def test_a_row_that_counts_itself_is_noticed():
 
 @every_update
 def test_no_data_gives_the_prior(path_update):
-    """Of tree, loadings and precisions, from whole sweeps on all-missing rows (spec 6.6)."""
+    """Of tree, loadings and precisions, from sweeps on all-missing rows: (T16.1) to (T16.3)."""
     n, alpha = 10, (1.0, 0.7)
     sampler = blank((1, 3), alpha, n, path_update)
     p = sampler.prior
@@ -128,8 +128,8 @@ def test_no_data_gives_the_prior(path_update):
     assert_z_scores_small(z)
 
 
-def test_log_d2_of_the_spec():
-    """-1.32416 - 0.92278 (l - 1) at the defaults."""
+def test_log_d2_at_the_defaults():
+    """-1.32416 - 0.92278 (l - 1), equation (T16.3)."""
     log_d2 = psi(0.5) + np.log(2) - psi(1.5) + np.log(1.5) - psi(2)
     assert log_d2 == pytest.approx(-1.32416, abs=2e-5)
     assert psi(3) == pytest.approx(0.92278, abs=1e-5)
@@ -196,7 +196,7 @@ def test_scores_follow_their_conditional():
 
 
 def test_leaf_means_follow_their_conditional():
-    """m_b with the scores integrated: N(Q^-1 Gamma sum y, Q^-1) (spec 4.4)."""
+    """m_b with the scores integrated: N(Q^-1 Gamma sum y, Q^-1), equation (T7.1)."""
     p = prior_of("single", n_features=3, branch_scale="loadings")
     rng = np.random.default_rng(5)
     state, X = _model.draw_joint(p, 7, rng)

@@ -236,7 +236,7 @@ def test_a_wrong_formula_is_noticed(fault):
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_the_cross_moment_has_its_closed_form(structure):
-    """-psi'(c) at every level, here of exact joint draws (spec 6.7)."""
+    """-psi'(c) at every level, here of exact joint draws: equation (T16.4)."""
     make, values = joint_draw(prior_of(structure)), []
     for child in np.random.SeedSequence(8).spawn(4000):
         values.append(statistics(make(np.random.default_rng(child))))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def planted(seed, n=400, n_features=24):
-    """Four leaves, two by two, L = 4 (spec 4.3)."""
+    """Four leaves, two by two, L = 4."""
     rng = np.random.default_rng(seed)
     label, X = rng.integers(4, size=n), np.empty((n, n_features))
     root, pair = rng.normal(size=n_features) * 1.5, rng.normal(size=(2, n_features)) * 1.2
