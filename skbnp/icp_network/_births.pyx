@@ -2,7 +2,7 @@
 
 Each birth is proposed with all that belongs to the node; its children change their biases and
 precisions so that their means and variances stay, and its activations are drawn towards what the
-children leave unexplained (spec 4.2 to 4.4). Deaths are the exact inverses.
+children leave unexplained (equations (I5.3) to (I5.10)). Deaths are the exact inverses.
 """
 
 from libc.math cimport INFINITY, log, sqrt

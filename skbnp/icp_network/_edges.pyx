@@ -172,7 +172,7 @@ cdef class Edges(Network):
     # -- neighbours in order change places ----------------------------------------------------
 
     cdef int _swap(self) except -1 nogil:
-        """Exchange the orders of two neighbours and reverse the edge between them (spec 4.3).
+        """Exchange the orders of two neighbours and reverse the edge between them (section 5.4).
 
         Where there is one, both nodes' biases and weights are integrated out and drawn anew:
         O(N p^2) for p parents.

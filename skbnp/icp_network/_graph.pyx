@@ -1,6 +1,6 @@
 """Nodes with orders and edges from higher to lower ones: the Indian chefs process of one chain.
 
-The law of graph and orders is that of spec 2.1 (Dallaire et al., equation 9, corrected): hidden
+The law of graph and orders is equation (I2.3) (Dallaire et al., equation 9, corrected): hidden
 nodes are a set. Whatever changes the graph looks at ``_log_graph`` before and after.
 """
 
@@ -225,7 +225,8 @@ cdef class Graph:
     cdef void _shuffle_visits(self, Py_ssize_t n) noexcept nogil:
         """Put the first n of ``visit`` into a random order.
 
-        Never by slot: slots carry the age of a node, which the graph depends on (spec 4.5).
+        Never by slot: slots carry the age of a node, which the graph depends on
+        (doc/mathematics/icp_network, section 4).
         """
         draws.shuffle(self._rng, &self.visit[0], n)
 
@@ -239,7 +240,7 @@ cdef class Graph:
         return self.log_taken[m] + self.log_rest[n_below - m] - self.log_both[n_below]
 
     cdef double _exposure(self, double alpha) noexcept nogil:
-        """T of spec 2.1, sum of gaps times digamma(alpha + j) - digamma(alpha): O(K)."""
+        """T of equation (I2.4), sum of gaps times digamma(alpha + j) - digamma(alpha): O(K)."""
         cdef Py_ssize_t i
         cdef double total = 0.0, psi = 0.0, upper
         for i in range(self.n_nodes):
@@ -302,7 +303,7 @@ cdef class Graph:
         return 1.0
 
     cdef int _draw_order(self, Py_ssize_t slot) noexcept nogil:
-        """Order of a free node given all else, exactly: O(K) (spec 4.3).
+        """Order of a free node given all else, exactly: O(K), equation (I5.11).
 
         Non-zero, and the order stays, if no stretch of it has a finite probability.
 
@@ -404,7 +405,7 @@ cdef class Graph:
     # -- hyperparameters ----------------------------------------------------------------------
 
     cdef int _update_hyper(self) except -1 nogil:
-        """The mass exactly, the others by slices of their logarithms (spec 4.4)."""
+        """The mass exactly, the others by slices of their logarithms: equation (I5.12)."""
         cdef double exposure
         if isnan(self.given[0]):
             exposure = self._exposure(self.concentration)

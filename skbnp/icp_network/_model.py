@@ -99,7 +99,7 @@ class Prior:
 
 
 def log_structure(state, prior, ordering="unordered"):
-    """Log density of edges and orders given the hyperparameters (spec 2.1).
+    """Log density of edges and orders given the hyperparameters: equation (I2.3).
 
     ``ordering`` "labelled" gives every numbering of the hidden nodes its share.
     """

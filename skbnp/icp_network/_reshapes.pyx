@@ -1,4 +1,4 @@
-"""Moves of whole units with their children's biases and weights integrated out (spec 4.4)."""
+"""Moves of whole units, their children's biases and weights integrated out (equation (I6.3))."""
 
 from libc.math cimport cos, exp, log, sin, sqrt
 from libc.string cimport memcpy

@@ -80,7 +80,7 @@ cdef class Rows(Births):
         return 0
 
     cdef int _update_noises(self) except -1 nogil:
-        """A slice of all hidden noises of every row; descendants follow (spec 4.4)."""
+        """A slice of all hidden noises of every row; descendants follow."""
         cdef bitgen_t* rngs[BLOCK]
         cdef Py_ssize_t i, p, slot, n
         if self.n_hidden == 0 or self.n_samples == 0:

@@ -1,7 +1,8 @@
 """One chain of a network of any shape under the Indian chefs process.
 
 Node i has a_ni ~ N(b_i + sum_k W_ki u_nk, 1 / rho_i) over its parents k, u = tanh(a / 2); graph and
-orders follow Dallaire et al.'s process with the density and the ratios corrected (spec 2.1, 3, 4).
+orders follow Dallaire et al.'s process with the density and the ratios corrected. Sections and
+equations (I...) of all kernels are those of doc/mathematics/icp_network.
 """
 
 from libc.math cimport NAN, sqrt
@@ -24,12 +25,12 @@ MOVES = (
 # Named wrong formulas, for the tests alone: each must make a test fail.
 FAULTS = {
     "none": 0,
-    "printed_constant": 1,      # erratum 1: 1 / H! in the density, ratios right
-    "printed_ratio": 2,         # erratum 2: births and deaths without K + 1 and K
-    "wrong_up": 3,              # erratum 3: intervals above a node counted as one more
-    "singletons_stay": 4,       # erratum 4: edges of singletons are not candidates
-    "observed_stay": 5,         # erratum 5: nor those of observed nodes with one child
-    "wrong_gap": 6,             # erratum 9: the interval above the node instead of its own
+    "printed_constant": 1,      # section 9, item 1: 1 / H! in the density, ratios right
+    "printed_ratio": 2,         # item 2: births and deaths without K + 1 and K
+    "wrong_up": 3,              # item 3: intervals above a node counted as one more
+    "singletons_stay": 4,       # item 4: edges of singletons are not candidates
+    "observed_stay": 5,         # item 5: nor those of observed nodes with one child
+    "wrong_gap": 6,             # item 9: the interval above the node instead of its own
     "own_edge": 7,              # toggles that count the edge itself
     "no_descent": 8,            # births that forget that nodes above have one more below
     "no_jacobian": 9,           # of the children's precisions

@@ -2,7 +2,7 @@
 
 Variables are the standardised noises e of hidden nodes, a = mean + e / sqrt(rho), the weights,
 biases and r = log rho: a node's activations, and those of its descendants, follow its parameters
-(spec 4.4; Neal 2011).
+(equations (I6.1) and (I6.2); Neal 2011).
 
 Weights and the latents that are drawn around them hold each other back, so that latents are
 integrated out here and drawn anew where a trajectory ends (van Dyk & Park 2008). A row's lead, what

@@ -12,7 +12,7 @@ the ``concentration`` alpha the fewer children of each node; phi / (phi + alpha)
 Read upwards, the number n of nodes below an order is a pure birth process (an observation of
 ours): with the rate alpha gamma (psi(alpha + n) - psi(alpha)) a hidden node comes, and each
 observed node comes at its own order. Draws, the law of the number of hidden nodes and all moments
-here rest on that.
+here rest on that (doc/mathematics/icp_network, section 2).
 
 Equations are those of Dallaire et al., with these corrections. Equation 9: the density of the
 sorted hidden orders has no factor 1 / K!. Equation 10: the number of children of a new observed
