@@ -287,7 +287,7 @@ cdef class Sampler(Divisions):
                 self.size[g] = self._n_members(g)
             self.concentration = max(1e-300, crp.draw_concentration(
                 self._rng, self.concentration, &self.size[0], self.n_clusters, 0.0, 0,
-                self.concentration_law[0], self.concentration_law[1], 0,
+                self.concentration_law[0], self.concentration_law[1],
             ))
         if isnan(self.given_mass):
             for j in range(self.n_features):

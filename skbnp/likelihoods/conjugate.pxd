@@ -39,9 +39,7 @@ cdef class ConjugateFamily:
     ) noexcept nogil
     cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil
 
-    cdef void draw_missing(
-        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
-    ) noexcept nogil
+    cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil
     cdef void missing_of_member(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil
     cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng

@@ -263,7 +263,7 @@ cdef class ConjugateFamily:
             if given_parameters:
                 self.draw_missing_given_parameters(k, i, rng, &work[0])
             else:
-                self.draw_missing(k, i, rng, 0)
+                self.draw_missing(k, i, rng)
         return self.missing_means(i)
 
     def missing_means(self, Py_ssize_t i):
@@ -410,9 +410,7 @@ cdef class ConjugateFamily:
 
     # -- draws --------------------------------------------------------------------------------
 
-    cdef void draw_missing(
-        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
-    ) noexcept nogil:
+    cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         """Draw the imputed cells of row i, which is in no slot, given that it joins slot k.
 
         Sets mean and variance of all its missing cells, given what is observed of it.
@@ -423,7 +421,7 @@ cdef class ConjugateFamily:
 
         Here for families whose missing cells look at no other cell of the row.
         """
-        self.draw_missing(k, i, NULL, 0)
+        self.draw_missing(k, i, NULL)
 
     cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng

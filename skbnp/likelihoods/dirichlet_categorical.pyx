@@ -231,9 +231,7 @@ cdef class DirichletCategorical(ConjugateFamily):
 
     # -- missing cells ------------------------------------------------------------------------
 
-    cdef void draw_missing(
-        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
-    ) noexcept nogil:
+    cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         """Nothing to draw: missing cells are integrated out. Their levels' probabilities."""
         cdef Py_ssize_t t, j, c, v = self.value_start[i]
         for t in range(self.missing_start[i], self.missing_start[i + 1]):

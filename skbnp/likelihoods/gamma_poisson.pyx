@@ -326,9 +326,7 @@ cdef class GammaPoisson(ConjugateFamily):
 
     # -- missing cells ------------------------------------------------------------------------
 
-    cdef void draw_missing(
-        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
-    ) noexcept nogil:
+    cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         """Nothing to draw: missing cells are integrated out. They are negative binomial."""
         cdef Py_ssize_t t, j
         cdef double rate

@@ -11,7 +11,6 @@ cdef class LearnedCovariance:
         Py_ssize_t n_units, width           # matrices of a block, and rows of each
         double prior_degrees                # a
         double log_constant                 # what of log p(Lam, delta, kappa0) never changes
-        int fault
         double[::1] degrees_grid            # (n_degrees,) values of delta, ascending
         double[::1] precision_grid          # (n_precisions,) values of kappa0; one: fixed
         double[::1] log_weight              # scratch, (n_precisions,)
@@ -27,6 +26,9 @@ cdef class LearnedCovariance:
     cdef double _log_of_degrees(self, Py_ssize_t n_blocks, double degrees) noexcept nogil
     cdef double _log_det_shifted(self, Py_ssize_t u, double shift) noexcept nogil
     cdef int draw_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
+    cdef double log_jacobian(self, double log_c) noexcept nogil
+    cdef double weight_of_precisions(self) noexcept nogil
+    cdef double power_of_mean(self) noexcept nogil
     cdef int draw_mean_precision(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
     cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil
     cdef int settle(self, Py_ssize_t n_blocks) noexcept nogil

@@ -38,22 +38,6 @@ cdef enum:
 cdef double FLOOR = 2.0 ** -24
 cdef double SIZE_STEP = 0.1     # standard deviation of the change of log |Lam| / d
 
-# Named wrong formulas, for the tests alone.
-FAULTS = {
-    "none": 0,
-    "covariance_without_degrees": 1,    # the sum of precisions without delta
-    "degrees_without_determinant": 2,   # delta without |Lam|
-    "size_without_jacobian": 3,
-    "mean_precision_without_power": 4,  # kappa0 without (kappa0 / (kappa0 + n))^(d / 2)
-}
-
-cdef enum Fault:
-    NONE
-    COVARIANCE_WITHOUT_DEGREES
-    DEGREES_WITHOUT_DETERMINANT
-    SIZE_WITHOUT_JACOBIAN
-    MEAN_PRECISION_WITHOUT_POWER
-
 
 def rounds_in_a_sweep(n_samples, n_features, width):
     """How many times the four updates are made, for matrices of ``width`` rows.
@@ -64,22 +48,15 @@ def rounds_in_a_sweep(n_samples, n_features, width):
     return max(1, min(4, n_samples // (2 * n_features * (2 * width - 1))))
 
 
-def learned_covariance(family, prior, int fault=0):
-    """The updates for a family of Gaussian blocks with ``learned`` covariances.
+cdef class LearnedCovariance:
+    """Base of the two: what is the same for one matrix a block and for several of one row.
 
     ``prior`` has ``degrees_grid``, ``mean_precision_grid`` and R, its ``covariance``.
     """
-    kind = WishartCovariance if isinstance(family, NormalInverseWishart) else GammaCovariance
-    return kind(family, prior, fault)
 
-
-cdef class LearnedCovariance:
-    """Base of the two: what is the same for one matrix a block and for several of one row."""
-
-    def __init__(self, family, prior, int fault):
+    def __init__(self, family, prior):
         self.n_rounds = rounds_in_a_sweep(family.n_samples, family.n_features, self.width)
         self.n_accepted = 0
-        self.fault = fault
         self.prior_degrees = self.width + 2.0
         self.degrees_grid = np.array(prior.degrees_grid, dtype=np.float64)
         self.precision_grid = np.array(prior.mean_precision_grid, dtype=np.float64)
@@ -160,8 +137,6 @@ cdef class LearnedCovariance:
             n = self.n_cells[u]
             total += (log_multigamma(0.5 * (nu + n), self.width)
                       - 0.5 * (nu + n) * self._log_det_shifted(u, degrees))
-        if self.fault == DEGREES_WITHOUT_DETERMINANT:
-            total -= 0.5 * nu * n_blocks * self.log_det()
         return total
 
     cdef inline double _log_det_shifted(self, Py_ssize_t u, double shift) noexcept nogil:
@@ -178,14 +153,25 @@ cdef class LearnedCovariance:
         cdef Py_ssize_t u
         log_ratio = self.n_units * 0.5 * (self.prior_degrees - width - 1.0) * width * log_c
         log_ratio -= 0.5 * (c - 1.0) * self._trace()
-        if self.fault != SIZE_WITHOUT_JACOBIAN:
-            log_ratio += self.n_units * 0.5 * width * (width + 1.0) * log_c
+        log_ratio += self.log_jacobian(log_c)
         for u in range(n_blocks * self.n_units):
             change = self._log_det_shifted(u, c * degrees) - self._log_det_shifted(u, degrees)
             log_ratio += 0.5 * nu * width * log_c - 0.5 * (nu + self.n_cells[u]) * change
         if log(draws.uniform(rng)) < log_ratio:
             return self._stretch(c)
         return 0
+
+    cdef double log_jacobian(self, double log_c) noexcept nogil:
+        """Of Lam -> c Lam on symmetric matrices: c^(p (p + 1) / 2) each."""
+        return self.n_units * 0.5 * self.width * (self.width + 1.0) * log_c
+
+    cdef double weight_of_precisions(self) noexcept nogil:
+        """delta, by which the blocks' precisions are added up in the conditional of Lam."""
+        return self.degrees()
+
+    cdef double power_of_mean(self) noexcept nogil:
+        """Power of kappa0 / (kappa0 + n) in the marginal of one matrix: half its width."""
+        return 0.5 * self.width
 
     cdef int draw_mean_precision(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """kappa0 | Lam, delta, parameters of blocks integrated out: a Gibbs step over its grid."""
@@ -270,11 +256,11 @@ cdef class LearnedCovariance:
 cdef class WishartCovariance(LearnedCovariance):
     """Of blocks with full covariance: one matrix a block."""
 
-    def __init__(self, NormalInverseWishart family, prior, int fault):
+    def __init__(self, NormalInverseWishart family, prior):
         self.family = family
         d = family.n_features
         self.n_units, self.width = 1, d
-        super().__init__(family, prior, fault)
+        super().__init__(family, prior)
         guess = np.array(prior.covariance, dtype=np.float64, order="C")
         self.guess = guess
         self.prior_rate = self.prior_degrees * np.linalg.inv(guess)
@@ -298,11 +284,9 @@ cdef class WishartCovariance(LearnedCovariance):
     cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """W_c ~ Wishart(nu_c, Psi_c^-1); Lam ~ Wishart(a + K nu0, (a R^-1 + delta sum W_c)^-1)."""
         cdef Py_ssize_t d = self.width, k, rows = 0
-        cdef double weight = self.family.scale
+        cdef double weight = self.weight_of_precisions()
         cdef double* total = &self.total[0, 0]
         cdef double* stack = &self.stack[0, 0]
-        if self.fault == COVARIANCE_WITHOUT_DEGREES:
-            weight = 1.0
         if not self.is_derived and self.family.derive(n_blocks) != 0:
             return 1
         memcpy(total, &self.prior_rate[0, 0], d * d * sizeof(double))
@@ -347,9 +331,7 @@ cdef class WishartCovariance(LearnedCovariance):
         The factor of delta Lam + S is left in the slot, for ``_set_mean_precision`` to go on from.
         """
         cdef Py_ssize_t d = self.width, k, a, g
-        cdef double n, q, kappa, power = 0.5 * d
-        if self.fault == MEAN_PRECISION_WITHOUT_POWER:
-            power = 0.0
+        cdef double n, q, kappa, power = self.power_of_mean()
         self.is_derived = False
         for k in range(n_blocks):
             n = <double> self.family.n_members[k]
@@ -414,10 +396,10 @@ cdef class WishartCovariance(LearnedCovariance):
 cdef class GammaCovariance(LearnedCovariance):
     """Of diagonal and spherical blocks: Wishart laws of one row, which are gamma laws."""
 
-    def __init__(self, NormalInverseGamma family, prior, int fault):
+    def __init__(self, NormalInverseGamma family, prior):
         self.family = family
         self.n_units, self.width = family.n_rates, 1
-        super().__init__(family, prior, fault)
+        super().__init__(family, prior)
         guess = np.array(prior.covariance, dtype=np.float64).reshape(self.n_units)
         self.guess = guess
         self.prior_rate = self.prior_degrees / guess
@@ -437,9 +419,7 @@ cdef class GammaCovariance(LearnedCovariance):
     cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """1 / sigma2_cj ~ Gamma(a_cj, b_cj); lam_j from a gamma law of their sum."""
         cdef Py_ssize_t k, j
-        cdef double shape, rate, drawn, weight = self.family.scale
-        if self.fault == COVARIANCE_WITHOUT_DEGREES:
-            weight = 1.0
+        cdef double shape, rate, drawn, weight = self.weight_of_precisions()
         for j in range(self.n_units):
             self.total[j] = 0.0
         for k in range(n_blocks):
@@ -472,9 +452,7 @@ cdef class GammaCovariance(LearnedCovariance):
 
     cdef int _weigh_precisions(self, Py_ssize_t n_blocks) noexcept nogil:
         cdef Py_ssize_t k, j, g
-        cdef double kappa, n, power = 0.5
-        if self.fault == MEAN_PRECISION_WITHOUT_POWER:
-            power = 0.0
+        cdef double kappa, n, power = self.power_of_mean()
         for g in range(self.precision_grid.shape[0]):
             kappa = self.precision_grid[g]
             for k in range(n_blocks):

@@ -430,9 +430,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
 
     # -- missing cells ------------------------------------------------------------------------
 
-    cdef void draw_missing(
-        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
-    ) noexcept nogil:
+    cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         """Nothing to draw: missing cells are integrated out."""
         self._see_missing(k, i, False)
 

@@ -52,6 +52,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef double _permuted_factor(
         self, Py_ssize_t k, Py_ssize_t i, Py_ssize_t n_observed, Py_ssize_t n
     ) noexcept nogil
+    cdef double spread_given_observed(self, double kappa, double squares) noexcept nogil
     cdef void _draw_conditional(
         self, Py_ssize_t i, const Py_ssize_t* order, Py_ssize_t n_observed, const double* factor,
         double* vector, const double* mean, double spread, double variance, bitgen_t* rng,

@@ -561,9 +561,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
                       + 0.5 * n_observed * (log(f) - LOG_PI) - 0.5 * log_det
                       - 0.5 * (df + n_observed) * log1p(f * distance))
 
-    cdef void draw_missing(
-        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
-    ) noexcept nogil:
+    cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         """Conditional t: location m_m + S_mo S_oo^-1 (x_o - m_o), df' = df + |o|.
 
         With the features permuted, Psi = U^T U gives S_mo S_oo^-1 (x_o - m_o) = U_om^T y,
@@ -576,15 +574,17 @@ cdef class NormalInverseWishart(ConjugateFamily):
         cdef double squares = self._permuted_factor(k, i, n_observed, d)
         # scale = (df + q) / (df + |o|) (kappa + 1) / (kappa df) Schur, q = df f squares; a t draw
         # is that times df' / chi2(df'), and df' cancels.
-        spread = (kappa + 1.0) / kappa + squares
-        if fault != 0:
-            spread = (kappa + 1.0) / kappa
+        spread = self.spread_given_observed(kappa, squares)
         variance = spread / (df + n_observed - 2.0) if df + n_observed > 2.0 else INFINITY
         spread = sqrt(spread / (2.0 * draws.gamma(rng, 0.5 * (df + n_observed))))
         self._draw_conditional(
             i, &self.order[0], n_observed, &self.square[0, 0], &self.vector[0], &self.mean[k, 0],
             spread, variance, rng,
         )
+
+    cdef double spread_given_observed(self, double kappa, double squares) noexcept nogil:
+        """By what a row's observed features widen the t law of those that are missing."""
+        return (kappa + 1.0) / kappa + squares
 
     cdef void _draw_conditional(
         self, Py_ssize_t i, const Py_ssize_t* order, Py_ssize_t n_observed, const double* factor,

@@ -257,13 +257,11 @@ cdef class ProductFamily(ConjugateFamily):
 
     # -- draws --------------------------------------------------------------------------------
 
-    cdef void draw_missing(
-        self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, int fault
-    ) noexcept nogil:
+    cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         cdef Py_ssize_t p
         for p in range(self.n_parts):
             if (<ConjugateFamily> <void*> self.address[p]).incomplete(i):
-                (<ConjugateFamily> <void*> self.address[p]).draw_missing(k, i, rng, fault)
+                (<ConjugateFamily> <void*> self.address[p]).draw_missing(k, i, rng)
 
     cdef void missing_of_member(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         cdef Py_ssize_t p

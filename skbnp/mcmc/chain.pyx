@@ -71,6 +71,9 @@ cdef class Move:
         self.accepted = np.zeros(len(self.COUNTS), dtype=np.intp)
         self.proposed = np.zeros(len(self.COUNTS), dtype=np.intp)
 
+    def check(self, values):
+        """Raise a ValueError where fields that are right one by one do not fit together."""
+
     cpdef int run(self) except -1:
         """Make the move as a sweep does; BROKEN where it had no finite result."""
         return DONE
@@ -92,6 +95,7 @@ cdef class Move:
     def set_state(self, state):
         """Take what ``get_state`` returned; a ValueError if it cannot be that."""
         values = fields.checked(self, self.FIELDS, state)
+        self.check(values)
         shape = (len(self.COUNTS),)
         accepted = checked_array(state, "accepted", shape, "iu", np.intp)
         proposed = checked_array(state, "proposed", shape, "iu", np.intp)
@@ -140,6 +144,10 @@ cdef class Chain:
                     return
         names = [name for move in self.moves for name in (move.NAME, *move.STEPS)]
         raise ValueError(f"move must be one of {tuple(names)}, got {name!r}")
+
+    def move(self, str name):
+        """The move of that name."""
+        return next(move for move in self.moves if move.NAME == name)
 
     cdef int make(self, Py_ssize_t t) except -1:
         """Make a move, and remember the first after which something is not finite."""

@@ -376,7 +376,7 @@ cdef double slice_step(
 
 cdef double draw_concentration(
     bitgen_t* rng, double current, const Py_ssize_t* size, Py_ssize_t n_blocks,
-    double discount, Py_ssize_t n_components, double shape, double rate, int fault,
+    double discount, Py_ssize_t n_components, double shape, double rate,
 ) noexcept nogil:
     """Update concentration > 0 under its Gamma(shape, rate) prior, given the block sizes.
 
@@ -392,11 +392,8 @@ cdef double draw_concentration(
         n_items += size[c]
     if n_items < 2:
         return draw_gamma(rng, shape, rate)
-    if (discount == 0.0 and n_components == 0) or fault == DIRICHLET_PROCESS_FOR_FINITE:
-        if fault == SWAPPED_BETA_SHAPES:
-            log_x = log_beta(rng, n_items - 1, current + 1.0)
-        else:
-            log_x = log_beta(rng, current + 1.0, n_items - 1)
+    if discount == 0.0 and n_components == 0:
+        log_x = log_beta(rng, current + 1.0, n_items - 1)
         return draw_gamma(rng, shape + n_blocks - 1, rate - log_x)
     target.size = size
     target.n_blocks = n_blocks
@@ -933,13 +930,13 @@ def sample_concentration(
         If the sizes are malformed or a parameter is out of its range.
     """
     chain = _concentration_chain(
-        sizes, concentration, discount, n_components, concentration_prior, random_state, 1, NO_FAULT
+        sizes, concentration, discount, n_components, concentration_prior, random_state, 1
     )
     return float(chain[0])
 
 
 def _concentration_chain(
-    sizes, concentration, discount, n_components, prior, random_state, n_updates, fault
+    sizes, concentration, discount, n_components, prior, random_state, n_updates
 ):
     """Successive values of so many updates, shape (n_updates,)."""
     _family(concentration, discount, n_components)
@@ -954,11 +951,10 @@ def _concentration_chain(
     cdef double[::1] out = np.empty(n_updates)
     cdef double current = concentration, fixed = discount, shape = first, rate = second
     cdef Py_ssize_t most = 0 if n_components is None else n_components, t
-    cdef int wrong = fault
     with bit_generator.lock, nogil:
         for t in range(out.shape[0]):
             current = draw_concentration(
-                rng, current, &size[0], size.shape[0], fixed, most, shape, rate, wrong
+                rng, current, &size[0], size.shape[0], fixed, most, shape, rate
             )
             out[t] = current
     return np.asarray(out)

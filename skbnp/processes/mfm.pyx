@@ -109,31 +109,29 @@ cdef class FiniteMixtures(crp.PartitionLaw):
     a factor that is the same for all blocks: nothing need be drawn for the rest.
     """
 
-    cdef:
-        object _coefficients, _prior
-        Py_ssize_t _n_items, _shift
-        double[::1] _log_coefficient        # (n_known,) entry t of t blocks
-
-    def __init__(
-        self, n_items, component_concentration, n_components_prior, Py_ssize_t shift=0
-    ):
-        """``shift`` is a wrong number of blocks more, for tests."""
+    def __init__(self, n_items, component_concentration, n_components_prior):
         gamma, law = _member(component_concentration, n_components_prior)
         crp.PartitionLaw.__init__(self, gamma, -gamma)
         self._coefficients = coefficients(n_items, gamma, law)
         self._prior = n_components_prior
-        self._n_items, self._shift = n_items, shift
+        self._n_items = n_items
         self._log_coefficient = np.zeros(1)
         self.reserve(1)
 
     cdef double log_new_weight(self, Py_ssize_t n_blocks) noexcept nogil:
         """log gamma V_n(t + 1) / V_n(t); the first item opens a block whatever that is."""
-        cdef Py_ssize_t t = n_blocks + self._shift
         if n_blocks == 0:
             return 0.0
         if n_blocks >= self._n_items:
             return -INFINITY
-        return log(self.concentration) + self._log_coefficient[t + 1] - self._log_coefficient[t]
+        return (
+            log(self.concentration) + self.log_coefficient(n_blocks + 1)
+            - self.log_coefficient(n_blocks)
+        )
+
+    cdef double log_coefficient(self, Py_ssize_t n_blocks) noexcept nogil:
+        """log V_n(t) of t blocks."""
+        return self._log_coefficient[n_blocks]
 
     cdef double log_total_weight(self, Py_ssize_t n_items, Py_ssize_t n_blocks) noexcept nogil:
         """For n_items = n - 1, the others of one: log V_{n-1}(t) / V_n(t)."""
@@ -147,12 +145,12 @@ cdef class FiniteMixtures(crp.PartitionLaw):
     cdef double log_prob(self, const Py_ssize_t* size, Py_ssize_t n_blocks) noexcept nogil:
         return (
             log_blocks_prob(size, n_blocks, self.concentration)
-            + self._log_coefficient[n_blocks + self._shift]
+            + self.log_coefficient(n_blocks)
         )
 
     cdef int reserve(self, Py_ssize_t n_blocks) except -1 nogil:
         """Twice as many coefficients as are needed: each costs a millisecond."""
-        cdef Py_ssize_t least = min(n_blocks + 1, self._n_items) + self._shift
+        cdef Py_ssize_t least = min(n_blocks + 1, self._n_items)
         if least >= self._log_coefficient.shape[0]:
             with gil:
                 most = max(least, min(2 * least, self._n_items))

@@ -1,4 +1,4 @@
-"""Gaussian mixtures for the tests: the spec's cases, exact posteriors, samplers in a state."""
+"""Gaussian mixtures for the tests: cases of known posteriors, samplers in a state, mutants."""
 
 import json
 from dataclasses import replace
@@ -8,8 +8,10 @@ import numpy as np
 
 from checks.enumeration import canonical, set_partitions
 from checks.monte_carlo import z_score
+from checks.mutants import compiled, with_moves, with_state
 from skbnp.dirichlet_process_mixture import _model
-from skbnp.dirichlet_process_mixture._sampler import FAULTS, Sampler
+from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.processes.mfm import FiniteMixtures
 
 VECTORS = Path(__file__).parents[1] / "dirichlet_process_mixture" / "vectors.json"
 
@@ -19,7 +21,7 @@ UNSCALED = {"prior_scale": 1.0}
 
 
 def vector_cases():
-    """The spec's cases, by name."""
+    """Cases with their exact posteriors, by name."""
     return {case["name"]: case for case in json.loads(VECTORS.read_text())}
 
 
@@ -103,7 +105,7 @@ def log_joint_missing(state, X, prior):
     """The log joint where full-covariance data lack cells of the second of two features only.
 
     The pattern is monotone, so m(X) = m_1(feature 1 of all rows) m(complete rows) / m_1(of
-    them), and the marginal prior of feature 1 has one degree of freedom fewer (spec 4.7).
+    them), and the marginal prior of feature 1 has one degree of freedom fewer.
     """
     label = np.asarray(state["label"])
     part = prior.gaussian
@@ -182,19 +184,65 @@ START = (
 )
 
 
+def mutant(fault):
+    """The sampler with a wrong formula, or as it is for "none"."""
+    if fault == "none":
+        return Sampler
+    if fault == "coefficient_of_one_more_row":
+        return with_state(Sampler, law_of=_law_of_one_more_row)
+    wrong = compiled("dirichlet_process_mixture")
+    if fault == "narrow_imputation":
+        return with_state(Sampler, FULL=wrong.NarrowImputation)
+    if fault == "coefficient_of_one_more_block":
+        return with_state(Sampler, law_of=_law_of_one_more_block)
+    if fault in COVARIANCE_FAULTS:
+        ending = COVARIANCE_FAULTS[fault]
+        return with_state(
+            Sampler,
+            LEARNED_FULL=getattr(wrong, f"FullWithout{ending}"),
+            LEARNED_NOT_FULL=getattr(wrong, f"RatesWithout{ending}"),
+        )
+    move, name = MOVE_FAULTS[fault]
+    return with_moves(Sampler, **{move: getattr(wrong, name)})
+
+
+# Wrong formulas: the move that has them, and the class in tests/mutants.
+MOVE_FAULTS = {
+    "missing_normaliser": ("gibbs", "MissingNormaliser"),
+    "swapped_beta": ("concentration", "SwappedBeta"),
+    "dp_concentration": ("concentration", "DirichletProcessForFinite"),
+    "adaptive_split_merge": ("split_merge", "AdaptiveSplitMerge"),
+    "split_state_count": ("split_merge", "SplitStateCount"),
+    "uncounted_scan": ("split_merge", "UncountedScan"),
+    "unscaled_prior": ("prior_scale", "UnscaledPrior"),
+    "no_anchors": ("all_rows", "NoAnchors"),
+    "undivided_weights": ("all_rows", "UndividedWeights"),
+}
+COVARIANCE_FAULTS = {
+    "covariance_without_degrees": "Degrees",
+    "degrees_without_determinant": "Determinant",
+    "size_without_jacobian": "Jacobian",
+    "mean_precision_without_power": "Power",
+}
+
+
+def _law_of_one_more_row(state, prior, start):
+    law = Sampler.STATE.law_of(state, prior, start)
+    return FiniteMixtures(state.n_samples + 1, law.concentration, prior.n_components_prior)
+
+
+def _law_of_one_more_block(state, prior, start):
+    law = Sampler.STATE.law_of(state, prior, start)
+    kind = compiled("dirichlet_process_mixture").OneMoreBlock
+    return kind(state.n_samples, law.concentration, prior.n_components_prior)
+
+
 def make_sampler(X, prior, labels, seed=0, *, n_split_merge=4, fault="none", **options):
     """A sampler on X as it is; options are those of ``Sampler`` or the keys of ``START``."""
     bit_generator = np.random.default_rng(seed).bit_generator
     start = {key: options.pop(key) for key in START if key in options}
-    return Sampler(
-        X,
-        prior,
-        labels,
-        bit_generator,
-        start=start,
-        n_split_merge=n_split_merge,
-        fault=FAULTS[fault],
-        **options,
+    return mutant(fault)(
+        X, prior, labels, bit_generator, start=start, n_split_merge=n_split_merge, **options
     )
 
 

@@ -144,7 +144,7 @@ def test_state_of_another_concentration_is_refused():
     X, prior = case_data(CASES["gauss-full DP"]), prior_of("gauss-full DP", "wide")
     sampler = make_sampler(X, prior, np.zeros(6, int))
     state = sampler.get_state()
-    with pytest.raises(ValueError, match="concentration of a state must be 0.3, got 1.0"):
+    with pytest.raises(ValueError, match="concentration of the state must be 0.3, got 1.0"):
         sampler.set_state({**state, "concentration": 1.0})
 
 

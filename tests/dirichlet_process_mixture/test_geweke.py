@@ -151,8 +151,9 @@ def many_clusters(**options):
         pilot.completed_data(), prior, pilot.labels, n_split_merge="auto", concentration=20.0
     )
     pilot.adapt(0)
-    assert pilot.n_clusters > 8 and pilot.n_split_merge > 4
-    return joint_draw(prior, n=40, n_split_merge=pilot.n_split_merge, **options)
+    n_proposals = pilot.move("split_merge").n_proposals
+    assert pilot.n_clusters > 8 and n_proposals > 4
+    return joint_draw(prior, n=40, n_split_merge=n_proposals, **options)
 
 
 def changing(z_of, name):

@@ -23,7 +23,7 @@ from checks.monte_carlo import mcse_mean
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
-from skbnp.dirichlet_process_mixture._sampler import COVARIANCE_MOVES
+from skbnp.dirichlet_process_mixture.moves.hyperparameters import LearnCovariance
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N, D = 12, 2
@@ -437,7 +437,7 @@ def touched_by(move):
 
 
 def test_all_updates_are_tested():
-    assert set(COVARIANCE_MOVES) | {"learned_covariance"} == set(MOVES)
+    assert set(LearnCovariance.STEPS) | {"learned_covariance"} == set(MOVES)
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,7 @@ def every_array(change):
     """Each array of the state, family and parts included, changed alone."""
 
     def changes(state):
-        for holder in (state, *families_of(state)):
+        for holder in (state, *families_of(state), *state["moves"].values()):
             for name, value in list(holder.items()):
                 if isinstance(value, np.ndarray) and value.size:
                     holder[name] = change(value)
@@ -352,8 +352,15 @@ def every_array(change):
     return changes
 
 
+def gibbs_of(state):
+    """The state of the move of single rows, nothing where there is none."""
+    return state["moves"].get("gibbs", {})
+
+
 def set_to(name, value, holder=lambda state: state):
     def changes(state):
+        if name not in holder(state):
+            return  # not every mixture has it
         old = holder(state)[name]
         holder(state)[name] = value
         yield name
@@ -383,8 +390,10 @@ STATES = {
     "label too large": set_to("label", np.full(len(X), 10**6)),
     "label negative": set_to("label", np.full(len(X), -1)),
     "all in one": set_to("label", np.zeros(len(X), dtype=np.intp)),
-    "no order": set_to("order", np.zeros(len(X), dtype=np.intp)),
-    "order beyond": set_to("order", np.arange(len(X)) + 1),
+    "no order": set_to("order", np.zeros(len(X), dtype=np.intp), gibbs_of),
+    "order beyond": set_to("order", np.arange(len(X)) + 1, gibbs_of),
+    "more accepted than proposed": set_to("accepted", np.array([10**9]), gibbs_of),
+    "unknown move": set_to("moves", {"jump": {}}),
     "no clusters": set_to("n_clusters", 0),
     "many clusters": set_to("n_clusters", 10**9),
     "clusters in text": set_to("n_clusters", "2"),

@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln, poch, polygamma
 
 from checks.enumeration import canonical, set_partitions
 from checks.monte_carlo import z_score
+from checks.mutants import compiled
 from skbnp.processes import crp
 
 # Every regime: Dirichlet process, Pitman-Yor with theta > 0, = 0, < 0, finite, one component.
@@ -436,8 +437,6 @@ def test_posterior_weights_of_a_full_finite_member():
 
 # -- updates of the parameters ----------------------------------------------------------------
 
-SWAPPED_BETA_SHAPES, DIRICHLET_PROCESS_FOR_FINITE = 1, 2
-
 
 def posterior_moments(sizes, prior, discount=0.0, n_components=None):
     """Mean and variance of the concentration by quadrature over its logarithm."""
@@ -455,8 +454,8 @@ def posterior_moments(sizes, prior, discount=0.0, n_components=None):
     return mean, weight @ (theta - mean) ** 2
 
 
-def concentration_chain(sizes, prior, n_updates, discount=0.0, n_components=None, fault=0):
-    return crp._concentration_chain(sizes, 1.0, discount, n_components, prior, 14, n_updates, fault)
+def concentration_chain(sizes, prior, n_updates, discount=0.0, n_components=None):
+    return crp._concentration_chain(sizes, 1.0, discount, n_components, prior, 14, n_updates)
 
 
 def worst_z(chain, mean, variance):
@@ -475,7 +474,8 @@ def test_concentration_of_the_dirichlet_process():
 
 def test_swapped_beta_shapes_are_noticed():
     mean, variance = posterior_moments(DP_SIZES, (2.0, 4.0))
-    chain = concentration_chain(DP_SIZES, (2.0, 4.0), 2000, fault=SWAPPED_BETA_SHAPES)
+    wrong = compiled("dirichlet_process_mixture").swapped_beta_chain
+    chain = wrong(DP_SIZES, 1.0, (2.0, 4.0), 14, 2000)
     assert worst_z(chain, mean, variance) > 20
 
 
@@ -487,9 +487,7 @@ def test_concentration_of_the_finite_member_depends_on_the_sizes(sizes, expected
     assert mean == pytest.approx(expected, abs=1e-3)
     chain = concentration_chain(sizes, (2.0, 4.0), 40_000, n_components=5)
     assert worst_z(chain, mean, variance) < 4
-    wrong = concentration_chain(
-        sizes, (2.0, 4.0), 4000, n_components=5, fault=DIRICHLET_PROCESS_FOR_FINITE
-    )
+    wrong = concentration_chain(sizes, (2.0, 4.0), 4000)  # the Dirichlet process' update
     assert wrong.mean() == pytest.approx(0.793, abs=0.02)
     assert worst_z(wrong, mean, variance) > 10
 

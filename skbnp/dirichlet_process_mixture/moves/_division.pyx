@@ -8,6 +8,8 @@ probability of the last choices is all that the acceptance of a move needs to kn
 from libc.math cimport exp, log
 from numpy.random cimport bitgen_t
 
+import numpy as np
+
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log1p_exp
@@ -26,11 +28,12 @@ cdef class Division:
     all others, some times over; only the last scan counts. Slots a and b hold the blocks.
     """
 
-    def __init__(self, ConjugateFamily family, label, member, second, bint restricted, int fault):
+    def __init__(self, ConjugateFamily family, label, bint restricted):
         self.family = family
-        self._label, self.member, self.second = label, member, second
+        self._label = label
+        self.member = np.zeros(family.n_samples, dtype=np.intp)
+        self.second = np.zeros(family.n_samples, dtype=np.uint8)
         self.restricted = restricted
-        self.fault = fault
 
     cdef double draw(
         self, bitgen_t* rng, Py_ssize_t i, Py_ssize_t j, Py_ssize_t n, Py_ssize_t a, Py_ssize_t b,
@@ -41,7 +44,6 @@ cdef class Division:
         Forced: as the labels of the rows divide them, by the same law. That may be given up, with
         slots half filled, once the log probability is not above ``enough``.
         """
-        cdef double log_q
         cdef Py_ssize_t _
         self._i, self._j, self._n, self._a, self._b = i, j, n, a, b
         self.family.clear(a)
@@ -53,8 +55,7 @@ cdef class Division:
         self._launch(rng)
         for _ in range(N_SCANS):
             self._scan(rng, False, enough)
-        log_q = self._scan(rng, forced, enough)
-        return 0.0 if self.fault else log_q
+        return self._scan(rng, forced, enough)
 
     cdef double _allocate(self, bitgen_t* rng, bint forced, double enough) noexcept nogil:
         """Each row given those before it."""

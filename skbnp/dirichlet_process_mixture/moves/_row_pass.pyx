@@ -4,7 +4,8 @@ Weights and parameters are drawn given the partition, then every label given the
 independent: z_i = c with probability proportional to w_c f(x_i | theta_c). Over all components of
 a finite mixture that is Gibbs sampling as it stands. Over the occupied blocks of an infinite one
 it is exact once every block keeps an *anchor*, its first member in a random order of the rows that
-does not look at the state, and rows join only blocks whose anchor comes before them (spec 4.5).
+does not look at the state, and rows join only blocks whose anchor comes before them: equation
+(M4.4).
 """
 
 from libc.math cimport INFINITY
@@ -29,7 +30,7 @@ cdef enum Purpose:
 
 
 cdef class RowPass:
-    """The pass, with its buffers. It shares the sampler's labels and uses its scratch rows.
+    """The pass, with its buffers. It shares the labels of the state.
 
     Work is cut into chunks that depend on the number of rows and the block sizes alone, chunks
     write to places of their own and are added in order, and random numbers belong to rows: the
@@ -38,11 +39,12 @@ cdef class RowPass:
     Cost for N rows, K blocks, d features, full covariance: O(N K d^2 + N d^2), memory O(N).
     """
 
-    def __init__(self, ConjugateFamily family, label, member, for_rows):
+    def __init__(self, ConjugateFamily family, label, for_rows):
         self.family = family
-        self._label, self._member = label, member
+        self._label = label
         self._for_rows = for_rows
         self._n_samples = family.n_samples
+        self._member = np.zeros(self._n_samples, dtype=np.intp)
         self._row = family.row_order()
         n_chunks = (self._n_samples + CHUNK - 1) // CHUNK
         self._chunk_moved = np.zeros(n_chunks, dtype=np.intp)

@@ -6,12 +6,11 @@ from skbnp.likelihoods.conjugate cimport ConjugateFamily
 cdef class Division:
     cdef:
         readonly ConjugateFamily family
-        Py_ssize_t[::1] _label              # (n_samples,) the sampler's
+        Py_ssize_t[::1] _label              # (n_samples,) the state's
         Py_ssize_t[::1] member              # (n_samples,) rows to divide, the first n in use
         unsigned char[::1] second           # (n_samples,) whether member[t] goes with row j
         bint restricted                     # restricted Gibbs scans, else sequential allocation
         double discount                     # of the partition
-        int fault
         Py_ssize_t _i, _j, _n, _a, _b
 
     cdef double draw(

@@ -14,9 +14,9 @@ cdef class RowPass:
         double _n_imputed                   # sweeps that the moments of missing cells are of
         bint _anchored
         uint64_t _key                       # of the pass: rows draw by counter under it
-        Py_ssize_t[::1] _label              # (n_samples,) the sampler's
+        Py_ssize_t[::1] _label              # (n_samples,) the state's
         Py_ssize_t[::1] _row                # (n_samples,) rows that lack the same cells together
-        Py_ssize_t[::1] _member             # (n_samples,) the sampler's scratch: rows by block
+        Py_ssize_t[::1] _member             # (n_samples,) rows block by block
         double[::1] _log_weight             # (n_blocks,)
         Py_ssize_t[::1] _anchor             # (n_blocks,) first member in the order of the pass
         double[::1] _place                  # (n_blocks,) its place in that order

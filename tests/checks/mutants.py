@@ -1,0 +1,89 @@
+"""Wrong formulas: small kernels that override a method of the shipped ones, compiled when needed.
+
+A test that a sampler is right is worth what it sees of a sampler that is wrong. The shipped kernels
+know nothing of these: `tests/mutants` subclasses them by their .pxd files.
+"""
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import skbnp
+
+SOURCES = Path(__file__).parents[1] / "mutants"
+PACKAGE = Path(skbnp.__file__).parent
+
+
+def _key(source):
+    """Of all that the compiled module depends on."""
+    hasher = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
+    for path in (source, *sorted(PACKAGE.rglob("*.pxd"))):
+        hasher.update(path.read_bytes())
+    return hasher.hexdigest()[:16]
+
+
+@cache
+def compiled(name):
+    """The module of ``tests/mutants/name.pyx``, built at the first call of any process."""
+    from Cython.Build import cythonize
+    from setuptools import Distribution, Extension
+
+    source = SOURCES / f"{name}.pyx"
+    module = f"mutants_of_{name}"
+    directory = Path(tempfile.gettempdir()) / f"skbnp-mutants-{os.getuid()}" / _key(source)
+    found = sorted(directory.glob(f"{module}.*.so"))
+    if not found:
+        directory.mkdir(parents=True, exist_ok=True)
+        # Test processes may build at the same time: each on its own, the last rename wins.
+        with tempfile.TemporaryDirectory(dir=directory) as work:
+            copy = Path(work) / f"{module}.pyx"
+            copy.write_text(source.read_text())
+            extension = Extension(
+                module,
+                [str(copy)],
+                include_dirs=[np.get_include()],
+                library_dirs=[str(Path(np.get_include()).parents[1] / "random" / "lib")],
+                libraries=["npyrandom", "m"],
+                extra_compile_args=["-O1", "-g0"],
+                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+            )
+            modules = cythonize(
+                [extension],
+                include_path=[str(PACKAGE.parent)],
+                quiet=True,
+                compiler_directives={
+                    "language_level": "3",
+                    "boundscheck": False,
+                    "initializedcheck": False,
+                    "wraparound": False,
+                    "cdivision": True,
+                },
+            )
+            command = Distribution({"ext_modules": modules}).get_command_obj("build_ext")
+            command.build_lib = command.build_temp = work
+            command.ensure_finalized()
+            command.run()
+            built = Path(command.get_ext_fullpath(module))
+            found = [directory / built.name]
+            os.replace(built, found[0])
+    spec = importlib.util.spec_from_file_location(module, found[0])
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def with_moves(sampler, **moves):
+    """A subclass of a sampler some of whose moves are others: name -> class."""
+    return type(f"{sampler.__name__}Mutant", (sampler,), {"MOVES": sampler.MOVES | moves})
+
+
+def with_state(sampler, **attributes):
+    """A subclass of a sampler whose state has other parts, or methods."""
+    state = type(f"{sampler.STATE.__name__}Mutant", (sampler.STATE,), attributes)
+    return type(f"{sampler.__name__}Mutant", (sampler,), {"STATE": state})
