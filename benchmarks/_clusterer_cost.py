@@ -1,4 +1,4 @@
-"""What a sweep of InfiniteFactorClusterer costs, and a fit at its defaults.
+"""What a sweep of InfiniteFactorClusterer and of DeepScaleModel costs, and a fit at defaults.
 
 Sweeps are timed in a state planted at random, births, deaths, splits and merges included, and in
 each size alone; slopes are those of the logarithms. Times are processor times with one BLAS thread,
@@ -13,11 +13,12 @@ from _report import cpu_seconds
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import InfiniteFactorClusterer
-from skbnp.infinite_factor_clusterer import _model, _scale_model
+from skbnp.deep_scale_model import _model as _scale_model
+from skbnp.deep_scale_model._model import Prior as ScalePrior
+from skbnp.deep_scale_model._sampler import Sampler as ScaleSampler
+from skbnp.infinite_factor_clusterer import _model
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._sampler import Sampler
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
-from skbnp.infinite_factor_clusterer._scale_sampler import ScaleSampler
 
 N_SETTLE, N_TIMED = 2, 5  # sweeps
 BASE = {"T": 2000, "N": 16, "K": 5, "G": 8}
@@ -47,7 +48,7 @@ def links(n_features, n_factors, rng):
 
 
 def mixture_chain(T, N, K, G, seed=0):
-    """A chain of the default setting with K factors and G clusters."""
+    """A chain of the clusterer with K factors and G clusters."""
     rng = np.random.default_rng(seed)
     state, _ = _model.draw_joint(Prior(max_layers=1), T, N, rng)
     label = np.arange(T) % G
@@ -88,9 +89,9 @@ def shortest(function):
 def growth(quick):
     """Time of a sweep in each size alone, and the slope of its logarithm."""
     rows = []
-    for top, chain in (("dp", mixture_chain), ("gaussian", scale_chain)):
+    for model, chain in (("clusterer", mixture_chain), ("scale model", scale_chain)):
         for size, values in GRID.items():
-            if top == "gaussian" and size == "G":
+            if model == "scale model" and size == "G":
                 continue
             times = []
             for value in values[:3] if quick else values:
@@ -100,7 +101,7 @@ def growth(quick):
                 times.append(shortest(sampler.sweep))
             rows.append(
                 {
-                    "top": top,
+                    "model": model,
                     "size": size,
                     "from .. to": ", ".join(f"{value}" for value in values[: len(times)]),
                     "sweep, ms": ", ".join(f"{1e3 * x:.3g}" for x in times),

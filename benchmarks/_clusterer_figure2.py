@@ -15,9 +15,9 @@ empty columns by the paper's ratios and is not annealed, ours is the default.
 import numpy as np
 from _report import cpu_seconds
 
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
-from skbnp.infinite_factor_clusterer._scale_sampler import ScaleSampler
-from skbnp.infinite_factor_clusterer._start import start_scale_state
+from skbnp.deep_scale_model._model import Prior
+from skbnp.deep_scale_model._sampler import Sampler
+from skbnp.deep_scale_model._start import start_state
 
 N_FEATURES, N_ROWS, MASS, FLOOR = 16, 200, 3.0, 0.05
 N_SWEEPS, N_ANNEAL = 200, 80
@@ -40,11 +40,11 @@ def draw_data(n_columns, seed):
 
 def found_factors(X, sampler, n_start, seed, n_sweeps=N_SWEEPS, n_anneal=N_ANNEAL):
     """Mean numbers of active and of shared factors over the last half of the sweeps."""
-    prior = ScalePrior(mass=MASS, noise=np.full(X.shape[1], FLOOR**2), birth_move=SAMPLERS[sampler])
+    prior = Prior(mass=MASS, noise=np.full(X.shape[1], FLOOR**2), birth_move=SAMPLERS[sampler])
     anneals = n_anneal if sampler == "corrected" else 0
     rng = np.random.default_rng(seed)
-    state = start_scale_state(X, prior, rng, n_start, annealed=anneals > 0)
-    chain = ScaleSampler(X, prior, state, np.random.PCG64(rng.integers(2**32)), n_anneal=anneals)
+    state = start_state(X, prior, rng, n_start, annealed=anneals > 0)
+    chain = Sampler(X, prior, state, np.random.PCG64(rng.integers(2**32)), n_anneal=anneals)
     found = []
     for step in range(n_sweeps):
         chain.sweep()

@@ -2,6 +2,7 @@
 
 from skbnp._version import __version__
 from skbnp.cibp_belief_net import CIBPBeliefNet
+from skbnp.deep_scale_model import DeepScaleModel
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.icp_network import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
 from skbnp.infinite_factor_clusterer import InfiniteFactorClusterer
@@ -9,6 +10,7 @@ from skbnp.tree_factor_model import TreeFactorModel
 
 __all__ = [
     "CIBPBeliefNet",
+    "DeepScaleModel",
     "DirichletProcessMixture",
     "ICPNetwork",
     "ICPNetworkClassifier",

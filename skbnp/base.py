@@ -419,7 +419,7 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         """
         content = io.read(path, f"fitted {cls.__name__}", cls._types_in_files(), cls._may_hold)
         try:
-            estimator = cls(**content["parameters"])
+            estimator = cls(**cls._parameters_of_file(content["parameters"]))
             estimator._validate_params()
             estimator._set_requests(content.get("requests", {}))
             cls._check_attributes(content["fitted"])
@@ -442,6 +442,11 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
         with config_context(enable_metadata_routing=True):
             for method, asked in requests.items():
                 getattr(self, f"set_{method}_request")(**asked)
+
+    @classmethod
+    def _parameters_of_file(cls, parameters):
+        """Constructor parameters of a file, in the names of now where it is an older one."""
+        return parameters
 
     @classmethod
     def _types_in_files(cls):

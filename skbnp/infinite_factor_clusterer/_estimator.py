@@ -1,6 +1,5 @@
 """The public estimator."""
 
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from types import NoneType
@@ -10,12 +9,11 @@ from scipy.special import logsumexp
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.base import FARTHEST, BaseMCMCEstimator
-from skbnp.infinite_factor_clusterer._alignment import aligned, matched_columns
-from skbnp.infinite_factor_clusterer._model import MOST_LAYERS, Prior
+from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import (
     as_rows,
     cell_moments,
@@ -23,62 +21,37 @@ from skbnp.infinite_factor_clusterer._predictive import (
     components,
     expected_scores,
     log_densities,
-    n_layers,
     responsibilities,
     sample_rows,
 )
 from skbnp.infinite_factor_clusterer._sampler import Sampler
-from skbnp.infinite_factor_clusterer._saved import check_draw, check_fitted
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
-from skbnp.infinite_factor_clusterer._scale_predictive import cell_moments as scale_cell_moments
-from skbnp.infinite_factor_clusterer._scale_predictive import (
-    feature_labels,
-    log_density,
-    row_moments,
+from skbnp.infinite_factor_clusterer._saved import (
+    ScalePrior,
+    check_draw,
+    check_fitted,
+    parameters_of_file,
 )
-from skbnp.infinite_factor_clusterer._scale_predictive import sample_rows as sample_scale_rows
-from skbnp.infinite_factor_clusterer._scale_sampler import ScaleSampler
-from skbnp.infinite_factor_clusterer._start import start_scale_state, start_state
+from skbnp.infinite_factor_clusterer._start import start_state
 from skbnp.infinite_factor_clusterer._training_rows import TrainingRows
-from skbnp.infinite_factor_clusterer._units import fitted_units
 from skbnp.likelihoods.nonlinear_gaussian.units import Units, check_units
+from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
+from skbnp.likelihoods.sparse_loadings.parameters import checked_array, checked_pair, fixed
+from skbnp.likelihoods.sparse_loadings.units import fitted_units
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
+from skbnp.summaries.factors import aligned, alignments, energy_correlation
 from skbnp.summaries.joining import merge_tree
 from skbnp.summaries.partitions import central_draw, companion_table
 
-# Parameters that mean something in one of the two settings alone.
-_FOR_MIXTURES = (
-    *("concentration", "concentration_prior", "score_shape", "score_scale", "score_precision"),
-    *("noise_rate_prior", "means", "tails", "merge_overlap", "detection_limit", "n_init_clusters"),
-)
-_FOR_GAUSSIAN = (
-    *("drift", "center", "birth_move", "schedule", "signed", "transform_output"),
-    "n_init_factors",
-)
-# Share of the warm-up in which the noise of the paper's model is annealed (spec 4.10).
-_ANNEALED = 0.4
-# Prior variance of a sampled location, in standardised units.
-_LOCATION_VARIANCE = 100.0
-# Least variance of given noise, in standardised units.
-_LEAST_NOISE = 1e-12
+# Sweeps of warm-up, and draws, where the user leaves them open.
+_LENGTH = 300
 # As many empty clusters, and more, are looked at in every sweep.
 _MOST_CONCENTRATION = 100
-# Means farther from 0 than so many standard deviations are worth a warning.
-_OFF_CENTER = 0.5
-# Added to squares before their logarithm, in standardised units.
-_LEAST_ENERGY = 1e-6
-# A layer with no factor above this share of the energy is not there.
-_LEAST_SHARE = 0.01
 # Draws that summaries of all draws look at, and rows that the overlap of components and the order
 # of factors are judged by, at most.
 _MOST_SUMMARY_DRAWS, _MOST_MERGE_ROWS, _MOST_ANCHORS = 300, 1000, 256
 # Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
 _COMPARISONS = 2e9
-# Sweeps of a row's own chain that each draw keeps, in averages over draws.
-_N_KEPT = 20
-# Points that should carry the density of a row.
-_LEAST_EFFECTIVE = 50
 
 
 class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
@@ -102,19 +75,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     links of columns to factors follow an Indian buffet process. NaN is a missing cell, missing at
     random.
 
-    ``top="gaussian"`` is the model of Pan and Han [1]_ with its repairs: scores are N(0, 1), or of
-    variance :math:`1 + A^2` given the layer above, and :math:`x_{tn} \sim \mathcal{N}(\mu_n + c
-    A_{tn}, A_{tn}^2 + s_n^2)` with :math:`A_t = W y_t`. Its clusters are the factors that have the
-    largest share of a row's energy. It finds groups of columns that become loud or quiet together
-    while their means stay, with mostly disjoint groups. It is not for clusters that differ in their
-    means, as most signal strengths do, nor for clusters that share columns: four clusters need
-    not give four factors. A Gaussian mixture beat it on every table we measured, and so does
-    ``top="dp"``. Its own products are `feature_labels_`, predicted variances and factors of energy.
+    `DeepScaleModel` is the paper's own model [1]_ of such factors, in which they drive variances.
 
     Parameters
     ----------
-    top : {"dp", "gaussian"}, default="dp"
-        The law of the scores: a Dirichlet process mixture, or the paper's.
     max_layers : int or None, default=1
         Layers at most, up to 8. Those above the first say which factors are loud together. None:
         until a layer is empty, or 8.
@@ -139,10 +103,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Its scale.
     score_precision : float, default=0.2
         Means m of clusters have the prior variance v / `score_precision`.
-    noise : {"auto", "cluster", "shared", "sample"}, float or array-like, default="auto"
-        With ``top="dp"`` each cluster's own (what "auto" is) or "shared", where clusters differ by
-        factors alone. With ``top="gaussian"`` "sample" (what "auto" is), or given standard
-        deviations, one or one for each column, > 0, in the units of X.
+    noise : {"cluster", "shared"}, default="cluster"
+        Each cluster's own, or "shared", where clusters differ by factors alone.
     noise_shape : float, default=2.0
         Inverse gamma prior of noise variances.
     noise_rate_prior : tuple of (shape, rate), default=(1.0, 5.0)
@@ -161,40 +123,19 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     n_init_clusters : int or sequence of int, default=(2, 4, 8, 16)
         Clusters of k-means that chains start from, in turn. With tens of columns chains may keep
         to their start: different ones are pooled, and `fit` says so where they disagree.
-    n_births : int or "auto", default="auto"
-        Attempts for each column and sweep to add or remove a factor of it alone; "auto" is 1, or 2
-        for ``top="gaussian"``.
+    n_births : int, default=1
+        Attempts for each column and sweep to add or remove a factor of it alone.
     n_split_merges : int, default=10
         Attempts for each sweep to split or merge clusters, half of them with new scores for their
-        rows; for ``top="gaussian"`` to split or merge factors.
-    drift : float or "sample", default=0.0
-        c of ``top="gaussian"``. "sample" has the prior N(0, 1).
-    center : {"mean", "median", "sample", False}, default="mean"
-        For ``top="gaussian"``, the location: taken from X, sampled with it, or 0.
-    birth_move : {"singleton", "finite", "pan-han"}, default="singleton"
-        For ``top="gaussian"``, how factors come and go. "finite": one of a finite model, empty
-        factors included. "pan-han": the paper's own moves, for comparison alone. They leave no
-        posterior invariant, the number of factors stays near that of the start, and a chain
-        without factors can never have one again.
-    schedule : {"joint", "greedy"}, default="joint"
-        For ``top="gaussian"``: all layers in every sweep, or the paper's recursion in the warm-up,
-        layer by layer.
-    signed : bool, default=False
-        For ``top="gaussian"`` with a drift: factor k gives two clusters, 2 k where its score is
-        positive and 2 k + 1.
-    transform_output : {"auto", "mean", "magnitude", "log_energy"}, default="auto"
-        For ``top="gaussian"``: E y, E abs(y) or log E y^2. "auto" is the first with a drift, the
-        second without, as E y is 0 then.
+        rows.
     standardize : bool, default=True
         Divide columns by their standard deviations first. The priors are for such columns.
-    n_init_factors : int, default=2
-        For ``top="gaussian"``, random factors that chains start with. More are hard to get rid of.
     n_chains : int, default=4
         Independent chains.
     n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 300, or 500 for ``top="gaussian"``.
+        Sweeps per chain before the first draw; "auto" is 300.
     n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 300, or 500 for ``top="gaussian"``.
+        Draws kept per chain; "auto" is 300.
     thin : int, default=1
         Sweeps per kept draw.
     n_jobs : int or None, default=None
@@ -224,12 +165,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     labels_ : ndarray of shape (n_samples,)
         Consensus partition of the training rows: of least expected variation of information over
         at most 300 draws whose overlapping components are joined; clusters by decreasing size.
-        With ``top="gaussian"`` the factor with most often the largest share of the row's energy, -1
-        for the background.
     component_labels_ : ndarray of shape (n_samples,)
-        The same of the components as they are. With ``top="dp"``.
+        The same of the components as they are.
     n_clusters_ : int
-        Number of clusters in `labels_`, the background left out.
+        Number of clusters in `labels_`.
     labels_per_level_ : list of ndarray of shape (n_samples,)
         `labels_`, then for each layer above the first, in the reference draw, the factor with the
         largest share of the energy of the layer below, -1 for the background.
@@ -247,14 +186,14 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     cluster_energies_ : dict of ndarray
         Variances of each cluster, averaged over draws by members: ``factors`` (n_clusters,
         n_factors), columns as in `transform`, and ``noise`` (n_clusters, n_features) in the squared
-        units of X. With ``top="dp"``.
+        units of X.
     energy_correlation_ : ndarray of shape (n_features, n_features)
         Correlations of log squared deviations from the mean, of the training data: what columns
         that become loud together have in common. A factor that two share alone gives 1/2.
     partition_info_ : dict
         What the search for `labels_` did, with ``dropped``, the clusters that were noise or of too
         little support, and ``support``, the share of the draws that has a component or a cluster
-        much like each cluster left; see `skbnp.summaries.consensus`. With ``top="dp"``.
+        much like each cluster left; see `skbnp.summaries.consensus`.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes.
     n_warmup_ : int
@@ -270,12 +209,13 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     See Also
     --------
+    skbnp.DeepScaleModel : Sparse factors that make columns loud and quiet.
     skbnp.DirichletProcessMixture : Mixtures of plain Gaussians and other laws.
     skbnp.processes.ibp : The prior on links on its own.
 
     Notes
     -----
-    A sweep of ``top="dp"`` draws labels with the scores integrated out by slice sampling [2]_,
+    A sweep draws labels with the scores integrated out by slice sampling [2]_,
     scores, means, energies, noise, links and loadings, births and deaths of factors, splits and
     merges of clusters, hyperparameters, missing and censored cells. For T rows, N columns, K
     factors and G clusters it costs O(T G N K + T K^2).
@@ -315,7 +255,6 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     _parameter_constraints: dict = {
         **BaseMCMCEstimator._parameter_constraints,
-        "top": [StrOptions({"dp", "gaussian"})],
         "max_layers": [Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
         "mass": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
         "mass_prior": [tuple, list],
@@ -330,11 +269,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "score_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
         "score_scale": [Interval(Real, 1e-6, 1e6, closed="both")],
         "score_precision": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "noise": [
-            StrOptions({"auto", "cluster", "shared", "sample"}),
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-        ],
+        "noise": [StrOptions({"cluster", "shared"})],
         "noise_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
         "noise_rate_prior": [tuple, list],
         "means": [StrOptions({"factor", "both", "feature"})],
@@ -342,20 +277,14 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "merge_overlap": [Interval(Real, 0, 1, closed="right"), None],
         "detection_limit": [Interval(Real, None, None, closed="neither"), "array-like", None],
         "n_init_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list],
-        "n_births": [Interval(Integral, 0, 10_000, closed="both"), StrOptions({"auto"})],
+        "n_births": [Interval(Integral, 0, 10_000, closed="both")],
         "n_split_merges": [Interval(Integral, 0, 10_000, closed="both")],
-        "drift": [Interval(Real, -1e3, 1e3, closed="both"), StrOptions({"sample"})],
-        "center": [StrOptions({"mean", "median", "sample"}), Options(bool, {False})],
-        "birth_move": [StrOptions({"singleton", "finite", "pan-han"})],
-        "schedule": [StrOptions({"joint", "greedy"})],
-        "signed": ["boolean"],
-        "transform_output": [StrOptions({"auto", "mean", "magnitude", "log_energy"})],
         "standardize": ["boolean"],
-        "n_init_factors": [Interval(Integral, 0, 1000, closed="both")],
     }
 
-    _parameters_after_sampling = ("merge_overlap", "signed", "transform_output")
-    _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "center", "signed", "standardize")
+    _parameters_after_sampling = ("merge_overlap",)
+    _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "standardize")
+    _reported_traces = ("log_joint", "n_clusters", "n_factors", "concentration")
     _saved_types = (Prior, ScalePrior, Units, TrainingRows)
     _fitted_attributes: dict = {
         **BaseMCMCEstimator._fitted_attributes,
@@ -372,15 +301,11 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "partition_info_": dict,
         "_limit": (np.ndarray, NoneType),
         "_units": Units,
-        "_prior": (Prior, ScalePrior),
+        "_prior": Prior,
         "_reference": dict,
         "_training_rows": TrainingRows,
         "_n_features_out": Integral,
     }
-    _not_always_fitted = (
-        *BaseMCMCEstimator._not_always_fitted,
-        *("component_labels_", "cluster_energies_", "partition_info_"),
-    )
     # Below the detection limit X is -inf; rows without tails have infinitely many degrees of
     # freedom, the last of ``hyper``.
     _may_hold: dict = {
@@ -392,7 +317,6 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     def __init__(
         self,
         *,
-        top="dp",
         max_layers=1,
         mass="sample",
         mass_prior=(1.0, 1.0),
@@ -404,7 +328,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         score_shape=2.0,
         score_scale=1.0,
         score_precision=0.2,
-        noise="auto",
+        noise="cluster",
         noise_shape=2.0,
         noise_rate_prior=(1.0, 5.0),
         means="factor",
@@ -412,16 +336,9 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         merge_overlap=0.15,
         detection_limit=None,
         n_init_clusters=(2, 4, 8, 16),
-        n_births="auto",
+        n_births=1,
         n_split_merges=10,
-        drift=0.0,
-        center="mean",
-        birth_move="singleton",
-        schedule="joint",
-        signed=False,
-        transform_output="auto",
         standardize=True,
-        n_init_factors=2,
         n_chains=4,
         n_warmup="auto",
         n_draws="auto",
@@ -435,7 +352,6 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         predict_draws=100,
         verbose=0,
     ):
-        self.top = top
         self.max_layers = max_layers
         self.mass = mass
         self.mass_prior = mass_prior
@@ -457,14 +373,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.n_init_clusters = n_init_clusters
         self.n_births = n_births
         self.n_split_merges = n_split_merges
-        self.drift = drift
-        self.center = center
-        self.birth_move = birth_move
-        self.schedule = schedule
-        self.signed = signed
-        self.transform_output = transform_output
         self.standardize = standardize
-        self.n_init_factors = n_init_factors
         self.n_chains = n_chains
         self.n_warmup = n_warmup
         self.n_draws = n_draws
@@ -492,24 +401,14 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            With ``top="gaussian"`` -1 is the background.
         """
-        proba = self.predict_proba(X)
-        if self._is_mixture:
-            return np.argmax(proba, axis=1)
-        labels = np.argmax(proba, axis=1) - 1
-        if not self.signed:
-            return labels
-        found = row_moments(self._reference, self._visible(self._check_new(X)), self.seed_)
-        return _split_by_sign(labels, found["mean"] * _column_signs(self._reference["loadings1"]))
+        return np.argmax(self.predict_proba(X), axis=1)
 
     def predict_proba(self, X):
         """Probability that each row belongs with each cluster of `labels_`.
 
-        With ``top="dp"`` the average over draws of the chance that a training row out of the row's
-        component has label j, so that no draw is relabelled. With ``top="gaussian"`` the chance
-        that the background (first) or a factor has the largest share of the row's energy, given
-        the loadings of the reference draw; `signed` does not change it.
+        The average over draws of the chance that a training row out of the row's component has
+        label j, so that no draw is relabelled.
 
         Parameters
         ----------
@@ -518,16 +417,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, `n_clusters_`), or (n_samples, 1 + n_factors)
+        proba : ndarray of shape (n_samples, `n_clusters_`)
             Rows sum to one.
         """
         A = self._visible(self._check_new(X))
-        if not self._is_mixture:
-
-            def largest(start, stop):
-                return row_moments(self._reference, A[start:stop], self.seed_)["largest"][0]
-
-            return self._by_row_blocks(largest, len(A))
         draws = self._prediction_draws()
         laws = [components(draw, self._prior) for draw in draws]
         tables = [self._companion_table(draw) for draw in draws]
@@ -553,15 +446,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         score : ndarray of shape (n_samples,)
             Mean over draws. Ten clusters from the prior stand for the new one, few of which are
             very far out: rank rows there by `score_samples`.
-
-        Raises
-        ------
-        ValueError
-            With ``top="gaussian"``, which has no clusters to be new.
         """
         A = self._visible(self._check_new(X))
-        if not self._is_mixture:
-            raise ValueError("novelty_score must have top='dp', got top='gaussian'")
         draws = self._prediction_draws()
         laws = [components(draw, self._prior) for draw in draws]
 
@@ -590,36 +476,18 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         -------
         log_density : ndarray of shape (n_samples,)
             Averaged over draws inside the logarithm; a density in the units of X.
-
-        Warns
-        -----
-        UserWarning
-            With ``top="gaussian"``, if fewer than 50 points effectively carry a row's density.
         """
         X = self._check_new(X)
         draws = self._prediction_draws()
-        if self._is_mixture:
-            laws = [components(draw, self._prior) for draw in draws]
+        laws = [components(draw, self._prior) for draw in draws]
 
-            def of_draw(draw, t, block):
-                log_p = log_densities(self._rows(block), laws[t]) + laws[t].log_weight
-                return np.stack([logsumexp(log_p, axis=1), np.zeros(len(block))])
-        else:
+        def of_draw(draw, t, block):
+            log_p = log_densities(self._rows(block), laws[t]) + laws[t].log_weight
+            return logsumexp(log_p, axis=1)
 
-            def of_draw(draw, t, block):
-                return np.stack(log_density(draw, block, self.seed_, t))
-
-        density, error = np.empty(len(X)), np.empty(len(X))
+        density = np.empty(len(X))
         for rows, parts in self._over_draws(self._visible(X), of_draw):
-            log_p, relative = np.concatenate(parts).transpose(1, 0, 2)
-            density[rows] = logsumexp(log_p, axis=0) - np.log(len(draws))
-            error[rows] = relative.mean(axis=0)
-        few = np.count_nonzero(error > 1 / _LEAST_EFFECTIVE)
-        if few:
-            warn(
-                f"the density of {few} row(s) rests on fewer than {_LEAST_EFFECTIVE} effective "
-                "points: they are far from what the factors explain",
-            )
+            density[rows] = logsumexp(np.concatenate(parts), axis=0) - np.log(len(draws))
         # Sums of nothing are 0 up to their rounding only.
         empty = np.isnan(X[:, self._units.columns]).all(axis=1)
         return np.where(empty, 0.0, density + self._log_jacobian(X))
@@ -639,40 +507,28 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         Returns
         -------
         scores : ndarray of shape (n_samples, n_factors)
-            In standard deviations as the model has them, no units of X. With ``top="gaussian"``
-            what `transform_output` says. No columns where the reference draw has no factor.
+            In standard deviations as the model has them, no units of X. No columns where the
+            reference draw has no factor.
         """
         A = self._visible(self._check_new(X))
-        kind = self._output_kind()
         draws = [self._reference, *self._prediction_draws()]
         places = self._alignments(draws)
-        if self._is_mixture:
-            laws = [components(draw, self._prior) for draw in draws]
+        laws = [components(draw, self._prior) for draw in draws]
 
         def of_draw(t, block):
-            if self._is_mixture:
-                values = expected_scores(self._rows(block), laws[t])
-            else:
-                values = row_moments(draws[t], block, self.seed_, t, n_kept=_N_KEPT)[kind]
-            column, sign = places[t]
-            return aligned(values, column, sign if kind == "mean" else np.ones(len(sign)))
+            return aligned(expected_scores(self._rows(block), laws[t]), *places[t])
 
         def of_rows(start, stop):
             return sum(of_draw(t, A[start:stop]) for t in range(len(draws)))
 
         n_matched = np.sum([column >= 0 for column, _ in places], axis=0)
-        scores = self._by_row_blocks(of_rows, len(A)) / n_matched
-        if kind == "energy" and self.transform_output == "log_energy":
-            return np.log(np.maximum(scores, np.finfo(float).tiny))
-        return scores
+        return self._by_row_blocks(of_rows, len(A)) / n_matched
 
     def impute(self, X, return_std=False):
         """Fill missing cells with their mean given the row's observed ones, over all draws alike.
 
         Rows are taken to be of the clusters there are: those that a new cluster explains better
         (`novelty_score` near 1) are filled by the nearest old ones, unlike in `score_samples`.
-        With ``top="gaussian"`` and no drift that is the location, whatever the other features say:
-        there they predict the variance alone, which `return_std` returns.
 
         Parameters
         ----------
@@ -691,17 +547,13 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             observed cells, inf where a tail has no variance.
         """
         check_is_fitted(self, "posterior_")
-        if self._is_mixture:
-            # What a draw makes of clusters is the same for all rows.
-            laws = [components(draw, self._prior) for draw in self._prediction_draws()]
+        # What a draw makes of clusters is the same for all rows.
+        laws = [components(draw, self._prior) for draw in self._prediction_draws()]
 
         def of_draw(draw, t, block):
-            if self._is_mixture:
-                return cell_moments(block, laws[t])
-            return scale_cell_moments(draw, block, self.seed_, t)
+            return cell_moments(block, laws[t])
 
-        prepare = self._rows if self._is_mixture else None
-        return self._impute(X, return_std, self._visible, of_draw, prepare)
+        return self._impute(X, return_std, self._visible, of_draw, self._rows)
 
     def sample(self, n_samples=1, random_state=None):
         """Draw rows from the posterior predictive distribution, each from a draw of its own.
@@ -727,10 +579,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         for t in np.unique(chosen):
             rows = np.flatnonzero(chosen == t)
             draw = self.posterior_.in_order(int(t))
-            if self._is_mixture:
-                A[rows] = sample_rows(draw, self._prior, len(rows), rng)[0]
-            else:
-                A[rows] = sample_scale_rows(draw, len(rows), rng)
+            A[rows] = sample_rows(draw, self._prior, len(rows), rng)[0]
         return self._as_sampled(self._units.from_visible(A))
 
     def get_feature_names_out(self, input_features=None):
@@ -750,30 +599,14 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     # -- before sampling
 
-    @property
-    def _is_mixture(self):
-        # Once fitted, what it was fitted as.
-        if hasattr(self, "_prior"):
-            return isinstance(self._prior, Prior)
-        # Once there is a prior it tells what was fitted, whatever `top` has become.
-        prior = vars(self).get("_prior")
-        return self.top == "dp" if prior is None else isinstance(prior, Prior)
-
-    @property
-    def _reported_traces(self):
-        if self._is_mixture:
-            return ("log_joint", "n_clusters", "n_factors", "concentration")
-        return ("log_joint", "n_shared_factors")
-
     def _auto_lengths(self, X):
-        return (300, 300) if self._is_mixture else (500, 500)
+        return _LENGTH, _LENGTH
 
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
-        self.__dict__.pop("_prior", None)
         if len(X) < 2:
             raise ValueError(f"X must have at least 2 samples, got n_samples = {len(X)}")
-        self._check_parameters(X.shape[1])
+        self._check_parameters()
         self._units = self._fitted_units(X)
         columns = self._units.columns
         A = self._visible(X)
@@ -786,71 +619,24 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                     f"detection_limit must be within {FARTHEST:g} standard deviations of the means "
                     f"of X, got {self.detection_limit!r}"
                 )
-        common = {
-            "mass": _fixed(self.mass),
-            "mass_prior": _pair("mass_prior", self.mass_prior),
-            "mass_upper": float(self.mass_upper),
-            "slab_shape": float(self.slab_shape),
-            "slab_scale": float(self.slab_scale),
-            "noise_shape": float(self.noise_shape),
-            "max_layers": MOST_LAYERS if self.max_layers is None else int(self.max_layers),
-        }
-        self._prior = self._mixture_prior(common) if self._is_mixture else self._scale_prior(common)
+        self._prior = self._make_prior()
         self._training_rows = TrainingRows(A, self._prior, self._units, limit)
-        options = {
-            "X": A,
-            "prior": self._prior,
-            "n_births": (1 if self._is_mixture else 2)
-            if self.n_births == "auto"
-            else self.n_births,
-            "n_split_merges": self.n_split_merges,
-            "log_jacobian": float(self._log_jacobian(X).sum()),
-        }
-        if self._is_mixture:
-            n_clusters = self.n_init_clusters
-            n_clusters = (n_clusters,) if isinstance(n_clusters, Integral) else tuple(n_clusters)
-            return partial(_make_sampler, limit=limit, n_init_clusters=n_clusters, **options)
-        self._advise(X[:, columns], A)
-        n_warmup = self._auto_lengths(X)[0] if self.n_warmup == "auto" else int(self.n_warmup)
+        n_clusters = self.n_init_clusters
         return partial(
-            _make_scale_sampler,
-            n_init_factors=int(self.n_init_factors),
-            # The paper does not anneal.
-            n_anneal=0 if self.birth_move == "pan-han" else int(_ANNEALED * n_warmup),
-            schedule=self.schedule,
-            n_greedy=n_warmup // (self._prior.max_layers + 1),
-            **options,
+            _make_sampler,
+            X=A,
+            prior=self._prior,
+            limit=limit,
+            n_init_clusters=(
+                (n_clusters,) if isinstance(n_clusters, Integral) else tuple(n_clusters)
+            ),
+            n_births=self.n_births,
+            n_split_merges=self.n_split_merges,
+            log_jacobian=float(self._log_jacobian(X).sum()),
         )
 
-    def _check_parameters(self, n_features):
+    def _check_parameters(self):
         """What single-parameter constraints cannot say."""
-        others = _FOR_GAUSSIAN if self._is_mixture else _FOR_MIXTURES
-        defaults = type(self)().get_params()
-        for name in others:
-            if not _is_same(getattr(self, name), defaults[name]):
-                raise ValueError(
-                    f"{name} must be left at its default {defaults[name]!r} where "
-                    f"top={self.top!r}, got {getattr(self, name)!r}"
-                )
-        kinds = ("cluster", "shared") if self._is_mixture else ("sample",)
-        if isinstance(self.noise, str):
-            if self.noise not in ("auto", *kinds):
-                raise ValueError(
-                    f"noise must be 'auto' or one of {kinds} where top={self.top!r}, got "
-                    f"{self.noise!r}"
-                )
-        elif self._is_mixture:
-            raise ValueError(
-                f"noise must be 'auto', 'cluster' or 'shared' where top='dp', got {self.noise!r}"
-            )
-        else:
-            noise = _checked_array("noise", self.noise, n_features)
-            if not (noise > 0).all():
-                raise ValueError(
-                    "noise must be > 0: without a floor a feature that has lost its links, which "
-                    "every birth_move may bring about, has no density, and neither has a 0 in X; "
-                    f"take a small number such as noise=1e-3, got {self.noise!r}"
-                )
         n_clusters = self.n_init_clusters
         if not isinstance(n_clusters, Integral):
             whole = [isinstance(n, Integral) and not isinstance(n, bool) for n in n_clusters]
@@ -859,63 +645,41 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
                     "n_init_clusters must be an integer >= 1 or a sequence of them, got "
                     f"{n_clusters!r}"
                 )
-        if self.signed and _is_same(self.drift, 0.0):
-            raise ValueError("signed=True must have a drift: without one signs mean nothing")
-        if self.transform_output == "mean" and not self._is_mixture and _is_same(self.drift, 0.0):
-            raise ValueError(
-                "transform_output='mean' must have a drift: without one all means are 0"
-            )
 
     def _fitted_units(self, X):
         """Where the columns that vary are put; what the data say against that is a warning."""
         if self._limit is not None:
             X = np.where(self._is_below(X), self._limit, X)
-        units, spread = fitted_units(X, self.standardize)
-        columns = units.columns
-        if not columns.size:
-            above = "" if self._limit is None else " above detection_limit"
-            raise ValueError(f"X must have a column that is not constant{above}")
-        with np.errstate(over="ignore"):
-            beyond = ~np.isfinite(len(X) * spread**2)
-        if beyond.any():
-            raise ValueError(
-                "X must have a variance in every column that floats can hold, got overflow in "
-                + self._named(columns[beyond])
-            )
-        constant = np.setdiff1d(np.arange(X.shape[1]), columns)
+        above = "" if self._limit is None else " above detection_limit"
+        units, _, constant = fitted_units(X, self.standardize, self._named, above)
         if constant.size:
             warn(
                 f"X is constant in {self._named(constant)}, set aside and restored as it is",
             )
-        if self.center == "median":
-            return replace(units, center=np.nanmedian(X[:, columns], axis=0))
-        if self.center is not False:
-            return units
-        off = np.abs(units.center) > _OFF_CENTER * spread
-        if off.any():
-            warn(
-                f"X should be centred where center=False: the means of "
-                f"{self._named(columns[off])} are farther from 0 than {_OFF_CENTER} standard "
-                "deviations, which the model can only take for noise",
-            )
-        return replace(units, center=np.zeros(len(columns)))
+        return units
 
-    def _mixture_prior(self, common):
+    def _make_prior(self):
         return Prior(
-            concentration=_fixed(self.concentration),
+            concentration=fixed(self.concentration),
             concentration_prior=self._concentration_prior(),
             score_shape=float(self.score_shape),
             score_scale=float(self.score_scale),
             score_precision=float(self.score_precision),
-            noise="cluster" if self.noise == "auto" else self.noise,
-            noise_rate_prior=_pair("noise_rate_prior", self.noise_rate_prior),
+            mass=fixed(self.mass),
+            mass_prior=checked_pair("mass_prior", self.mass_prior),
+            mass_upper=float(self.mass_upper),
+            slab_shape=float(self.slab_shape),
+            slab_scale=float(self.slab_scale),
+            noise=self.noise,
+            noise_shape=float(self.noise_shape),
+            noise_rate_prior=checked_pair("noise_rate_prior", self.noise_rate_prior),
             means=self.means,
             tails=self.tails,
-            **common,
+            max_layers=MOST_LAYERS if self.max_layers is None else int(self.max_layers),
         )
 
     def _concentration_prior(self):
-        shape, rate = _pair("concentration_prior", self.concentration_prior)
+        shape, rate = checked_pair("concentration_prior", self.concentration_prior)
         if isinstance(self.concentration, str) and not shape / rate <= _MOST_CONCENTRATION:
             raise ValueError(
                 f"concentration_prior must have a mean (shape / rate) <= {_MOST_CONCENTRATION:g}, "
@@ -923,63 +687,27 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
             )
         return shape, rate
 
-    def _scale_prior(self, common):
-        noise = None
-        if not isinstance(self.noise, str):
-            noise = _checked_array("noise", self.noise, self.n_features_in_)[self._units.columns]
-            with np.errstate(over="ignore"):
-                noise = (noise / self._units.scale) ** 2
-            if not ((noise >= _LEAST_NOISE) & (noise <= 1 / _LEAST_NOISE)).all():
-                raise ValueError(
-                    f"noise must be within {_LEAST_NOISE**0.5:g} and {_LEAST_NOISE**-0.5:g} "
-                    f"standard deviations of X, got {self.noise!r}"
-                )
-        return ScalePrior(
-            noise=noise,
-            drift=_fixed(self.drift),
-            location_variance=_LOCATION_VARIANCE if self.center == "sample" else 0.0,
-            birth_move=self.birth_move,
-            **common,
-        )
-
-    def _advise(self, X, A):
-        """Say where the paper's model has nothing to find."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            off = A - np.nanmean(A, axis=0)
-            off /= np.nanmax(np.abs(off), axis=0)  # fourth powers stay in the range of floats
-            kurtosis = np.nanmean(off**4, axis=0) / np.nanmean(off**2, axis=0) ** 2
-        if _is_same(self.drift, 0.0) and not (kurtosis > 3).any():
-            warn(
-                "X should have a column of kurtosis > 3 where top='gaussian' and drift=0, got at "
-                f"most {np.max(kurtosis):.2f}: there is no scale structure, expect no factors; "
-                "top='dp' is the better model",
-            )
-
     # -- after sampling
 
     def _summarise(self, X):
         traces = self.posterior_.traces
         self.n_factors_ = float(traces["n_factors"].mean())
         self.n_shared_factors_ = float(traces["n_shared_factors"].mean())
-        self.energy_correlation_ = self._energy_correlation()
-        for name in ("component_labels_", "cluster_energies_", "partition_info_"):
-            self.__dict__.pop(name, None)
-        if self._is_mixture:
-            self._summarise_mixture(X)
-        else:
-            self._summarise_scale_model()
-        loadings = self._reference["loadings1"]
-        self._n_features_out = loadings.shape[1]
+        self.energy_correlation_ = energy_correlation(
+            self._training_rows.X, self._units.columns, self.n_features_in_
+        )
+        draws = self.posterior_.evenly_spaced(_MOST_SUMMARY_DRAWS)
+        self._summarise_partition(X, draws)
+        self.cluster_energies_ = self._cluster_energies()
+        self._n_features_out = self._reference["loadings1"].shape[1]
         self.feature_labels_ = np.full(self.n_features_in_, -1)
         self.feature_labels_[self._units.columns] = self._feature_labels()
-        upper = self._reference.get("level_labels", np.empty((0, len(X)), dtype=np.int16))
-        upper = upper if self._is_mixture else upper[1:]
+        upper = self._reference.get("level_labels", [])
         self.labels_per_level_ = [self.labels_, *(level.astype(np.intp) for level in upper)]
-        draws = list(self.posterior_.evenly_spaced(_MOST_SUMMARY_DRAWS))
-        self.n_layers_ = _real_layers(draws)
+        self.n_layers_ = real_layers(draws)
 
-    def _summarise_mixture(self, X):
-        draws = self.posterior_.evenly_spaced(_MOST_SUMMARY_DRAWS)
+    def _summarise_partition(self, X, draws):
+        """The consensus of the draws' partitions, and the draw in their middle."""
         labels = [draw["label"] for draw in draws]
         work = self._search_work(X)
 
@@ -1002,7 +730,6 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         most = max(16, int((_COMPARISONS / len(X)) ** 0.5))
         step = -(-len(draws) // most)
         self._reference = draws[::step][central_draw(merged[::step])]
-        self.cluster_energies_ = self._cluster_energies()
         self._warn_if_chains_disagree(draws, merged)
 
     def _merged_labels(self, draws):
@@ -1057,51 +784,8 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         mean = total / np.where(counts > 0, counts, 1.0)
         return {"factors": mean[:, :n_factors], "noise": mean[:, n_factors:]}
 
-    def _summarise_scale_model(self):
-        draws = self.posterior_.evenly_spaced(_MOST_SUMMARY_DRAWS)
-        labels = [draw["level_labels"][0] for draw in draws]
-        self._reference = self.posterior_.highest()
-        if any((one >= 0).any() for one in labels):
-            most = max(16, int((_COMPARISONS / len(labels[0])) ** 0.5))
-            step = -(-len(draws) // most)
-            near = central_draw([one + 1 for one in labels[::step]], "binder")
-            self._reference = draws[::step][near]
-        n_factors = self._reference["loadings1"].shape[1]
-        # Background first; a factor without a partner in the reference has no say.
-        share = np.zeros((len(labels[0]), n_factors + 1))
-        for one, (column, _) in zip(labels, self._alignments(draws), strict=True):
-            place = np.full(one.max(initial=-1) + 2, -1)
-            place[0] = 0
-            for k, partner in enumerate(column):
-                if 0 <= partner < len(place) - 1:
-                    place[partner + 1] = k + 1
-            at = place[one + 1]
-            rows = np.flatnonzero(at >= 0)
-            share[rows, at[rows]] += 1
-        self.labels_ = np.argmax(share, axis=1) - 1
-        if self.signed:
-            scores = self._reference["scores1"] * _column_signs(self._reference["loadings1"])
-            self.labels_ = _split_by_sign(self.labels_, scores)
-        self.n_clusters_ = len(np.unique(self.labels_[self.labels_ >= 0]))
-
-    def _energy_correlation(self):
-        """Correlations of log energies about the mean, over pairs of observed cells."""
-        A = np.where(np.isfinite(self._training_rows.X), self._training_rows.X, np.nan)
-        energy = np.log((A - np.nanmean(A, axis=0)) ** 2 + _LEAST_ENERGY)
-        seen = ~np.isnan(energy)
-        off = np.where(seen, energy - np.nanmean(energy, axis=0), 0.0)
-        squares = (off**2).T @ seen
-        norm = np.sqrt(squares * squares.T)
-        found = np.divide(off.T @ off, norm, where=norm > 0, out=np.zeros_like(norm))
-        out = np.eye(self.n_features_in_)
-        out[np.ix_(self._units.columns, self._units.columns)] = np.clip(found, -1.0, 1.0)
-        np.fill_diagonal(out, 1.0)
-        return out
-
     def _feature_labels(self):
         draw = self._reference
-        if not self._is_mixture:
-            return feature_labels(draw)
         members = draw["n_members"] / draw["n_members"].sum()
         noise = np.sum(np.broadcast_to(draw["noise_variance"], draw["offset"].shape)
                        * members[:, np.newaxis], axis=0)  # fmt: skip
@@ -1112,6 +796,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         self.posterior_.attach_rows(self._training_rows)
 
     # -- files
+
+    @classmethod
+    def _parameters_of_file(cls, parameters):
+        return parameters_of_file(parameters)
 
     def _check_draw(self, draw):
         check_draw(draw, self._prior, *self._training_rows.X.shape)
@@ -1131,7 +819,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         if np.isposinf(X).any():
             raise ValueError("X must be finite, NaN where missing or -inf where below the limit")
         if reset:
-            limit = _checked_array("detection_limit", self.detection_limit, X.shape[1])
+            limit = checked_array("detection_limit", self.detection_limit, X.shape[1])
             # A reading of the limit itself may have come as float32, a little above it.
             with np.errstate(over="ignore"):
                 single = limit.astype(np.float32)
@@ -1176,64 +864,12 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     def _alignments(self, draws):
         """Where each column of the reference is in each draw, -1 for nowhere, and its sign."""
-        reference = self._reference
-        if self._is_mixture:
-            anchors = self._rows(_some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
+        anchors = self._rows(_some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
 
-            def scores(draw):
-                return expected_scores(anchors, components(draw, self._prior))
-        else:
+        def scores(draw):
+            return expected_scores(anchors, components(draw, self._prior))
 
-            def scores(draw):
-                return draw["scores1"]
-
-        here, sign = scores(reference), _column_signs(reference["loadings1"])
-        found = [matched_columns(here, scores(draw)) for draw in draws]
-        return [(column, sign * turn) for column, turn in found]
-
-    def _output_kind(self):
-        """What `transform` averages: "mean", "magnitude" or "energy" of scores."""
-        if self._is_mixture:
-            return "mean"
-        if self.transform_output == "auto":
-            return "magnitude" if self._prior.drift == 0.0 else "mean"
-        return "energy" if self.transform_output == "log_energy" else self.transform_output
-
-
-def _fixed(value):
-    """None for "sample", else the number."""
-    return None if isinstance(value, str) else float(value)
-
-
-def _is_same(value, default):
-    """Whether a parameter is what it is by default; sequences may be of any type."""
-    if isinstance(value, (tuple, list)) and isinstance(default, tuple):
-        return tuple(value) == default
-    if type(value) is bool or type(default) is bool or not isinstance(value, (str, Real, tuple)):
-        # Arrays and Series among others, which compare cell by cell.
-        return value is default
-    return value == default
-
-
-def _pair(name, value):
-    """Two numbers that leave start values and log densities in the range of floats."""
-    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
-    if len(value) != 2 or len(numbers) != 2 or not all(1e-6 <= x <= 1e6 for x in numbers):
-        raise ValueError(f"{name} must be two positive numbers, 1e-6 to 1e6, got {value!r}")
-    return float(value[0]), float(value[1])
-
-
-def _checked_array(name, value, n_features):
-    """A finite number, or one for each feature, as an array (n_features,)."""
-    try:
-        array = np.broadcast_to(np.asarray(value, dtype=np.float64), n_features).copy()
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be a number or {n_features} numbers, got {value!r}"
-        ) from error
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    return array
+        return alignments(self._reference, draws, scores)
 
 
 def _some_rows(X, n_most, seed):
@@ -1243,62 +879,9 @@ def _some_rows(X, n_most, seed):
     return X[np.sort(np.random.default_rng(seed).choice(len(X), n_most, replace=False))]
 
 
-def _column_signs(loadings):
-    """Sign of the largest loading of each factor."""
-    if not loadings.shape[1]:
-        return np.ones(0)
-    largest = np.abs(loadings).argmax(axis=0)
-    return np.where(loadings[largest, np.arange(loadings.shape[1])] < 0, -1.0, 1.0)
-
-
-def _split_by_sign(labels, scores):
-    """Labels 2 k where the score of factor k is positive, 2 k + 1 where negative, -1 as before."""
-    factor = np.maximum(labels, 0)
-    if not scores.shape[1]:
-        return labels
-    negative = scores[np.arange(len(labels)), factor] < 0
-    return np.where(labels < 0, -1, 2 * factor + negative)
-
-
-def _real_layers(draws):
-    """Layers from the first with a factor of two links and of some energy, in half the draws.
-
-    A layer that is not real is a few factors with one tiny link each, which come and go.
-    """
-    real = []
-    for number in range(1, max(map(n_layers, draws)) + 1):
-        real.append(np.mean([_is_real(draw, number) for draw in draws]))
-        if real[-1] < 0.5:
-            return number - 1
-    return len(real)
-
-
-def _is_real(draw, number):
-    """Whether a layer has a factor with two links and more than one per cent of the energy."""
-    if number > n_layers(draw):
-        return False
-    w = draw[f"loadings{number}"]
-    energy = np.sum(w**2, axis=0)
-    if f"scores{number}" in draw:
-        energy = energy * np.mean(np.square(draw[f"scores{number}"], dtype=np.float64), axis=0)
-    elif number == 1:
-        energy = energy * draw["score_energy"]
-    # Beside the factors below there is what they have by themselves.
-    own = np.mean(draw["noise_variance"], axis=-1).mean() * len(w) if number == 1 else len(w)
-    shared = np.count_nonzero(w, axis=0) > 1
-    return bool((shared & (energy > _LEAST_SHARE * (energy.sum() + own))).any())
-
-
 def _make_sampler(bit_generator, chain, *, X, prior, limit, n_init_clusters, **options):
-    """The sampler of one chain of the mixture; runs where the chain runs."""
+    """The sampler of one chain; runs where the chain runs."""
     rng = np.random.Generator(bit_generator)
     n_clusters = int(n_init_clusters[chain % len(n_init_clusters)])
     state = start_state(X, prior, rng, n_clusters, limit)
     return Sampler(X, prior, state, bit_generator, limit=limit, **options)
-
-
-def _make_scale_sampler(bit_generator, chain, *, X, prior, n_init_factors, n_anneal, **options):
-    """The sampler of one chain of the scale model; runs where the chain runs."""
-    rng = np.random.Generator(bit_generator)
-    state = start_scale_state(X, prior, rng, n_init_factors, annealed=n_anneal > 0)
-    return ScaleSampler(X, prior, state, bit_generator, n_anneal=n_anneal, **options)

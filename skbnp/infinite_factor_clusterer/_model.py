@@ -23,8 +23,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincc, gammaln, log_ndtr
 
+from skbnp.likelihoods.sparse_loadings.layers import (
+    checked_layers,
+    draw_links,
+    draw_upper,
+    inflation,
+    log_gamma_density,
+    log_inverse_gamma,
+    log_links,
+    log_normal,
+    log_upper,
+)
 from skbnp.numerics.states import checked_floats, checked_indices, entry
-from skbnp.processes import crp, ibp
+from skbnp.processes import crp
 
 # nu of "student" tails, uniform on these (spec 1.1)
 TAIL_GRID = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, np.inf])
@@ -32,9 +43,6 @@ TAIL_GRID = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, np.
 # The rate of a feature's noise is at least this: with equal rows or columns the posterior would
 # be improper without a bound. The prior has 5e-6 of its mass below.
 SMALLEST_RATE = 1e-6
-
-# Layers at most when their number is left open; each is empty with a chance that only grows.
-MOST_LAYERS = 8
 
 
 @dataclass(frozen=True)
@@ -68,113 +76,6 @@ class Prior:
     def tail_grid(self):
         """Degrees of freedom that rows may have."""
         return TAIL_GRID if self.tails == "student" else np.array([np.inf])
-
-
-# -- densities of the parts ---------------------------------------------------------------------
-
-
-def log_gamma_density(x, shape, rate):
-    """log Gamma(x; shape, rate), elementwise."""
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(x) - rate * x
-
-
-def log_inverse_gamma(x, shape, scale):
-    """log IG(x; shape, scale), elementwise."""
-    return shape * np.log(scale) - gammaln(shape) - (shape + 1) * np.log(x) - scale / x
-
-
-def log_normal(x, mean, variance):
-    """log N(x; mean, variance), elementwise."""
-    return -0.5 * (np.log(2 * np.pi * variance) + (x - mean) ** 2 / variance)
-
-
-def log_links(loadings, mass):
-    """log p(Z) of an IBP over the rows of ``loadings``, factors in a random order (spec 2.2)."""
-    n_rows, n_factors = loadings.shape
-    n_links = np.count_nonzero(loadings, axis=0)
-    harmonic = np.sum(1 / np.arange(1, n_rows + 1))
-    total = n_factors * np.log(mass) - gammaln(n_factors + 1) - mass * harmonic
-    return total + np.sum(gammaln(n_rows - n_links + 1) + gammaln(n_links) - gammaln(n_rows + 1))
-
-
-def log_slab(loadings, shape, scale):
-    """log p(W | Z) with the slab variances integrated out: a t law of every factor's loadings."""
-    n_links = np.count_nonzero(loadings, axis=0)
-    a = shape + n_links / 2
-    b = scale + np.sum(loadings**2, axis=0) / 2
-    total = gammaln(a) - gammaln(shape) + shape * np.log(scale) - a * np.log(b)
-    return np.sum(total - n_links / 2 * np.log(2 * np.pi))
-
-
-def upper_layers(state):
-    """The layers above the first: list of (loadings, scores)."""
-    layers = []
-    while f"loadings{len(layers) + 2}" in state:
-        number = len(layers) + 2
-        layers.append((state[f"loadings{number}"], state[f"scores{number}"]))
-    return layers
-
-
-def inflation(state):
-    """u (n_samples, K): the variance of the standardised scores of layer one, 1 + A_2^2."""
-    layers = upper_layers(state)
-    if not layers:
-        return np.ones_like(state["scores1"])
-    loadings, scores = layers[0]
-    return 1 + (scores @ loadings.T) ** 2
-
-
-def level_labels(loadings, scores):
-    """The factor with the largest share of each row's energy in the layer below, -1 for none.
-
-    Energies are relative to the mean variances 1 + A^2 of the factors below, of which 1 each is
-    the background's (spec 5.2).
-    """
-    below = np.mean(1 + (scores @ loadings.T) ** 2, axis=0)
-    energy = scores**2 * np.sum(loadings**2 / below[:, np.newaxis], axis=0)
-    background = np.full((len(scores), 1), np.sum(1 / below))
-    return (np.hstack([background, energy]).argmax(axis=1) - 1).astype(np.int16)
-
-
-def log_upper(state, prior):
-    """log p of all layers above the first, given how many factors that has (spec 2.2)."""
-    layers = upper_layers(state)
-    total, n_rows = 0.0, state["loadings1"].shape[1]
-    for l, (loadings, scores) in enumerate(layers):  # noqa: E741
-        total += log_links(loadings, prior.mass_upper)
-        total += log_slab(loadings, prior.slab_shape, prior.slab_scale)
-        above = layers[l + 1] if l + 1 < len(layers) else None
-        variance = 1.0 if above is None else 1 + (above[1] @ above[0].T) ** 2
-        total += np.sum(log_normal(scores, 0.0, variance))
-        n_rows = loadings.shape[1]
-    if len(layers) + 1 < prior.max_layers:
-        # The first empty layer ends the net.
-        total -= prior.mass_upper * np.sum(1 / np.arange(1, n_rows + 1))
-    return total
-
-
-def draw_links(n_rows, mass, prior, rng):
-    """Loadings (n_rows, K) of one layer from the prior, and their slab variances."""
-    links = ibp.sample(n_rows, mass, random_state=rng).astype(bool)
-    variance = prior.slab_scale / rng.gamma(prior.slab_shape, size=links.shape[1])
-    return np.where(links, rng.normal(size=links.shape) * np.sqrt(variance), 0.0), variance
-
-
-def draw_upper(prior, n_samples, n_rows, rng):
-    """The layers above the first from the prior: a dict of loadings2, scores2, ..."""
-    loadings = []
-    while len(loadings) + 1 < prior.max_layers and n_rows > 0:
-        drawn, _ = draw_links(n_rows, prior.mass_upper, prior, rng)
-        n_rows = drawn.shape[1]
-        if n_rows:
-            loadings.append(drawn)
-    out, variance = {}, 1.0
-    for number in range(len(loadings) + 1, 1, -1):
-        w = loadings[number - 2]
-        scores = rng.normal(size=(n_samples, w.shape[1])) * np.sqrt(variance)
-        out[f"loadings{number}"], out[f"scores{number}"] = w, scores
-        variance = 1 + (scores @ w.T) ** 2
-    return out
 
 
 # -- the joint density --------------------------------------------------------------------------
@@ -327,23 +228,6 @@ def draw_joint(prior, n_samples, n_features, rng):
 
 
 # -- states from outside ------------------------------------------------------------------------
-
-
-def checked_layers(state, prior, n_samples, n_rows, draw=False):
-    """The layers above the first, of which a draw has no scores; ValueError if they do not fit."""
-    out, number = {}, 2
-    while f"loadings{number}" in state:
-        if number > prior.max_layers:
-            raise ValueError(f"state must have at most {prior.max_layers} layers, got {number}")
-        loadings = checked_floats(state, f"loadings{number}", (n_rows, -1))
-        n_rows = loadings.shape[1]
-        if n_rows == 0 or not loadings.any(axis=0).all():
-            raise ValueError(f"loadings{number} of the state has an empty factor")
-        out[f"loadings{number}"] = loadings
-        if not draw:
-            out[f"scores{number}"] = checked_floats(state, f"scores{number}", (n_samples, n_rows))
-        number += 1
-    return out
 
 
 def checked_hyper(state, prior):

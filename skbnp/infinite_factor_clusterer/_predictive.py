@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, log_ndtr, stdtr
 
+from skbnp.likelihoods.sparse_loadings.layers import n_layers
 from skbnp.numerics.moments import merged
 
 # Draws from the prior that stand for a cluster that no training row has.
@@ -145,14 +146,6 @@ def _upper_variances(draw, n, rng):
         scores = rng.normal(size=(n, w.shape[1])) * (1.0 if top else np.sqrt(variance))
         variance = 1 + (scores @ w.T) ** 2
     return variance
-
-
-def n_layers(draw):
-    """Layers of the draw, the first included."""
-    number = 1
-    while f"loadings{number + 1}" in draw:
-        number += 1
-    return number
 
 
 # -- one component ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""One chain of the mixture of sparse factors, the setting top="dp".
+"""One chain of the mixture of sparse factors.
 
 z ~ CRP; x | z = g ~ N(W y + o_g, s_g / lambda); y_k | z = g ~ N(m_gk, v_gk u_k / lambda); links of
 W follow an Indian buffet over the features. u = 1 + A_2^2 with layers above, else 1 (spec 1.1).
@@ -17,7 +17,8 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.truncated cimport normal_above
 from skbnp.processes cimport crp
 
-from skbnp.infinite_factor_clusterer._model import checked_state, level_labels
+from skbnp.infinite_factor_clusterer._model import checked_state
+from skbnp.likelihoods.sparse_loadings.layers import level_labels
 from skbnp.numerics.states import checked_count, put_bit_generator
 
 # Parts of a sweep; NO_MOVE while all is well.

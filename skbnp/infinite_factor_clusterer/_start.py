@@ -1,4 +1,4 @@
-"""Where chains start: k-means and rotated principal components; random factors in much noise."""
+"""Where chains start: k-means and rotated principal components."""
 
 from itertools import combinations
 
@@ -7,7 +7,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from skbnp.likelihoods.sparse_loadings.layers import prior_mean
 from skbnp.numerics.quiet import ignoring
+from skbnp.numerics.scaling import column_means
 
 MOST_FACTORS = 10
 # Loadings smaller than this, or than this share of their factor's largest, are no link at the
@@ -97,54 +99,6 @@ def start_state(X, prior, rng, n_clusters, limit=None):
         ),
         "filled": filled,
     }
-
-
-def start_scale_state(X, prior, rng, n_factors=2, annealed=False):
-    """First state of a chain of the scale model (spec 4.10): few factors, much noise.
-
-    Links are tossed with a fair coin, at least one of each factor. The noise is all that varies,
-    so that no factor owes its place to a lack of it, unless it is given and not annealed.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        In the prior's units, NaN where missing.
-    prior : ScalePrior
-    rng : numpy.random.Generator
-    n_factors : int, default=2
-    annealed : bool, default=False
-        Whether the chain brings the noise down to what the prior gives.
-    """
-    n_samples, n_features = X.shape
-    location = np.zeros(n_features)
-    if prior.location_variance > 0:
-        location = column_means(X)
-    variance = column_means((X - location) ** 2)
-    variance = np.where(variance > 0, variance, 1.0)
-    links = rng.random((n_features, n_factors)) < 0.5
-    links[rng.integers(n_features, size=n_factors), np.arange(n_factors)] = True
-    weights = rng.normal(size=links.shape) * np.sqrt(variance)[:, np.newaxis]
-    given = None if annealed else prior.noise
-    return {
-        "loadings1": np.where(links, weights, 0.0),
-        "scores1": rng.normal(size=(n_samples, n_factors)),
-        "noise_variance": variance if given is None else np.array(given, dtype=float),
-        "location": location,
-        "hyper": np.array(
-            [prior_mean(prior.mass, prior.mass_prior), 0.0 if prior.drift is None else prior.drift]
-        ),
-    }
-
-
-def prior_mean(fixed, law):
-    """A hyperparameter's fixed value, or the mean of its Gamma(shape, rate)."""
-    return law[0] / law[1] if fixed is None else fixed
-
-
-def column_means(X):
-    """Mean of the observed entries of each column, 0 where there is none."""
-    seen = ~np.isnan(X)
-    return np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
 
 
 def cluster_sums(X, label):

@@ -1,6 +1,6 @@
 from numpy.random cimport bitgen_t
 
-from skbnp.infinite_factor_clusterer._scale_layer cimport ScaleLayer
+from skbnp.likelihoods.sparse_loadings.scale_layer cimport ScaleLayer
 
 
 cdef enum:

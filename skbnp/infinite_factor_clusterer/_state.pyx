@@ -6,12 +6,13 @@ from scipy.special.cython_special cimport log_ndtr
 import numpy as np
 from scipy.special import gammaincc
 
-from skbnp.infinite_factor_clusterer._scale_layer cimport ScaleLayer
+from skbnp.likelihoods.sparse_loadings.scale_layer cimport ScaleLayer
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_gamma_density
 
-from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE, checked_state, upper_layers
+from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE, checked_state
+from skbnp.likelihoods.sparse_loadings.layers import upper_layers
 
 cdef double LOG_2_PI = 1.8378770664093454836
 

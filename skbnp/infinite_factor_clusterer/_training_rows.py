@@ -7,8 +7,6 @@ from scipy.special import logsumexp
 
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import as_rows, components, log_densities
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
-from skbnp.infinite_factor_clusterer._scale_predictive import log_density
 from skbnp.likelihoods.nonlinear_gaussian.units import Units
 
 
@@ -20,19 +18,17 @@ class TrainingRows:
     """
 
     X: np.ndarray
-    prior: Prior | ScalePrior
+    prior: Prior
     units: Units
     limit: np.ndarray | None
 
     def __call__(self, draw):
         """Log density of each row in the units of X.
 
-        Given the draw, and of the mixture given all other rows' clusters too: a row counts neither
-        in its own cluster's weight nor has one that it alone has opened.
+        Given the draw and all other rows' clusters: a row counts neither in its own cluster's
+        weight nor has one that it alone has opened.
         """
         jacobian = np.where(np.isfinite(self.X), np.log(self.units.scale), 0.0).sum(axis=1)
-        if isinstance(self.prior, ScalePrior):
-            return log_density(draw, self.X, 0)[0] - jacobian
         label = draw["label"].astype(np.intp)
         log_p = log_densities(as_rows(self.X, self.limit), components(draw, self.prior))
         weight = np.tile(np.append(draw["n_members"], draw["hyper"][0]), (len(label), 1))

@@ -34,3 +34,9 @@ def column_scaling(X, common=False):
     if common and not constant.all():
         return center, np.ldexp(np.full(X.shape[1], np.sqrt(variance[~constant].mean())), exponent)
     return center, np.where(constant, 1.0, np.ldexp(np.sqrt(variance), exponent))
+
+
+def column_means(X):
+    """Mean of the observed entries of each column, 0 where there is none."""
+    seen = ~np.isnan(X)
+    return np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from skbnp.infinite_factor_clusterer._model import Prior, draw_joint, inflation, upper_layers
+from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._sampler import Sampler
+from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
 
 
 def prior(**options):

@@ -3,15 +3,15 @@
 import numpy as np
 
 from checks.networks import Moves
-from skbnp.infinite_factor_clusterer._model import inflation, upper_layers
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior, draw_joint
-from skbnp.infinite_factor_clusterer._scale_sampler import FAULTS, ScaleSampler
+from skbnp.deep_scale_model._model import Prior, draw_joint
+from skbnp.deep_scale_model._sampler import FAULTS, Sampler
+from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
 
 
 def prior(**changes):
     """A prior whose loadings and noise have moments (spec 6, item 6)."""
     options = dict(mass=1.0, slab_shape=4.0, slab_scale=3.0, noise_shape=5.0, noise_scale=4.0)
-    return ScalePrior(**(options | changes))
+    return Prior(**(options | changes))
 
 
 def make_sampler(law, state, X, seed=0, *, holes=None, fault="none", only=None, **options):
@@ -20,7 +20,7 @@ def make_sampler(law, state, X, seed=0, *, holes=None, fault="none", only=None, 
     if holes is not None:
         X[holes] = np.nan
     generator = np.random.PCG64(seed)
-    sampler = ScaleSampler(X, law, state, generator, fault=FAULTS[fault], **options)
+    sampler = Sampler(X, law, state, generator, fault=FAULTS[fault], **options)
     return sampler if only is None else Moves(sampler, only)
 
 

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from skbnp import (
     CIBPBeliefNet,
+    DeepScaleModel,
     DirichletProcessMixture,
     ICPNetwork,
     ICPNetworkClassifier,
@@ -91,11 +92,12 @@ SETTINGS = [
     Setting("icp-regressor", ICPNetworkRegressor),
     Setting("icp-classifier", ICPNetworkClassifier),
     Setting("clusterer", InfiniteFactorClusterer),
-    Setting("clusterer-scale", InfiniteFactorClusterer, {"top": "gaussian"}),
+    Setting("scale", DeepScaleModel),
+    Setting("scale-drift", DeepScaleModel, {"drift": "sample", "max_layers": 2}),
 ]
 UNSUPERVISED = [setting for setting in SETTINGS if not setting.is_supervised]
 # One setting of each class: for promises that no option touches.
 DEFAULTS = list({setting.kind: setting for setting in reversed(SETTINGS)}.values())[::-1]
 # And those beside them whose fitted attributes are others.
-_VARIED = {"mixture-diag", "tree-t", "cibp-rows", "icp-sigmoid", "clusterer-scale"}
+_VARIED = {"mixture-diag", "tree-t", "cibp-rows", "icp-sigmoid"}
 VARIED = [*DEFAULTS, *(setting for setting in SETTINGS if setting.name in _VARIED)]

@@ -13,7 +13,7 @@ import pytest
 
 from checks.integrals import axis, bounded_axis, product, sampled
 from contract.registry import SETTINGS, UNSUPERVISED, Setting
-from skbnp import DirichletProcessMixture, InfiniteFactorClusterer
+from skbnp import DeepScaleModel, DirichletProcessMixture, InfiniteFactorClusterer
 
 # Beside those of the registry.
 MORE = [
@@ -72,7 +72,7 @@ def fitted():
 
 def is_sampled(model):
     """Whether densities are estimates, in the networks or where every factor has scales."""
-    return hasattr(model, "density") or getattr(model, "top", "") == "gaussian"
+    return hasattr(model, "density") or isinstance(model, DeepScaleModel)
 
 
 def axes(model, n_columns):

@@ -81,8 +81,6 @@ def ask(estimator, X, tmp_path, supervised):
     for name, calls in ANSWERS.items():
         if name == "score" and supervised or not hasattr(estimator, name):
             continue
-        if name == "novelty_score" and estimator.get_params().get("top") == "gaussian":
-            continue  # it has no clusters to be new
         for call in calls:
             for rows in queries:
                 call(estimator, rows)

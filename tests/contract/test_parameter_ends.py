@@ -9,7 +9,12 @@ import pytest
 from checks.answers import answers, cheap_options
 from contract.parameters import ends
 from contract.registry import SETTINGS, VARIED
-from skbnp import DirichletProcessMixture, InfiniteFactorClusterer, TreeFactorModel
+from skbnp import (
+    DeepScaleModel,
+    DirichletProcessMixture,
+    InfiniteFactorClusterer,
+    TreeFactorModel,
+)
 
 # How long a run is, how many files and threads: any number is right, if it takes its time.
 OF_THE_RUN = {"n_chains", "n_warmup", "n_draws", "thin", "n_jobs", "checkpoint_every", "store"}
@@ -89,7 +94,7 @@ def test_every_end_at_every_scale(setting):
     [
         (InfiniteFactorClusterer(concentration_prior=(1000, 0.1)), "concentration_prior must have"),
         (InfiniteFactorClusterer(detection_limit=-1e300), "detection_limit must be within"),
-        (InfiniteFactorClusterer(top="gaussian", noise=1e300), "noise must be"),
+        (DeepScaleModel(noise=1e300), "noise must be"),
         (TreeFactorModel(max_depth=1001), "max_depth"),
         (TreeFactorModel(concentration_decay=5e-324), "concentration_decay"),
         (

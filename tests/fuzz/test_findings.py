@@ -9,6 +9,7 @@ from fuzz import files
 from fuzz.search import findings
 from skbnp import (
     CIBPBeliefNet,
+    DeepScaleModel,
     DirichletProcessMixture,
     InfiniteFactorClusterer,
     TreeFactorModel,
@@ -71,7 +72,7 @@ def test_gamma_draws_below_the_range_of_floats(option):
 
 
 def test_a_kurtosis_beyond_the_range_of_floats():
-    InfiniteFactorClusterer(**SHORT, top="gaussian", standardize=False).fit(1e100 * table())
+    DeepScaleModel(**SHORT, standardize=False).fit(1e100 * table())
 
 
 def test_a_detection_limit_beyond_float32():

@@ -1,6 +1,7 @@
 """The estimator's promises: scikit-learn, units, clusters, files, resumed runs."""
 
 import pickle
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
@@ -15,14 +16,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbnp import InfiniteFactorClusterer
-from skbnp.infinite_factor_clusterer import _model, _scale_model
-from skbnp.infinite_factor_clusterer._alignment import aligned, matched_columns
+from skbnp.infinite_factor_clusterer import _model
+from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
+from skbnp.summaries.factors import aligned, matched_columns
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",
-    "ignore:X should have a column of kurtosis:UserWarning",
-    "ignore:the density of:UserWarning",
 )
 
 
@@ -31,18 +31,7 @@ def short(**changes):
     return InfiniteFactorClusterer(**(options | changes))
 
 
-def failed_checks(estimator):
-    if estimator.top == "dp":
-        return {}
-    return {
-        "check_clustering": "clusters that differ in their means alone are what the paper's model "
-        "does not see"
-    }
-
-
-@parametrize_with_checks(
-    [short(), short(top="gaussian", drift="sample")], expected_failed_checks=failed_checks
-)
+@parametrize_with_checks([short()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -71,13 +60,10 @@ def answers(model, X):
         "sample": model.sample(5, random_state=0),
         "observed": model.posterior_.observed_data(),
         "log_likelihood": model.posterior_.log_likelihood(max_draws=4),
+        "component_labels_": model.component_labels_,
+        "novelty_score": model.novelty_score(X),
+        **model.cluster_energies_,
     }
-    if model.top == "dp":
-        found |= {
-            "component_labels_": model.component_labels_,
-            "novelty_score": model.novelty_score(X),
-            **model.cluster_energies_,
-        }
     return found
 
 
@@ -87,7 +73,7 @@ def assert_same_answers(one, other):
         assert_array_equal(one[name], other[name], err_msg=name)
 
 
-MIXTURES = [
+OPTIONS = [
     {},
     {"noise": "shared"},
     {"means": "both", "merge_overlap": None},
@@ -99,15 +85,6 @@ MIXTURES = [
     {"mass": 2.0, "concentration": 0.5, "slab_shape": 3.0, "standardize": False},
     {"n_births": 2, "n_split_merges": 1, "score_precision": 1.0, "noise_rate_prior": [2, 3]},
 ]
-SCALES = [
-    {"drift": "sample"},
-    {"max_layers": None, "transform_output": "log_energy"},
-    {"drift": 2.0, "signed": True, "center": "sample", "transform_output": "magnitude"},
-    {"birth_move": "finite", "noise": 0.3, "center": "median"},
-    {"birth_move": "pan-han", "noise": [0.3, 0.3, 0.4, 0.4], "mass": 3.0},
-    {"schedule": "greedy", "max_layers": 2, "n_init_factors": 4},
-]
-OPTIONS = MIXTURES + [{"top": "gaussian", **options} for options in SCALES]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -121,15 +98,11 @@ def test_every_option_gives_finite_answers(X, options):
     assert_allclose(proba.sum(axis=1), 1.0)
     n_factors = len(model.get_feature_names_out())
     assert model.transform(X).shape == (80, n_factors)
-    if model.top == "dp":
-        assert proba.shape == (80, model.n_clusters_)
-        assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
-        assert model.cluster_energies_["factors"].shape == (model.n_clusters_, n_factors)
-        assert model.cluster_energies_["noise"].shape == (model.n_clusters_, 4)
-        assert (model.novelty_score(X) <= 1).all()
-    else:
-        assert proba.shape == (80, 1 + n_factors)
-        assert model.labels_.min() >= -1
+    assert proba.shape == (80, model.n_clusters_)
+    assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
+    assert model.cluster_energies_["factors"].shape == (model.n_clusters_, n_factors)
+    assert model.cluster_energies_["noise"].shape == (model.n_clusters_, 4)
+    assert (model.novelty_score(X) <= 1).all()
     filled, std = model.impute(X, return_std=True)
     seen = ~np.isnan(X)
     assert_array_equal(filled[seen], X[seen])
@@ -142,7 +115,7 @@ def test_every_option_gives_finite_answers(X, options):
     assert_allclose(np.diag(model.energy_correlation_), 1.0)
 
 
-@pytest.mark.parametrize("options", [{}, {"top": "gaussian", "drift": "sample"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"tails": "student"}], ids=str)
 def test_the_same_whatever_the_jobs(X, options):
     one = short(**options).fit(X)
     assert_same_answers(answers(one, X), answers(short(n_jobs=2, **options).fit(X), X))
@@ -152,7 +125,7 @@ def test_the_same_whatever_the_jobs(X, options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"max_layers": 2, "detection_limit": -2.0}, {"top": "gaussian", "noise": 0.3}],
+    [{}, {"max_layers": 2, "detection_limit": -2.0}],
     ids=str,
 )
 def test_clones_pickles_and_files(X, tmp_path, options):
@@ -165,7 +138,7 @@ def test_clones_pickles_and_files(X, tmp_path, options):
     assert_same_answers(answers(InfiniteFactorClusterer.load(path), X), expected)
 
 
-@pytest.mark.parametrize("options", [{}, {"top": "gaussian", "max_layers": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"max_layers": 2}], ids=str)
 def test_runs_go_on_with_the_same_draws(X, tmp_path, options):
     whole = short(n_draws=20, **options).fit(X)
     short(checkpoint=tmp_path, **options).fit(X)
@@ -202,7 +175,7 @@ def test_a_damaged_draw_is_refused(X, tmp_path, how):
         InfiniteFactorClusterer.load(tmp_path / "damaged.skbnp")
 
 
-@pytest.mark.parametrize("options", [{}, {"top": "gaussian", "drift": "sample"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"tails": "student"}], ids=str)
 def test_units_of_x(X, options):
     """Powers of two give identical draws; densities and moments follow the units."""
     factors = 2.0 ** np.array([-20, 3, 0, 30])
@@ -218,20 +191,16 @@ def test_units_of_x(X, options):
     assert_array_equal(one.labels_, other.labels_)
 
 
-@pytest.mark.parametrize("options", [{}, {"top": "gaussian", "center": "sample"}], ids=str)
-def test_log_joint_is_in_the_units_of_x(X, options):
+def test_log_joint_is_in_the_units_of_x(X):
     """The trace equals the reference density of the data in its own units, to 1e-10."""
-    model = short(n_chains=1, **options).fit(X)
+    model = short(n_chains=1).fit(X)
     end = model.posterior_.final_states[0]
-    module = _model if model.top == "dp" else _scale_model
     jacobian = np.sum(~np.isnan(X), axis=0) @ np.log(np.nanstd(X, axis=0))
-    expected = module.log_joint(end, model._training_rows.X, model._prior) - jacobian
+    expected = _model.log_joint(end, model._training_rows.X, model._prior) - jacobian
     assert_allclose(model.posterior_.traces["log_joint"][0, -1], expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"tails": "student"}, {"max_layers": 2}, {"top": "gaussian"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"tails": "student"}, {"max_layers": 2}], ids=str)
 def test_densities_integrate_to_one(options):
     """Over the whole line, in the units of X; a missing cell leaves the marginal density."""
     rng = np.random.default_rng(4)
@@ -263,11 +232,10 @@ def test_pipelines_and_searches(X):
 
 def test_rows_without_cells(X):
     empty = np.full((1, 4), np.nan)
-    for options in ({}, {"top": "gaussian"}):
-        model = short(**options).fit(X)
-        assert model.score_samples(empty)[0] == 0.0
-        assert np.isfinite(model.impute(empty)).all()
-        assert_allclose(model.predict_proba(empty).sum(), 1.0)
+    model = short().fit(X)
+    assert model.score_samples(empty)[0] == 0.0
+    assert np.isfinite(model.impute(empty)).all()
+    assert_allclose(model.predict_proba(empty).sum(), 1.0)
 
 
 @pytest.mark.filterwarnings("ignore:Pareto's k:UserWarning")
@@ -277,6 +245,28 @@ def test_leave_one_out(X):
     loo = model.posterior_.loo()
     assert abs(loo.elpd / 40 - model.score(X[1::2])) < 1.0
     assert loo.elpd / 40 < model.score(X[::2])
+
+
+# -- files of 0.1
+
+
+def test_parameters_of_older_files():
+    old = {"top": "dp", "noise": "auto", "n_births": "auto", "drift": 0.0, "means": "both"}
+    new = {"noise": "cluster", "n_births": 1, "means": "both"}
+    assert InfiniteFactorClusterer._parameters_of_file(old) == new
+    assert InfiniteFactorClusterer._parameters_of_file(new) == new
+
+
+def test_older_files_of_the_scale_model_are_refused(tmp_path):
+    @dataclass(frozen=True)
+    class ScalePrior:
+        drift: float = 0.0
+
+    path = tmp_path / "old.skbnp"
+    kind = "fitted InfiniteFactorClusterer"
+    io.write(path, kind, {"fitted": {"_prior": ScalePrior()}}, [ScalePrior])
+    with pytest.raises(FileFormatError, match="is the estimator DeepScaleModel now: fit that one"):
+        InfiniteFactorClusterer.load(path)
 
 
 # -- clusters
@@ -383,34 +373,6 @@ def test_constant_columns_are_restored(X):
     wide[0, 1] = np.nan
     filled, std = model.impute(wide, return_std=True)
     assert filled[0, 1] == 7.0 and std[0, 1] == 0.0
-
-
-def test_no_factors():
-    """Independent columns of the same law: an answer, not a crash."""
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    model = short(top="gaussian", n_init_factors=0, n_births=0, n_split_merges=0).fit(X)
-    assert model.n_factors_ == 0 and model.n_layers_ == 0 and model.n_clusters_ == 0
-    assert (model.predict(X) == -1).all() and (model.labels_ == -1).all()
-    assert model.transform(X).shape == (60, 0)
-    assert_allclose(model.predict_proba(X), np.ones((60, 1)))
-    assert np.isfinite(model.score_samples(X)).all()
-
-
-def test_factors_of_the_papers_model():
-    """Two groups of columns that become loud together."""
-    rng = np.random.default_rng(2)
-    amplitude = rng.normal(size=(300, 2)) @ np.kron(np.eye(2), np.ones(3))
-    X = (2 * amplitude + 0.1) * rng.normal(size=(300, 6))
-    model = short(top="gaussian", n_warmup=150, n_draws=50).fit(X)
-    labels = model.feature_labels_
-    assert (labels[:3] == labels[0]).all() and (labels[3:] == labels[3]).all()
-    assert labels[0] != labels[3] and (labels >= 0).all()
-    # One factor that columns share alone gives 1/2 (spec 8).
-    assert np.abs(model.energy_correlation_[0, 1] - 0.5) < 0.2
-    assert np.abs(model.energy_correlation_[0, 4]) < 0.2
-    stronger = np.argmax(np.abs(amplitude[:, [0, 3]]), axis=1)
-    seen = model.labels_ >= 0
-    assert adjusted_rand_score(stronger[seen], model.labels_[seen]) > 0.3
 
 
 def test_a_second_layer_above_the_clusters():

@@ -10,15 +10,14 @@ from scipy.stats import t
 
 from checks.enumeration import canonical, set_partitions
 from checks.monte_carlo import z_score
-from skbnp.infinite_factor_clusterer._model import (
-    Prior,
-    draw_joint,
+from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
+from skbnp.infinite_factor_clusterer._sampler import Sampler
+from skbnp.likelihoods.sparse_loadings.layers import (
     log_inverse_gamma,
     log_links,
     log_normal,
     log_slab,
 )
-from skbnp.infinite_factor_clusterer._sampler import Sampler
 
 
 def log_marginal(x, shape, scale, precision=None, weight=None):

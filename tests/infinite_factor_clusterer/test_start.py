@@ -6,13 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
 from sklearn.metrics import adjusted_rand_score
 
-from skbnp.infinite_factor_clusterer import _model, _scale_model, _start
-from skbnp.infinite_factor_clusterer._estimator import _make_scale_sampler
+from skbnp.infinite_factor_clusterer import _model, _start
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._sampler import Sampler
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
-from skbnp.infinite_factor_clusterer._scale_sampler import ScaleSampler
-from skbnp.infinite_factor_clusterer._start import start_scale_state, start_state
+from skbnp.infinite_factor_clusterer._start import start_state
 
 LAWS = {
     "default": {},
@@ -22,12 +19,6 @@ LAWS = {
     "student tails": {"tails": "student"},
     "layers": {"max_layers": 3},
     "given": {"concentration": 0.5, "mass": 3.0},
-}
-SCALE_LAWS = {
-    "default": {},
-    "given": {"mass": 3.0, "drift": 0.5, "noise": 0.05},
-    "drift and location": {"drift": None, "location_variance": 100.0},
-    "finite": {"birth_move": "finite", "mass": 3.0},
 }
 SHAPES = {
     "usual": (60, 6),
@@ -65,54 +56,6 @@ def test_starts(law, shape, holes, n_clusters):
     assert state["label"].max() < n_clusters
 
 
-@pytest.mark.parametrize("n_factors", [0, 3])
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("law", SCALE_LAWS)
-def test_scale_starts(law, shape, holes, n_factors):
-    X, options = table(shape, holes), dict(SCALE_LAWS[law])
-    if "noise" in options:
-        options["noise"] = np.full(X.shape[1], options["noise"])
-    prior = ScalePrior(**options)
-    state = start_scale_state(X, prior, np.random.default_rng(2), n_factors)
-    assert state["loadings1"].shape == (X.shape[1], n_factors)
-    state = _scale_model.checked_state(state, prior, *X.shape)
-    assert np.isfinite(_scale_model.log_joint(state, X, prior))
-    loud = start_scale_state(X, prior, np.random.default_rng(2), n_factors, annealed=True)
-    variance = _start.column_means((X - state["location"]) ** 2)
-    seen = variance > 0
-    assert_allclose(loud["noise_variance"][seen], variance[seen])
-
-
-@pytest.mark.parametrize("noise", [None, 0.05])
-def test_annealed_noise_goes_down_linearly_in_its_logarithm(noise):
-    X = 3.0 * table("usual", 0.0)
-    prior = ScalePrior(noise=None if noise is None else np.full(6, noise))
-    state = start_scale_state(X, prior, np.random.default_rng(0), annealed=True)
-    chain = ScaleSampler(X, prior, state, np.random.PCG64(0), n_anneal=5)
-    found = []
-    for step in range(6):
-        found.append(np.log(chain.draw()["noise_variance"]))
-        chain.adapt(step)
-    last = np.log(0.05)  # 0.1 / 2 where it is sampled from then on
-    assert_allclose(found, np.linspace(np.log(np.mean(X**2, axis=0)), last, 6, axis=0))
-
-
-@pytest.mark.parametrize("n_anneal", [0, 5])
-def test_chains_of_the_estimator_start_from_the_noise_that_they_anneal(n_anneal):
-    X, given = table("usual", 0.0), np.full(6, 0.01)
-    chain = _make_scale_sampler(
-        np.random.PCG64(0),
-        0,
-        X=X,
-        prior=ScalePrior(noise=given),
-        n_init_factors=2,
-        n_anneal=n_anneal,
-    )
-    noise = chain.draw()["noise_variance"]
-    assert_allclose(noise, np.mean(X**2, axis=0) if n_anneal else given)
-
-
 @pytest.mark.parametrize(
     "X", [np.zeros((8, 3)), np.full((5, 2), np.nan), np.ones((1, 4))], ids=["0", "NaN", "1"]
 )
@@ -122,8 +65,6 @@ def test_nothing_to_start_from(X):
     assert state["loadings1"].shape == (X.shape[1], 0)
     assert_array_equal(state["label"], 0)
     assert np.isfinite(_model.log_joint(state, X, Prior()))
-    state = start_scale_state(X, ScalePrior(), np.random.default_rng(0))
-    assert np.isfinite(_scale_model.log_joint(state, X, ScalePrior()))
 
 
 def test_groups_and_factors_are_found():

@@ -1,7 +1,7 @@
 """What one draw of the scale model says of rows: scores, energies, densities, missing cells.
 
 Rows are standardised, NaN where an entry is missing, which is left out of every sum. A draw is a
-state as `_scale_model` describes it. All layers of a row are functions of standard normal numbers
+state as `_model` describes it. All layers of a row are functions of standard normal numbers
 z, y = z sqrt(1 + A^2) with the amplitude A from above: of these the chains below draw, so that
 there is one kind of move however many layers there are.
 

@@ -9,11 +9,11 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.infinite_factor_clusterer._scale_layer cimport SINGLETON, ScaleLayer, harmonic
+from skbnp.likelihoods.sparse_loadings.scale_layer cimport SINGLETON, ScaleLayer, harmonic
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
 
-from skbnp.infinite_factor_clusterer._scale_model import BIRTH_MOVES, checked_state
+from skbnp.deep_scale_model._model import BIRTH_MOVES, checked_state
 from skbnp.numerics.states import checked_count, checked_floats, put_bit_generator
 
 # Moves in the order of a sweep; those up to "scales" are of every layer.
@@ -45,7 +45,7 @@ cdef double LOG_2_PI = 1.8378770664093453
 cdef int MOST_STEPS_OUT = 50
 
 
-cdef class ScaleSampler:
+cdef class Sampler:
     """One chain; ``sweep`` is its transition.
 
     Its cost is that of ``ScaleLayer.update``, the scalars add O(N T).
@@ -72,7 +72,7 @@ cdef class ScaleSampler:
     ):
         """A chain on ``X`` (n_samples, n_features), NaN where missing.
 
-        It starts from ``state``, a dict as ``_scale_model`` describes it for ``prior``. A sweep has
+        It starts from ``state``, a dict as ``_model`` describes it for ``prior``. A sweep has
         ``n_births`` attempts of each feature and ``n_split_merges`` of each layer; ``n_nodes`` of
         proposals of scores are 61, or 121 beyond 2,000 samples. The noise goes from the state's to
         its value, or is released, during ``n_anneal`` sweeps of the warm-up, which must be longer.

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.scale_models import make_sampler, prior
-from skbnp.infinite_factor_clusterer import _scale_model as model
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
-from skbnp.infinite_factor_clusterer._scale_sampler import MOVES
+from skbnp.deep_scale_model import _model as model
+from skbnp.deep_scale_model._model import Prior
+from skbnp.deep_scale_model._sampler import MOVES
 
 SAMPLED = dict(mass=None, drift=None, location_variance=2.0)
 # Prior and options of the sampler; a share of cells is missing in all but the first.
@@ -212,7 +212,7 @@ def test_a_second_layer_of_no_mass_stays_empty():
 
 def test_labels_of_levels():
     """Which factor has the most energy; the floor where none has."""
-    law = ScalePrior(noise=np.full(4, 0.01), mass=1.0, max_layers=2)
+    law = Prior(noise=np.full(4, 0.01), mass=1.0, max_layers=2)
     state = {
         "loadings1": np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]),
         "scores1": np.array([[3.0, 0.1], [0.1, -3.0], [0.001, 0.001]]),
@@ -260,7 +260,7 @@ TORTURE = {
 def test_numbers_stay_finite(name, options):
     rng = np.random.default_rng(0)
     X = TORTURE[name](rng)
-    law = ScalePrior(max_layers=2, **options)
+    law = Prior(max_layers=2, **options)
     state, _ = model.draw_joint(law, *X.shape, rng)
     sampler = make_sampler(law, state, X)
     for _ in range(20):

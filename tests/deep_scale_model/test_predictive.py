@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import k0, logsumexp
 
-from skbnp.infinite_factor_clusterer import _scale_predictive as predictive
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior, draw_joint
+from skbnp.deep_scale_model import _predictive as predictive
+from skbnp.deep_scale_model._model import Prior, draw_joint
 
 
 def make_draw(*loadings, noise, location=None, drift=0.0, n_samples=50):
@@ -284,7 +284,7 @@ def test_draws_from_the_prior():
     """Whatever structure there is, answers are finite and labels those of the shares."""
     rng = np.random.default_rng(7)
     for birth_move in ("singleton", "finite"):
-        prior = ScalePrior(mass=3.0, mass_upper=1.0, max_layers=4, birth_move=birth_move)
+        prior = Prior(mass=3.0, mass_upper=1.0, max_layers=4, birth_move=birth_move)
         for _ in range(15):
             draw, rows = draw_joint(prior, 12, 5, rng)
             rows[0] = np.nan

@@ -9,15 +9,15 @@ from scipy import integrate, special, stats
 
 from checks.monte_carlo import z_score
 from checks.scale_models import prior
-from skbnp.infinite_factor_clusterer import _scale_model as model
-from skbnp.infinite_factor_clusterer._model import (
+from skbnp.deep_scale_model import _model as model
+from skbnp.likelihoods.sparse_loadings.layers import (
     log_inverse_gamma,
     log_links,
     log_normal,
     log_slab,
     upper_layers,
 )
-from skbnp.infinite_factor_clusterer._scale_layer import printed_ratios
+from skbnp.likelihoods.sparse_loadings.scale_layer import printed_ratios
 from skbnp.processes import ibp
 
 

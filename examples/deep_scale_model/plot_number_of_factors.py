@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skbnp import InfiniteFactorClusterer
+from skbnp import DeepScaleModel
 
 N_FEATURES, N_ROWS, MASS, NOISE = 16, 200, 3.0, 0.05
 
@@ -48,8 +48,7 @@ def simulate(n_columns, rng):
 
 def found(X, moves, n_start):
     """Trace of the number of factors of one chain: all, and those with two links or more."""
-    clusterer = InfiniteFactorClusterer(
-        top="gaussian",
+    model = DeepScaleModel(
         birth_move=moves,
         mass=MASS,
         noise=NOISE,
@@ -64,7 +63,7 @@ def found(X, moves, n_start):
     with warnings.catch_warnings():
         # One chain has nothing to be compared with.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        traces = clusterer.fit(X).posterior_.traces
+        traces = model.fit(X).posterior_.traces
     return np.array([traces["n_factors"][0], traces["n_shared_factors"][0]])
 
 

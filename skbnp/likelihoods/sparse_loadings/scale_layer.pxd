@@ -2,7 +2,7 @@ from numpy.random cimport bitgen_t
 
 
 cdef enum:
-    # Named wrong formulas, as in ``_scale_sampler.FAULTS``.
+    # Named wrong formulas, as in ``deep_scale_model._sampler.FAULTS``.
     OWN_LINK = 1
     BLIND_SCORES = 2
     NO_COUNT = 3
@@ -16,7 +16,7 @@ cdef enum:
 
 
 cdef enum:
-    # Kinds of moves, as in ``_scale_sampler.MOVES``.
+    # Kinds of moves, as in ``deep_scale_model._sampler.MOVES``.
     LINKS = 1
     BIRTHS = 2
     SPLIT_MERGES = 3
@@ -25,7 +25,7 @@ cdef enum:
 
 
 cdef enum:
-    # Laws of the links, as in ``_scale_model.BIRTH_MOVES``.
+    # Laws of the links, as in ``deep_scale_model._model.BIRTH_MOVES``.
     SINGLETON = 0
     FINITE = 1
     PAN_HAN = 2

@@ -3,7 +3,7 @@
 import numpy as np
 
 from checks.scale_models import make_sampler
-from skbnp.infinite_factor_clusterer._scale_model import ScalePrior
+from skbnp.deep_scale_model._model import Prior
 
 
 def test_groups_of_features_that_are_loud_together():
@@ -20,7 +20,7 @@ def test_groups_of_features_that_are_loud_together():
         "location": np.zeros(12),
         "hyper": np.array([1.0, 0.0]),
     }
-    sampler = make_sampler(ScalePrior(), start, X, 6, n_anneal=60)
+    sampler = make_sampler(Prior(), start, X, 6, n_anneal=60)
     shared, products = [], 0.0
     for step in range(160):
         sampler.sweep()

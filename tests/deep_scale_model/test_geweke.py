@@ -14,7 +14,7 @@ from checks.joint_distribution import (
 )
 from checks.networks import only
 from checks.scale_models import joint_draw, prior, statistics
-from skbnp.infinite_factor_clusterer._scale_sampler import FAULTS, MOVES
+from skbnp.deep_scale_model._sampler import FAULTS, MOVES
 
 
 def holes(n_samples, n_features):

@@ -10,7 +10,7 @@ from scipy import stats
 
 from checks.monte_carlo import z_score
 from checks.scale_models import make_sampler, prior
-from skbnp.infinite_factor_clusterer import _scale_model as model
+from skbnp.deep_scale_model import _model as model
 
 
 def column_laws(state, X, law):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from skbnp.infinite_factor_clusterer._model import (
+from skbnp.likelihoods.sparse_loadings.layers import (
     checked_layers,
     draw_links,
     draw_upper,
@@ -39,7 +39,7 @@ BIRTH_MOVES = ("singleton", "finite", "pan-han")
 
 
 @dataclass(frozen=True)
-class ScalePrior:
+class Prior:
     """Hyperparameters of the scale model in standardised units; None means sampled.
 
     ``noise`` is None or the variances (n_features,), each > 0: without a floor a feature that has
@@ -95,7 +95,7 @@ def log_joint(state, X, prior, terms=False):
         As at the top of this file.
     X : ndarray of shape (n_samples, n_features)
         In the prior's units, NaN where missing.
-    prior : ScalePrior
+    prior : Prior
     terms : bool, default=False
         Return a dict of the terms instead of their sum.
     """

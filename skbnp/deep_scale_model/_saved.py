@@ -1,0 +1,58 @@
+"""What a file must hold before anything is computed from it."""
+
+import numpy as np
+
+from skbnp.deep_scale_model._model import BIRTH_MOVES, checked_state
+from skbnp.likelihoods.sparse_loadings.layers import (
+    check_level_labels,
+    check_max_layers,
+    check_shared_fitted,
+)
+from skbnp.numerics.states import check_positive, checked_indices
+
+
+def check_draw(draw, prior, n_samples, n_features):
+    """Raise a ValueError unless a draw fits its prior and the rows.
+
+    Parameters
+    ----------
+    draw : dict
+    prior : Prior
+    n_samples, n_features : int
+        Shape of the standardised rows.
+    """
+    n_upper = sum(name.startswith("loadings") for name in draw) - 1
+    checked_state(draw, prior, n_samples, n_features)
+    check_level_labels(draw, 1, 1 + n_upper, n_samples)
+
+
+def _check_prior(prior, n_features):
+    """Raise a ValueError unless the numbers of a prior are in range."""
+    names = ["mass", "mass_prior", "mass_upper", "slab_shape", "slab_scale"]
+    check_positive(prior, *names, "noise_shape", "noise_scale")
+    noise = prior.noise
+    if noise is not None and not (noise.shape == (n_features,) and (noise > 0.0).all()):
+        raise ValueError("noise of the prior must be > 0 for each feature")
+    if prior.location_variance < 0.0:
+        raise ValueError("location_variance of the prior must be >= 0")
+    if prior.birth_move not in BIRTH_MOVES:
+        raise ValueError(f"birth_move of the prior must be one of {BIRTH_MOVES}")
+    check_max_layers(prior)
+
+
+def check_fitted(estimator):
+    """Raise a ValueError unless the fitted attributes of a model belong together.
+
+    Parameters
+    ----------
+    estimator : DeepScaleModel
+    """
+    rows, prior, labels = estimator._training_rows, estimator._prior, estimator.labels_
+    _check_prior(prior, len(estimator._units.columns))
+    check_shared_fitted(estimator)
+    check_draw(estimator._reference, prior, *rows.X.shape)
+    # Of each factor, or of each of its two signs.
+    n_factors = estimator._reference["loadings1"].shape[1]
+    checked_indices(vars(estimator), "labels_", labels.shape, -1, 2 * n_factors)
+    if len(np.unique(labels[labels >= 0])) != estimator.n_clusters_:
+        raise ValueError("n_clusters_ must be the number of labels_ from 0")

@@ -1,0 +1,1 @@
+"""Factors whose loadings are sparse under an Indian buffet process, and layers of them."""

@@ -1,0 +1,70 @@
+"""Numbers at the edge: an answer or the documented error, never NaN or a crash."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from checks.edges import tables_at_the_edge
+from skbnp import DeepScaleModel
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
+)
+
+
+def fit(X, **options):
+    defaults = dict(n_chains=2, n_warmup=15, n_draws=8, predict_draws=3, random_state=0)
+    return DeepScaleModel(**{**defaults, **options}).fit(X)
+
+
+def assert_sound(model, X):
+    """Every answer is a number and says what it must."""
+    for name, trace in model.posterior_.traces.items():
+        assert np.isfinite(trace).all(), name
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([X[:20], np.full((1, X.shape[1]), np.nan)])
+    holes = np.where(rng.random(rows.shape) < 0.5, np.nan, rows)
+    for new in (rows, holes):
+        density = model.score_samples(new)
+        assert np.isfinite(density).all()
+        assert density[-1] == 0.0
+        filled, std = model.impute(new, return_std=True)
+        seen = ~np.isnan(new)
+        assert np.isfinite(filled[~seen]).all() and not np.isnan(std).any()
+        assert_array_equal(filled[seen], new[seen])
+        assert (std[seen] == 0).all()
+        assert np.isfinite(model.transform(new)).all()
+        proba = model.predict_proba(new)
+        assert np.abs(proba.sum(axis=1) - 1).max() < 1e-9
+    assert np.isfinite(model.sample(30, random_state=0)).all()
+    assert model.labels_.shape == (len(X),)
+    assert np.isfinite(model.energy_correlation_).all()
+
+
+BASE, DATA = tables_at_the_edge()
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_at_the_edge(name):
+    assert_sound(fit(DATA[name], drift="sample", max_layers=2), DATA[name])
+
+
+def test_many_identical_rows():
+    X = np.repeat(BASE[:2], [10_000, 1], axis=0)
+    lengths = dict(n_chains=1, n_warmup=3, n_draws=3, n_split_merges=2)
+    found = fit(X, drift="sample", max_layers=2, **lengths)
+    assert_sound(found, X)
+
+
+EXTREMES = [
+    {"noise": 1e-4},
+    {"noise": 1e4},
+    {"drift": 1e3},
+    {"n_init_factors": 40, "birth_move": "pan-han"},
+    {"max_layers": None, "mass_upper": 1.0, "schedule": "greedy"},
+]
+
+
+@pytest.mark.parametrize("options", EXTREMES, ids=str)
+def test_extreme_parameters(options):
+    assert_sound(fit(BASE, **options), BASE)
