@@ -29,10 +29,7 @@ def methods_of(estimator):
     """The entries of `METHODS` that an estimator with these options answers."""
     for name, ask in METHODS.items():
         method = name.split()[0]
-        # Documented: a model without clusters has no new ones.
-        if hasattr(estimator, method) and not (
-            method == "novelty_score" and not estimator._is_mixture
-        ):
+        if hasattr(estimator, method):
             yield name, ask
 
 
