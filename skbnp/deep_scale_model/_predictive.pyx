@@ -58,7 +58,7 @@ def energy_per_square(draw, level=1, feature_variance=None):
     """What a factor's squared score adds to the energy, (K_level,), and that of the background.
 
     Energies are relative to the variances of what is below: the features' (1 in standard units),
-    or the training rows' mean variances of the factors below (spec 5.2).
+    or the training rows' mean variances of the factors below (D12.1).
     """
     W = layers_of(draw)[level - 1]
     if level == 1:

@@ -1,7 +1,8 @@
 """One chain of the deep scale model: loadings, scores, noise, location, drift, mass.
 
 x_tn ~ N(location_n + drift A_tn, A_tn^2 + s_n^2), A = W Y, scores N(0, 1 + A^2 of the layer above);
-loadings follow Indian buffet processes. Pan & Han, with the repairs of spec 3 and 4.
+loadings follow Indian buffet processes. Pan & Han, repaired: `doc/mathematics/deep_scale_model` has the
+equations that kernels cite, as in (D1.1).
 """
 
 from libc.math cimport exp, isnan, log, sqrt
@@ -27,11 +28,11 @@ FAULTS = {
     "no_count": 3,          # births that do not count a row's own factors
     "no_pairs": 4,          # splits and merges that do not count what they choose from
     "no_jacobian": 5,       # scales as if loadings and scores were of one number
-    "printed_position": 6,  # erratum 9: where an empty column comes and goes
-    "same_rate": 7,         # erratum 5: alpha / K of the other columns as it was
-    "repeated": 8,          # erratum 10: as many attempts as there are columns
-    "stale_rows": 9,        # spec 4.7: links of a new row as if it were not counted
-    "one_pass": 10,         # erratum 15: scores that do not look at the layer above
+    "printed_position": 6,  # section 13.5: where an empty column comes and goes
+    "same_rate": 7,         # section 13.5: alpha / K of the other columns as it was
+    "repeated": 8,          # section 13.6: as many attempts as there are columns
+    "stale_rows": 9,        # (D9.1): links of a new row as if it were not counted
+    "one_pass": 10,         # section 13.7: scores that do not look at the layer above
 }
 
 # Counters that a state carries along, of all layers together.
@@ -267,7 +268,7 @@ cdef class Sampler:
                             a * a + layer.floor[n]
                         ) * draws.normal(self._rng)
 
-    # -- moves of scalars (spec 4.6) --------------------------------------------------------------
+    # -- moves of scalars (section 8) -------------------------------------------------------------
 
     cdef void _update_noise(self) noexcept nogil:
         """Every feature's noise by a slice of its logarithm; held while it is annealed."""
@@ -376,7 +377,7 @@ cdef class Sampler:
     # -- warm-up ----------------------------------------------------------------------------------
 
     def _anneal(self):
-        """Noise at this point of the annealing: its logarithm goes linearly (spec 4.10)."""
+        """Noise at this point of the annealing: its logarithm goes linearly (D11.1)."""
         cdef double share = 1.0
         if not self.samples_noise:
             last = np.asarray(self.prior.noise)
@@ -431,7 +432,7 @@ cdef class Sampler:
         return total
 
     def _level_labels(self, state):
-        """The factor with the largest share of each sample's energy, -1 the floor (spec 5.2)."""
+        """The factor with the largest share of each sample's energy, -1 the floor (D12.1)."""
         layers = [(state["loadings1"], state["scores1"])] + self.layer.layers()[1:]
         labels = np.full((len(layers), self.n_samples), -1, dtype=np.int16)
         tau, floor = np.asarray(self.spread), state["noise_variance"]

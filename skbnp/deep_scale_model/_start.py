@@ -7,7 +7,7 @@ from skbnp.numerics.scaling import column_means
 
 
 def start_state(X, prior, rng, n_factors=2, annealed=False):
-    """First state of a chain of the scale model (spec 4.10): few factors, much noise.
+    """First state of a chain of the scale model: few factors, much noise.
 
     Links are tossed with a fair coin, at least one of each factor. The noise is all that varies,
     so that no factor owes its place to a lack of it, unless it is given and not annealed.

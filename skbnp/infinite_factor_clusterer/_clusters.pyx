@@ -74,7 +74,7 @@ cdef class Clusters(Factors):
     cdef double _log_marginal_with(self, int side, bint with_row) noexcept nogil:
         """log density of a side's scores and residuals, its parameters integrated out.
 
-        M of spec 4.18, without what depends on the number of rows of both sides alone. O(N + K).
+        M of equation (F5.1), without what depends on the number of rows of both sides alone. O(N + K).
         """
         cdef Py_ssize_t i, n = self.count[side] + with_row, K = self.n_factors
         cdef double own = 1.0 if with_row else 0.0, weight, total, squares, scale, shape
@@ -129,7 +129,7 @@ cdef class Clusters(Factors):
     # -- splits and merges ------------------------------------------------------------------------
 
     cdef int _update_partition(self, Py_ssize_t n_attempts) except -1 nogil:
-        """So many splits or merges, given Y, W and R: Jain & Neal (2004), spec 4.18.
+        """So many splits or merges, given Y, W and R: Jain & Neal (2004), (F5.2).
 
         O((n_1 + n_2) (K + N)) an attempt. What they integrate out must be drawn anew afterwards.
         """
@@ -285,7 +285,7 @@ cdef class Clusters(Factors):
     # -- means, energies, noise -----------------------------------------------------------------
 
     cdef int _update_energies(self) except -1 nogil:
-        """v, m, s, o of every cluster given scores and residuals, then h: spec 4.15.
+        """v, m, s, o of every cluster given scores and residuals, then h: equations (F4.5) and (F4.6).
 
         O(T (N + K)).
         """

@@ -220,7 +220,7 @@ cdef class Divisions(Clusters):
         return 0.0 if self.fault == FREE_SCORES else log_prob
 
     cdef double _score_row(self, Py_ssize_t slot, Py_ssize_t t, int which) noexcept nogil:
-        """One row's scores under the present law: spec 4.14. Returns their log density."""
+        """One row's scores under the present law: equation (F4.4). Returns their log density."""
         cdef Py_ssize_t j, k, K = self.n_factors
         cdef double root = sqrt(self.row_precision[t]), off, squares = 0.0
         cdef double* y = self._scores_of(t, which)

@@ -16,7 +16,7 @@ from skbnp.numerics.special cimport lgamma, log1p_exp
 cdef enum:
     CHUNK = 256             # rows whose products are summed together
 
-# Step of the scale of a factor, in its log (spec 4.19).
+# Step of the scale of a factor, in its log.
 cdef double STRETCH = 0.15
 
 
@@ -76,7 +76,7 @@ cdef class Factors(Rows):
         return 0
 
     cdef int _update_loadings(self) except -1 nogil:
-        """Links and loadings one by one, then the slab variances: spec 4.16.
+        """Links and loadings one by one, then the slab variances: equation (F4.7).
 
         O(T K (K + N)) for the sums, then O(N G K^2), whatever T.
         """
@@ -144,7 +144,7 @@ cdef class Factors(Rows):
     # -- births and deaths ----------------------------------------------------------------------
 
     cdef int _update_singletons(self, Py_ssize_t n_attempts) except -1 nogil:
-        """Factors of one feature come and go, so many attempts for each feature: spec 4.17.
+        """Factors of one feature come and go, so many attempts for each feature: mathematics, section 6.
 
         Scores and means are integrated out. Without ``shared_noise`` the feature's noise goes
         along: a new factor and what is left of the noise share out the cluster's variance.
@@ -403,7 +403,7 @@ cdef class Factors(Rows):
     cdef void _rescale(self) noexcept nogil:
         """(w, y, m, v, sigma^2) -> (g w, y / g, m / g, v / g^2, g^2 sigma^2), log g ~ N(0, .15^2).
 
-        All normal densities cancel against the Jacobian (spec 4.19). O(T + N + G) a factor.
+        All normal densities cancel against the Jacobian: equation (F4.8). O(T + N + G) a factor.
         """
         cdef Py_ssize_t k, c, j, t
         cdef double step, scale, log_ratio, inverse

@@ -37,7 +37,7 @@ from skbnp.likelihoods.sparse_loadings.layers import (
 from skbnp.numerics.states import checked_floats, checked_indices, entry
 from skbnp.processes import crp
 
-# nu of "student" tails, uniform on these (spec 1.1)
+# nu of "student" tails, uniform on these
 TAIL_GRID = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, np.inf])
 
 # The rate of a feature's noise is at least this: with equal rows or columns the posterior would

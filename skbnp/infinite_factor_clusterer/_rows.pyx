@@ -332,7 +332,7 @@ cdef class Rows(State):
     # -- tails --------------------------------------------------------------------------------
 
     cdef int _update_tails(self) except -1 nogil:
-        """nu with the row precisions integrated out, then lambda: spec 4.12."""
+        """nu with the row precisions integrated out, then lambda: equation (F4.2)."""
         cdef Py_ssize_t i, t, p, n_grid = self.tail_grid.shape[0]
         cdef double df, m
         cdef double log_prob[16]
@@ -366,7 +366,7 @@ cdef class Rows(State):
     # -- means --------------------------------------------------------------------------------
 
     cdef void _add_information(self, Py_ssize_t n) noexcept nogil:
-        """What the picked rows, alike in all but x and lambda, say of (m, o): spec 4.13.
+        """What the picked rows, alike in all but x and lambda, say of (m, o): equation (F4.3).
 
         Per unit of precision [W, I]' Sigma^-1 [W, I]. With P = U'U = W'S^-1 W + D^-1 it has
         W' Sigma^-1 = D^-1 P^-1 W'S^-1, W' Sigma^-1 W = W'S^-1 W P^-1 D^-1 and Sigma^-1 =
@@ -463,7 +463,7 @@ cdef class Rows(State):
     # -- scores and open cells ------------------------------------------------------------------
 
     cdef void _draw_scores(self, Py_ssize_t g, Py_ssize_t n) noexcept nogil:
-        """y ~ N(P^-1 (W'S^-1 (x - o) + m / (v u)), P^-1 / lambda) for picked rows: spec 4.14."""
+        """y ~ N(P^-1 (W'S^-1 (x - o) + m / (v u)), P^-1 / lambda) for picked rows: (F4.4)."""
         cdef Py_ssize_t i, j, k, t, K = self.n_factors
         cdef double scale
         if K == 0:
@@ -491,7 +491,7 @@ cdef class Rows(State):
                 self.Y[self.picked[i], k] = self.half[i, k]
 
     cdef void _fill_cells(self) noexcept nogil:
-        """Missing cells, and censored ones below their limit, given the scores: spec 4.19."""
+        """Missing cells, and censored ones below their limit, given the scores."""
         cdef Py_ssize_t t, g, j, k
         cdef double mean, sd
         if not self.has_open_cells:

@@ -1,7 +1,8 @@
 """One chain of the mixture of sparse factors.
 
 z ~ CRP; x | z = g ~ N(W y + o_g, s_g / lambda); y_k | z = g ~ N(m_gk, v_gk u_k / lambda); links of
-W follow an Indian buffet over the features. u = 1 + A_2^2 with layers above, else 1 (spec 1.1).
+W follow an Indian buffet over the features. u = 1 + A_2^2 with layers above, else 1:
+`doc/mathematics/infinite_factor_clusterer` has the equations that kernels cite, as in (F1.2).
 """
 
 from libc.math cimport NAN, isfinite, isnan, sqrt
@@ -257,7 +258,7 @@ cdef class Sampler(Divisions):
     # -- the layers above -----------------------------------------------------------------------
 
     cdef int _update_upper(self) except -1 nogil:
-        """All moves of the layers above, given the standardised scores of this one (spec 1.1).
+        """All moves of the layers above, given the standardised scores of this one (F1.7).
 
         sqrt(lambda / v) (y - m) ~ N(0, 1 + A_2^2): they see no more of what is below.
         """

@@ -17,14 +17,14 @@ MOST_FACTORS = 10
 LEAST_LOADING = 0.25
 # Standard deviation of clusters' centres along a direction that gets a factor for their sake.
 LEAST_BETWEEN = 0.1
-# Noise variance and its rate before anything is known (spec 4.20).
+# Noise variance and its rate before anything is known.
 NOISE, NOISE_RATE = 0.5, 0.3
 # How often clusters are found anew with missing cells at the means of the clusters before.
 N_FILLS = 3
 
 
 def start_state(X, prior, rng, n_clusters, limit=None):
-    """First state of a chain of the mixture (spec 4.20).
+    """First state of a chain of the mixture.
 
     Clusters are those of k-means, fewer than asked for where there are fewer different rows.
     Factors are principal components of variance > 1 and what else tells the clusters apart, rotated
@@ -177,7 +177,7 @@ def varimax(loadings, n_rounds=50):
 
 
 def drawn_clusters(X, label, shape, scale, precision, rng, shared=False):
-    """Means and variances of each cluster's columns, given rows: the conjugate draw (spec 4.15).
+    """Means and variances of each cluster's columns, given rows: the conjugate draw (F4.5).
 
     Means are N(0, variance / precision), zeros if that is infinite; variances are inverse gamma of
     (shape, scale), a single row of them if ``shared``.

@@ -266,7 +266,7 @@ cdef class State:
         """Log density of all parameters, the partition, the links and the layers above."""
         cdef Py_ssize_t g, j, k, n_noises = 1 if self.shared_noise else self.n_clusters
         cdef double total = 0.0, harmonic = 0.0, w, variance
-        # The partition: each cluster weighs (n - 1)!, spec 2.1.
+        # The partition: each cluster weighs (n - 1)!, equation (F2.1).
         total += self.n_clusters * log(self.concentration) + lgamma(self.concentration)
         total -= lgamma(self.concentration + self.n_samples)
         for g in range(self.n_clusters):

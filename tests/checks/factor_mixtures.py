@@ -8,7 +8,7 @@ from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
 
 
 def prior(**options):
-    """A prior whose statistics have moments (spec 6, item 20)."""
+    """A prior whose statistics have moments."""
     law = dict(
         mass=1.0, slab_shape=4.0, slab_scale=3.0, score_shape=4.0, score_scale=3.0,
         noise_shape=4.0, noise_rate_prior=(3.0, 1.0), offset_precision_prior=(3.0, 6.0),

@@ -9,7 +9,7 @@ from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
 
 
 def prior(**changes):
-    """A prior whose loadings and noise have moments (spec 6, item 6)."""
+    """A prior whose loadings and noise have moments."""
     options = dict(mass=1.0, slab_shape=4.0, slab_scale=3.0, noise_shape=5.0, noise_scale=4.0)
     return Prior(**(options | changes))
 

@@ -226,7 +226,7 @@ def test_groups_of_columns():
     labels = model.feature_labels_
     assert (labels[:3] == labels[0]).all() and (labels[3:] == labels[3]).all()
     assert labels[0] != labels[3] and (labels >= 0).all()
-    # One factor that columns share alone gives 1/2 (spec 8).
+    # One factor that columns share alone gives 1/2.
     assert np.abs(model.energy_correlation_[0, 1] - 0.5) < 0.2
     assert np.abs(model.energy_correlation_[0, 4]) < 0.2
     stronger = np.argmax(np.abs(amplitude[:, [0, 3]]), axis=1)

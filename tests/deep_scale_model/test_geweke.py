@@ -168,7 +168,7 @@ def test_and_the_right_one_passes_the_same_test(fault):
 
 
 def test_printed_moves_leave_no_law_alone():
-    """Erratum 11: columns go, factors too."""
+    """Columns go, factors too."""
     law = prior(birth_move="pan-han")
     z = paired_one_step(joint_draw(law, 4, 3), statistics(law), 1500, seed=8)
     assert abs(z["columns"]) > 20, z

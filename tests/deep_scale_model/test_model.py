@@ -30,7 +30,7 @@ def matrices(n_rows, n_columns):
         yield np.array(cells).reshape(n_rows, n_columns)
 
 
-# -- laws of links (spec 6, items 2 and 3) ------------------------------------------------------
+# -- laws of links (D2.2, D3.1, D10.1) ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_columns", [0, 1, 2, 3])
@@ -49,7 +49,7 @@ def test_finite_links_sum_to_the_law_of_their_number(n_columns):
 
 
 def test_expected_factors_of_each_size():
-    """Numbers of the spec: factors, singletons, links, chance that a row has none."""
+    """Numbers of factors, singletons, links; the chance that a row has none."""
     rates = ibp.expected_features_of_size(16, 3.0)
     m = np.arange(1, 17)
     assert_allclose(rates.sum(), 10.142187, atol=5e-7)
@@ -60,7 +60,7 @@ def test_expected_factors_of_each_size():
 
 @pytest.mark.parametrize("others", [1, 2, 4])
 def test_conditional_of_a_loading(others):
-    """Erratum 4: a t law, and odds m / (N - m) or (m + mass / K) / (N - m)."""
+    """(D3.1): a t law, and odds m / (N - m) or (m + mass / K) / (N - m)."""
     rng = np.random.default_rng(others)
     a, b, w = 2.0, 1.0, 1.3
     rest = np.zeros((6, 1))
@@ -93,11 +93,11 @@ def test_conditional_of_a_loading(others):
     ],
 )
 def test_printed_ratios(arguments, expected):
-    """Equations 12 and 13 of the paper (spec 4.8)."""
+    """Equations 12 and 13 of the paper, (D10.3)."""
     assert_allclose(printed_ratios(*arguments), expected, atol=5e-7)
 
 
-# -- the joint density (items 1 and 9) ----------------------------------------------------------
+# -- the joint density -------------------------------------------------------------------------
 
 
 def drawn(law, n_samples=7, n_features=4, seed=0, layers=1):
@@ -233,7 +233,7 @@ def test_one_link_without_noise_has_a_bessel_density(x, expected):
 
 @pytest.mark.parametrize(("mass", "printed"), [(0.3, 0.91), (0.5, 1.55)])
 def test_depth_of_draws(mass, printed):
-    """Erratum 13: the chain K_l+1 ~ Poisson(mass H_K_l) from 16 features."""
+    """Mathematics, section 13.4: the chain K_l+1 ~ Poisson(mass H_K_l) from 16 features."""
     most = 60
     steps = np.array([stats.poisson.pmf(np.arange(most), mass * harmonic(k)) for k in range(most)])
     width, depth, capped = np.eye(most)[16], 0.0, 0.0

@@ -196,7 +196,7 @@ def test_cells_of_a_drifting_draw_follow_the_others():
 
 
 def test_moments_of_rows():
-    """Closed forms of spec 1 from a million rows; errors from a hundred parts."""
+    """Closed forms, (D1.6), from a million rows; errors from a hundred parts."""
     W = np.array([[1.0, 0.5], [0.7, 0.0], [-0.4, 1.2]])
     draw = make_draw(W, noise=[0.3, 0.2, 0.1])
     rows = predictive.sample_rows(draw, 10**6, np.random.default_rng(3))

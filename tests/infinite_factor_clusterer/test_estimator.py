@@ -281,7 +281,7 @@ def blobs():
 
 @pytest.mark.parametrize("options", [{}, {"noise": "shared"}, {"means": "feature"}], ids=str)
 def test_separated_blobs(blobs, options):
-    """Spec 6.18: the truth, and new rows like old ones."""
+    """The truth, and new rows like old ones."""
     X, truth = blobs
     # From more clusters than there are: splits of whole clusters are found slowly.
     model = short(n_warmup=60, n_draws=20, n_init_clusters=8, **options).fit(X)
@@ -299,7 +299,7 @@ def test_novelty(blobs):
 
 
 def test_bursts():
-    """Groups of columns that are loud together, with the same means: disjoint ones (spec 6.19)."""
+    """Groups of columns that are loud together, with the same means: disjoint ones."""
     rng = np.random.default_rng(3)
     truth = rng.integers(4, size=300)
     loud = np.kron(np.eye(4), np.ones(3))[truth]

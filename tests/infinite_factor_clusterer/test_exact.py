@@ -1,4 +1,4 @@
-"""The compiled sampler against exact probabilities of tiny cases; spec 6.13 to 6.15."""
+"""The compiled sampler against exact probabilities of tiny cases."""
 
 from math import comb
 
@@ -33,7 +33,7 @@ def log_marginal(x, shape, scale, precision=None, weight=None):
 
 
 def test_marginal_of_a_column():
-    # M of spec 4.18 against quadrature over (m, v).
+    # M of equation (F5.1) against quadrature over (m, v).
     x, weight = np.array([0.3, -1.1, 0.8]), np.array([0.5, 1.3, 1.0])
 
     def density(m, v):
@@ -47,7 +47,7 @@ def test_marginal_of_a_column():
     assert np.log(value) == pytest.approx(log_marginal(x, 2.0, 1.0, 0.2, weight), abs=1e-7)
 
 
-# Rows of spec 6.14.
+# Rows of all partitions of which the probabilities are known.
 ROWS = np.array([[0.3, -0.2], [1.5, 0.4], [-0.1, 0.2], [-1.8, 0.9]])
 
 
@@ -178,7 +178,7 @@ def test_prior_is_kept_without_data():
 
 
 def test_links_sum_over_columns():
-    # lambda_m = mass (N - m)! (m - 1)! / N!: all columns together have mass H_N (spec 6.2).
+    # lambda_m = mass (N - m)! (m - 1)! / N!: all columns together have mass H_N, equation (D1.3).
     n, mass = 16, 3.0
     rates = [
         comb(n, m) * mass * np.exp(gammaln(n - m + 1) + gammaln(m) - gammaln(n + 1))
@@ -190,7 +190,7 @@ def test_links_sum_over_columns():
 
 
 def test_slab_is_a_t_law():
-    # Spec 3, item 4: the law of a loading given the others of its factor.
+    # Equation (D3.1): the law of a loading given the others of its factor.
     others, w = np.array([0.3, -1.2, 0.7]), 2.5
     a, b = 2.0, 1.0
     full = log_slab(np.append(others, w)[:, np.newaxis], a, b)

@@ -85,7 +85,7 @@ def test_sweep_and_simulated_data():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_sweep_and_simulated_data_long(seed):
-    # The run that spec 6.20 leaves open: students, T = 5, N = 3, whose clusters mix slowly.
+    # A long run: students, T = 5, N = 3, whose clusters mix slowly.
     make, of = configured(dict(tails="student"), {})
     assert_z_scores_small(successive_conditional(make, of, 60_000, 60_000, thin=5, seed=seed))
 

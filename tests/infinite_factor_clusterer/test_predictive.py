@@ -19,7 +19,7 @@ from skbnp.infinite_factor_clusterer._predictive import (
 
 
 def one_cluster(df=np.inf):
-    """Two factors, three features: the vectors of spec 6.12."""
+    """Two factors, three features: values by quadrature over the scores."""
     return {
         "loadings1": np.array([[0.8, 0.3], [-0.5, 1.0], [0.0, 0.7]]),
         "score_mean": np.array([[0.5, -1.0]]),

@@ -36,7 +36,7 @@ def log_normal(x, mean, variance):
 
 
 def log_links(loadings, mass):
-    """log p(Z) of an IBP over the rows of ``loadings``, factors in a random order (spec 2.2)."""
+    """log p(Z) of an IBP over the rows of ``loadings``, factors in a random order (D2.2)."""
     n_rows, n_factors = loadings.shape
     n_links = np.count_nonzero(loadings, axis=0)
     harmonic = np.sum(1 / np.arange(1, n_rows + 1))
@@ -86,7 +86,7 @@ def level_labels(loadings, scores):
     """The factor with the largest share of each row's energy in the layer below, -1 for none.
 
     Energies are relative to the mean variances 1 + A^2 of the factors below, of which 1 each is
-    the background's (spec 5.2).
+    the background's (D12.1).
     """
     below = np.mean(1 + (scores @ loadings.T) ** 2, axis=0)
     energy = scores**2 * np.sum(loadings**2 / below[:, np.newaxis], axis=0)
@@ -95,7 +95,7 @@ def level_labels(loadings, scores):
 
 
 def log_upper(state, prior):
-    """log p of all layers above the first, given how many factors that has (spec 2.2)."""
+    """log p of all layers above the first, given how many factors that has (mathematics of the scale model, section 2)."""
     layers = upper_layers(state)
     total, n_rows = 0.0, state["loadings1"].shape[1]
     for l, (loadings, scores) in enumerate(layers):  # noqa: E741

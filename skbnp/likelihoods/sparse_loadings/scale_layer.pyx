@@ -2,7 +2,8 @@
 
 Row n of the layer below has x_t ~ N(location_n + drift A_nt, A_nt^2 + floor_n), A = W Y, scores
 y_kt ~ N(0, v_kt) with v = 1 + A^2 of the layer above; loadings are an Indian buffet process whose
-customers are the rows. Spec 4.1 to 4.7; Pan & Han, equations 9 to 17, with the repairs of spec 3.
+customers are the rows. `doc/mathematics/deep_scale_model`, sections 3 to 9, which equations
+(D...) are of; Pan & Han, equations 9 to 17, repaired.
 """
 
 from libc.math cimport INFINITY, cos, exp, fabs, isnan, ldexp, log, log1p, sin, sqrt
@@ -20,14 +21,14 @@ cdef double PI = 3.141592653589793
 cdef double GRID_END = 5.0
 cdef double GRID_PRIOR = 0.02
 # A proposal of a loading: points for each sign, steps from the best, degrees of freedom and
-# widening of its two humps, and the share of the prior (spec 4.1).
+# widening of its two humps, and the share of the prior (D3.4).
 cdef int N_POINTS = 7
 cdef int N_STEPS = 4
 cdef double HUMP_DF = 5.0
 cdef double HUMP_WIDTH = 1.69
 cdef double HUMP_SHARE = 0.9
 cdef double LEAST_LINK = 0.03
-# Standard deviation of log factors of scale (spec 4.6).
+# Standard deviation of log factors of scale (D8.1).
 cdef double SCALE_STEP = 0.1
 
 
@@ -100,7 +101,7 @@ cdef Hump climb(
     Py_ssize_t n, const double* x, const double* base, const double* y, double start, double drift,
     double floor, double df, double scale2,
 ) noexcept nogil:
-    """Damped Fisher scoring of one loading's conditional from a start (spec 4.1)."""
+    """Damped Fisher scoring of one loading's conditional from a start (D3.3)."""
     cdef Hump out = Hump(start, 0.0, 0.0)
     cdef double w = start, a, e, variance, slope, information, step, height, trial
     cdef double prior_information = (df + 1.0) / (2.0 * df * scale2)
@@ -249,7 +250,7 @@ cdef class ScaleLayer:
     cdef int draw_row(self, bitgen_t* rng) except -1 nogil:
         """Append a row from its law given the others: factors, loadings, scores of new factors.
 
-        Factor j with probability m_j / (n + 1), Poisson(mass / (n + 1)) new ones (spec 4.7). Rows
+        Factor j with probability m_j / (n + 1), Poisson(mass / (n + 1)) new ones (D9.1). Rows
         are exchangeable, so this is also the law of any row given the rest, and no ratio of a
         birth or death has more of it than the variance of the scores that it gives.
         """
@@ -372,7 +373,7 @@ cdef class ScaleLayer:
         self.update_scales(rng)
         return 0
 
-    # -- links (spec 4.1) -------------------------------------------------------------------------
+    # -- links (section 3) ------------------------------------------------------------------------
 
     cdef void update_links(self, bitgen_t* rng) noexcept nogil:
         """Every loading that may be on or off, in random order."""
@@ -499,7 +500,7 @@ cdef class ScaleLayer:
             self.floor[n],
         )
 
-    # -- births of factors with one link (spec 4.2) -----------------------------------------------
+    # -- births of factors with one link (section 4) ----------------------------------------------
 
     cdef int update_births(self, bitgen_t* rng) except -1 nogil:
         """As many attempts as the rows ask for: never a number that the factors decide."""
@@ -616,7 +617,7 @@ cdef class ScaleLayer:
             + prior - (log_add(prior, proposed) - log(2.0))
         )
 
-    # -- splits and merges of factors (spec 4.3) --------------------------------------------------
+    # -- splits and merges of factors (section 5) -------------------------------------------------
 
     cdef int update_split_merges(self, bitgen_t* rng) except -1 nogil:
         """A fixed number of attempts; columns of finite laws have none."""
@@ -804,7 +805,7 @@ cdef class ScaleLayer:
             total += self.n_links[k] > 1
         return total
 
-    # -- proposals of scores (spec 4.4) -----------------------------------------------------------
+    # -- proposals of scores (section 6) ----------------------------------------------------------
 
     cdef double grid_evidence(
         self, bitgen_t* rng, Py_ssize_t start, Py_ssize_t end, Py_ssize_t k, double* y, bint draw
@@ -896,7 +897,7 @@ cdef class ScaleLayer:
             return 1.0
         return 1.0 + self.above.A[k, t] * self.above.A[k, t]
 
-    # -- columns of finite laws (spec 4.8) --------------------------------------------------------
+    # -- columns of finite laws (section 10) ------------------------------------------------------
 
     cdef Py_ssize_t _count_empty(self) noexcept nogil:
         cdef Py_ssize_t k, total = 0
@@ -973,7 +974,7 @@ cdef class ScaleLayer:
     cdef int _printed_moves(self, bitgen_t* rng) except -1 nogil:
         """Equations 12 and 13 as printed, an attempt for each row and column.
 
-        They leave no posterior as it is (errata 9, 10), and without columns nothing comes back.
+        They leave no posterior as it is (sections 13.5, 13.6), and without columns nothing comes back.
         """
         cdef Py_ssize_t _, k, n_columns, n_active
         for _ in range(self.n_below):
@@ -1000,7 +1001,7 @@ cdef class ScaleLayer:
                     k += 1
         return 0
 
-    # -- scores (spec 4.5) ------------------------------------------------------------------------
+    # -- scores (section 7) -----------------------------------------------------------------------
 
     cdef void update_scores(self, bitgen_t* rng) noexcept nogil:
         """Every sample's scores: an elliptical slice step for all, flips and slices for each."""
@@ -1120,7 +1121,7 @@ cdef class ScaleLayer:
         for i in range(self.link_start[k], self.link_start[k + 1]):
             self.row_a[self.link_row[i]] += self.link_weight[i] * change
 
-    # -- scales (spec 4.6) ------------------------------------------------------------------------
+    # -- scales (section 8) -----------------------------------------------------------------------
 
     cdef void update_scales(self, bitgen_t* rng) noexcept nogil:
         """Of every factor (loadings, scores) to (g loadings, scores / g), A as it was."""
@@ -1147,7 +1148,7 @@ cdef class ScaleLayer:
     # -- densities --------------------------------------------------------------------------------
 
     cdef double log_prior(self) noexcept nogil:
-        """log p of links, loadings and scores of this layer and those above (spec 2.2)."""
+        """log p of links, loadings and scores of this layer and those above (section 2)."""
         cdef double total, v, m, empty = 0.0
         cdef Py_ssize_t k, t, K = self.n_factors
         total = -self.mass * harmonic(self.n_below) - lgamma(K + 1.0)
@@ -1284,7 +1285,7 @@ cdef double log_empty(Py_ssize_t n_rows, double a) noexcept nogil:
 cdef double log_printed_add(
     Py_ssize_t n_columns, Py_ssize_t n_active, Py_ssize_t n_rows, double mass
 ) noexcept nogil:
-    """Equation 12 of the paper (spec 4.8)."""
+    """Equation 12 of the paper (D10.3)."""
     cdef double K = n_columns
     return (
         log_empty(n_rows, mass / (K + 1.0)) + log(mass * harmonic(n_rows) / (K + 1.0))
@@ -1295,7 +1296,7 @@ cdef double log_printed_add(
 cdef double log_printed_delete(
     Py_ssize_t n_columns, Py_ssize_t n_active, Py_ssize_t n_rows, double mass
 ) noexcept nogil:
-    """Equation 13 of the paper: with the same factor as 12, not its inverse (erratum 9)."""
+    """Equation 13 of the paper: with the same factor as 12, not its inverse (section 13.5)."""
     cdef double K = n_columns
     return (
         -log_empty(n_rows, mass / K) - log(mass * harmonic(n_rows) / K)
