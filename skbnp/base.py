@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from skbnp.estimators.parameters import Declared, parameter
 from skbnp.mcmc import io
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
@@ -81,7 +82,7 @@ def refuses_by_name(method):
     return checked
 
 
-class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
+class BaseMCMCEstimator(Declared, CallbackSupportMixin, BaseEstimator):
     """Fit by Markov chain Monte Carlo, predict from the kept draws.
 
     A subclass defines ``_prepare(X)``, which checks its own parameters against the validated X
@@ -94,24 +95,111 @@ class BaseMCMCEstimator(CallbackSupportMixin, BaseEstimator):
     or its answers no numbers.
     """
 
-    _parameter_constraints: dict = {
-        "n_chains": [Interval(Integral, 1, None, closed="left")],
-        "n_warmup": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "n_draws": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "thin": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [
+    n_chains: int = parameter(
+        4,
+        "int",
+        [Interval(Integral, 1, None, closed="left")],
+        """
+        Independent chains.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        """
+        Sweeps per chain before the first draw. `n_warmup_` says what "auto" came to.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        """
+        Draws kept per chain. `n_draws_` says what "auto" came to.
+        """,
+    )
+    thin: int = parameter(
+        1,
+        "int",
+        [Interval(Integral, 1, None, closed="left")],
+        """
+        Sweeps per kept draw.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int or None",
+        [
             Interval(Integral, None, -1, closed="right"),
             Interval(Integral, 1, None, closed="left"),
             None,
         ],
-        "random_state": ["random_state"],
-        "warm_start": ["boolean"],
-        "checkpoint": [str, os.PathLike, None],
-        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
-        "store": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "all"})],
-        "predict_draws": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-    }
+        """
+        Chains at a time in `fit`, threads over rows where jobs outnumber chains and when
+        predicting; see `joblib.Parallel`. The results do not depend on it.
+        """,
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        None,
+        "int, RandomState instance or None",
+        ["random_state"],
+        """
+        Seed of the chains.
+        """,
+    )
+    warm_start: bool = parameter(
+        False,
+        "bool",
+        ["boolean"],
+        """
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
+        with the same parameters; without a new warm-up.
+        """,
+    )
+    checkpoint: str | os.PathLike | None = parameter(
+        None,
+        "str or Path",
+        [str, os.PathLike, None],
+        """
+        Directory for a file from which a later `fit` on the same X with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+        """,
+    )
+    checkpoint_every: float = parameter(
+        60.0,
+        "float",
+        [Interval(Real, 0, None, closed="left")],
+        """
+        Seconds between two writes of that file. It is also written at the end.
+        """,
+    )
+    store: str | float = parameter(
+        "auto",
+        '"auto", "all" or float',
+        [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "all"})],
+        """
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+        """,
+    )
+    predict_draws: int = parameter(
+        100,
+        "int",
+        [Interval(Integral, 1, None, closed="left")],
+        """
+        Evenly spaced draws that predict-type methods use, at most.
+        """,
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        ["verbose"],
+        """
+        1 prints the expected time after ten sweeps, 2 also the progress.
+        """,
+    )
 
     # What scikit-learn calls ensure_all_finite, of X.
     _finite = "allow-nan"

@@ -20,7 +20,8 @@ MAY_IMPORT = {
     "summaries": {"numerics"},
     "mcmc": {"numerics"},
     "tables": set(),
-    "base": {"mcmc", "numerics", "summaries", "tables"},
+    "estimators": {"mcmc", "numerics", "summaries", "tables"},
+    "base": {"estimators", "mcmc", "numerics", "summaries", "tables"},
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
     "datasets": {"processes", "likelihoods"},
@@ -29,7 +30,7 @@ MAY_IMPORT = {
 # A model of several estimators has a file for each, and one for what they share: `_*_estimator`.
 MODEL_MAY_IMPORT = {
     # Beside the chains: the units that a likelihood takes columns in.
-    "_estimator": {"base", "mcmc", "summaries", "likelihoods"},
+    "_estimator": {"estimators", "base", "mcmc", "summaries", "likelihoods"},
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
     # How the columns of a table are read.

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from types import NoneType
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -42,6 +43,7 @@ from skbnp.dirichlet_process_mixture._saved import (
 )
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
+from skbnp.estimators.parameters import parameter
 from skbnp.likelihoods.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.diagnostics import MIN_DRAWS
@@ -136,133 +138,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     d = 1, for "spherical" for the one variance. With `degrees_of_freedom_prior` or
     `covariance_prior`, :math:`\nu_0` is a number and :math:`\Psi_0` is `prior_scale` times a given
     matrix.
-
-    Parameters
-    ----------
-    family : str, sequence of str or dict, default="gaussian"
-        What the columns hold: "gaussian" (real numbers), "bernoulli" (0, 1 or bool),
-        "categorical" (names, or integers that name levels) or "poisson" (counts, 0 to 2^22); one
-        for all columns, a sequence with one per column, or a dict by column name, where columns
-        it leaves out are "auto". "auto" goes by the dtype: categories, strings and objects are
-        categorical, bool is Bernoulli, non-negative integers up to 2^22 are counts, all else is
-        real. `families_` says what each column was taken for.
-    n_components : int, "sample" or None, default=None
-        None for infinitely many components (the data use finitely many of them), a number for a
-        finite mixture with that many, "sample" for a finite mixture whose number of components M
-        is inferred. The latter opens fewer tiny clusters than a Dirichlet process, and its number
-        of clusters settles at M where the components are right. It takes no `discount`, and
-        `component_concentration` in place of `concentration`.
-    n_components_prior : tuple of (a, b, c), default=(1, 4, 3)
-        Law of M for ``n_components="sample"``: M - 1 ~ BetaNegativeBinomial(a, b, c), with mean
-        a c / (b - 1) and a tail like M^(-1 - b); each number from 0.1 to 1e4.
-    component_concentration : float, default=1.0
-        Dirichlet parameter gamma of the weight of each component for ``n_components="sample"``,
-        1e-10 to 1e10; larger makes cluster sizes more even. With a number of components M it is
-        `concentration` / M.
-    covariance_type : {"full", "diag", "spherical"}, default="full"
-        Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per
-        component: above about 20 features, or with fewer than 10 rows per feature, prefer "diag"
-        or reduce X first. Components are diagonal or spherical along the columns of X, each
-        divided by its standard deviation ("spherical" with a `covariance_prior`: by one common
-        scale).
-    concentration : float or "sample", default="sample"
-        Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),
-        fixes it.
-    concentration_prior : tuple of (shape, rate), default=(1.0, 1.0)
-        Gamma prior of a sampled concentration.
-    discount : float in [0, 1) or "sample", default=0.0
-        Discount of the Pitman-Yor process; more gives more small clusters.
-    discount_prior : tuple of (a, b), default=(1.0, 9.0)
-        Beta prior of a sampled discount.
-    mean_prior : array-like of shape (n_features,), default=None
-        Prior mean m0 of the component means, in the units of X. Default: the column means. Here
-        and in what follows a table with other columns has as many features as real columns.
-    mean_precision_prior : float or None, default=None
-        kappa0: the prior is worth that many rows, 1e-100 to 1e100. Larger draws the means to
-        `mean_prior`. Default: sampled with the covariances, 0.01 where these are not learned.
-    degrees_of_freedom_prior : float, default=None
-        nu0, > n_features - 1 for "full", >= 1e-6 otherwise, at most 1e8. Default: learned, and
-        n_features + 2, or 4, where `covariance_prior` is given.
-    covariance_prior : array-like or float, default=None
-        In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
-        (n_features, n_features) for "full", the vector (n_features,) for "diag", a float for
-        "spherical"; `prior_scale` multiplies it. Default: learned. Where
-        `degrees_of_freedom_prior` is given: such that the prior mean of a component's covariance
-        is `prior_scale` times the shrunk covariance of X (the diagonal of it for "diag" and
-        "spherical"); with fewer degrees of freedom than n_features + 2, or 4, the matrix that
-        those would have.
-    prior_scale : float or "sample", default="sample"
-        Multiplier s of `covariance_prior`; only where that or `degrees_of_freedom_prior` is
-        given. "sample" draws it, uniform on 1, 1/2, ..., 2^-12: small when clusters are tight
-        compared with the spread of X. With your own `covariance_prior`, 1.0 takes it as it is.
-    bernoulli_prior : tuple of (a, b), default=(0.5, 0.5)
-        Beta prior of the probability of a 1 in every Bernoulli column.
-    categorical_prior : float, default=1.0
-        Total of the pseudo counts of every categorical column, shared evenly by its levels.
-    poisson_prior : tuple of (shape, rate) or None, default=None
-        Gamma prior of the rate of every Poisson column. Default: shape 1 and the column's own
-        mean, at least 1 / n_samples.
-    algorithm : {"auto", "collapsed", "parallel", "gibbs"}, default="auto"
-        How a sweep draws the labels. "collapsed": row after row, everything else integrated out;
-        mixes best per sweep. "parallel": all rows at once given weights and parameters of the
-        clusters, and some 2,000 rows as in "collapsed"; for many rows, on all cores. "gibbs": all
-        rows at once given weights and parameters of all components; only with `n_components`, at
-        most 10,000. "auto" is "collapsed" up to 20,000 rows, "parallel" above.
-    n_split_merge : int or "auto", default="auto"
-        Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
-        number of clusters, followed during warm-up and then frozen.
-    split_merge : {"sequential", "restricted_gibbs"}, default="sequential"
-        How a split is proposed: rows allocated one after the other [2]_, or by restricted Gibbs
-        sampling from a random start [4]_.
-    point_estimate : {"vi", "binder", "map"}, default="vi"
-        The components that `labels_` are made of minimise the posterior expected variation of
-        information or Binder loss, or are those of the draw with the highest log joint density.
-    merge_overlap : float in (0, 1] or None, default=0.3
-        Components are joined to clusters while the chance that, of two, a row of one is put in the
-        other is as large, averaged over draws and divided by the fourth root of the share of the
-        rows that the two hold. Smaller joins more. None leaves components as they are. It takes 40
-        draws.
-    n_chains : int, default=4
-        Independent chains. They start from one cluster and from k-means with 5 to 20 centres, in
-        turn, so that they can be seen to agree from either side.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw. "auto" runs rounds of 200 sweeps (100 above
-        100,000 rows), 400, 800, ... until the traces that `fit` checks agree between the chains
-        (R-hat up to 1.05, 100 effective draws in the last half of the round, no drift) or
-        `max_work` is spent; draws are kept after that, and none of them takes part in the
-        decision. A number is quicker, as in a grid search, where 200 is a good start.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 300 (100 above 100,000 rows).
-    thin : int or "auto", default="auto"
-        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
-        the effective sample size at the end of the warm-up, so that 300 draws are as many sweeps
-        as 200 effective draws need; ``posterior_.sweeps_per_draw`` says what it came to.
-    max_work : float, default=15.0
-        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
-        one core. It is counted from sweeps, rows, clusters and columns and never timed, so that
-        a fit makes the same draws on every machine. The first round of warm-up and the draws
-        after it are made in any case.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, threads over rows when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
-        with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same X with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------
@@ -373,40 +248,278 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     array([ True])
     """
 
-    _parameter_constraints: dict = {
-        **BaseMCMCEstimator._parameter_constraints,
-        "family": [StrOptions({*FAMILIES, "auto"}), list, tuple, dict],
-        "n_components": [
+    family: str | list | dict = parameter(
+        "gaussian",
+        "str, sequence of str or dict",
+        [StrOptions({*FAMILIES, "auto"}), list, tuple, dict],
+        """
+        What the columns hold: "gaussian" (real numbers), "bernoulli" (0, 1 or bool),
+        "categorical" (names, or integers that name levels) or "poisson" (counts, 0 to 2^22); one
+        for all columns, a sequence with one per column, or a dict by column name, where columns
+        it leaves out are "auto". "auto" goes by the dtype: categories, strings and objects are
+        categorical, bool is Bernoulli, non-negative integers up to 2^22 are counts, all else is
+        real. `families_` says what each column was taken for.
+        """,
+    )
+    n_components: int | str | None = parameter(
+        None,
+        'int, "sample" or None',
+        [
             Interval(Integral, 1, 10**15, closed="both"),
             StrOptions({"sample"}),
             None,
         ],
-        "n_components_prior": [tuple, list],
-        "component_concentration": [Interval(Real, 1e-10, 1e10, closed="both")],
-        "covariance_type": [StrOptions({"full", "diag", "spherical"})],
-        "concentration": [Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
-        "concentration_prior": [tuple, list],
-        "discount": [Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
-        "discount_prior": [tuple, list],
-        "mean_prior": ["array-like", None],
-        "mean_precision_prior": [Interval(Real, _SMALLEST, _LARGEST, closed="both"), None],
-        "degrees_of_freedom_prior": [Interval(Real, 1e-6, 1e8, closed="both"), None],
-        "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
-        "prior_scale": [
+        """
+        None for infinitely many components (the data use finitely many of them), a number for a
+        finite mixture with that many, "sample" for a finite mixture whose number of components M
+        is inferred. The latter opens fewer tiny clusters than a Dirichlet process, and its number
+        of clusters settles at M where the components are right. It takes no `discount`, and
+        `component_concentration` in place of `concentration`.
+        """,
+    )
+    n_components_prior: tuple = parameter(
+        (1, 4, 3),
+        "tuple of (a, b, c)",
+        [tuple, list],
+        """
+        Law of M for ``n_components="sample"``: M - 1 ~ BetaNegativeBinomial(a, b, c), with mean
+        a c / (b - 1) and a tail like M^(-1 - b); each number from 0.1 to 1e4.
+        """,
+    )
+    component_concentration: float = parameter(
+        1.0,
+        "float",
+        [Interval(Real, 1e-10, 1e10, closed="both")],
+        """
+        Dirichlet parameter gamma of the weight of each component for ``n_components="sample"``,
+        1e-10 to 1e10; larger makes cluster sizes more even. With a number of components M it is
+        `concentration` / M.
+        """,
+    )
+    covariance_type: str = parameter(
+        "full",
+        '{"full", "diag", "spherical"}',
+        [StrOptions({"full", "diag", "spherical"})],
+        """
+        Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per
+        component: above about 20 features, or with fewer than 10 rows per feature, prefer "diag"
+        or reduce X first. Components are diagonal or spherical along the columns of X, each
+        divided by its standard deviation ("spherical" with a `covariance_prior`: by one common
+        scale).
+        """,
+    )
+    concentration: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
+        """
+        Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),
+        fixes it.
+        """,
+    )
+    concentration_prior: tuple = parameter(
+        (1.0, 1.0),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Gamma prior of a sampled concentration.
+        """,
+    )
+    discount: float | str = parameter(
+        0.0,
+        'float in [0, 1) or "sample"',
+        [Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
+        """
+        Discount of the Pitman-Yor process; more gives more small clusters.
+        """,
+    )
+    discount_prior: tuple = parameter(
+        (1.0, 9.0),
+        "tuple of (a, b)",
+        [tuple, list],
+        """
+        Beta prior of a sampled discount.
+        """,
+    )
+    mean_prior: ArrayLike | None = parameter(
+        None,
+        "array-like of shape (n_features,)",
+        ["array-like", None],
+        """
+        Prior mean m0 of the component means, in the units of X. Default: the column means. Here
+        and in what follows a table with other columns has as many features as real columns.
+        """,
+    )
+    mean_precision_prior: float | None = parameter(
+        None,
+        "float or None",
+        [Interval(Real, _SMALLEST, _LARGEST, closed="both"), None],
+        """
+        kappa0: the prior is worth that many rows, 1e-100 to 1e100. Larger draws the means to
+        `mean_prior`. Default: sampled with the covariances, 0.01 where these are not learned.
+        """,
+    )
+    degrees_of_freedom_prior: float | None = parameter(
+        None,
+        "float",
+        [Interval(Real, 1e-6, 1e8, closed="both"), None],
+        """
+        nu0, > n_features - 1 for "full", >= 1e-6 otherwise, at most 1e8. Default: learned, and
+        n_features + 2, or 4, where `covariance_prior` is given.
+        """,
+    )
+    covariance_prior: ArrayLike | None = parameter(
+        None,
+        "array-like or float",
+        ["array-like", Interval(Real, 0, None, closed="neither"), None],
+        """
+        In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
+        (n_features, n_features) for "full", the vector (n_features,) for "diag", a float for
+        "spherical"; `prior_scale` multiplies it. Default: learned. Where
+        `degrees_of_freedom_prior` is given: such that the prior mean of a component's covariance
+        is `prior_scale` times the shrunk covariance of X (the diagonal of it for "diag" and
+        "spherical"); with fewer degrees of freedom than n_features + 2, or 4, the matrix that
+        those would have.
+        """,
+    )
+    prior_scale: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [
             Interval(Real, _SMALLEST, _LARGEST, closed="both"),
             StrOptions({"sample"}),
         ],
-        "bernoulli_prior": [tuple, list],
-        "categorical_prior": [Interval(Real, 1e-10, 1e10, closed="both")],
-        "poisson_prior": [tuple, list, None],
-        "algorithm": [StrOptions({"auto", "collapsed", "parallel", "gibbs"})],
-        "split_merge": [StrOptions({"sequential", "restricted_gibbs"})],
-        "n_split_merge": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "point_estimate": [StrOptions({"vi", "binder", "map"})],
-        "merge_overlap": [Interval(Real, 0, 1, closed="right"), None],
-        "thin": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_work": [Interval(Real, 0, None, closed="neither")],
-    }
+        """
+        Multiplier s of `covariance_prior`; only where that or `degrees_of_freedom_prior` is
+        given. "sample" draws it, uniform on 1, 1/2, ..., 2^-12: small when clusters are tight
+        compared with the spread of X. With your own `covariance_prior`, 1.0 takes it as it is.
+        """,
+    )
+    bernoulli_prior: tuple = parameter(
+        (0.5, 0.5),
+        "tuple of (a, b)",
+        [tuple, list],
+        """
+        Beta prior of the probability of a 1 in every Bernoulli column.
+        """,
+    )
+    categorical_prior: float = parameter(
+        1.0,
+        "float",
+        [Interval(Real, 1e-10, 1e10, closed="both")],
+        """
+        Total of the pseudo counts of every categorical column, shared evenly by its levels.
+        """,
+    )
+    poisson_prior: tuple | None = parameter(
+        None,
+        "tuple of (shape, rate) or None",
+        [tuple, list, None],
+        """
+        Gamma prior of the rate of every Poisson column. Default: shape 1 and the column's own
+        mean, at least 1 / n_samples.
+        """,
+    )
+    algorithm: str = parameter(
+        "auto",
+        '{"auto", "collapsed", "parallel", "gibbs"}',
+        [StrOptions({"auto", "collapsed", "parallel", "gibbs"})],
+        """
+        How a sweep draws the labels. "collapsed": row after row, everything else integrated out;
+        mixes best per sweep. "parallel": all rows at once given weights and parameters of the
+        clusters, and some 2,000 rows as in "collapsed"; for many rows, on all cores. "gibbs": all
+        rows at once given weights and parameters of all components; only with `n_components`, at
+        most 10,000. "auto" is "collapsed" up to 20,000 rows, "parallel" above.
+        """,
+    )
+    n_split_merge: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        """
+        Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
+        number of clusters, followed during warm-up and then frozen.
+        """,
+    )
+    split_merge: str = parameter(
+        "sequential",
+        '{"sequential", "restricted_gibbs"}',
+        [StrOptions({"sequential", "restricted_gibbs"})],
+        """
+        How a split is proposed: rows allocated one after the other [2]_, or by restricted Gibbs
+        sampling from a random start [4]_.
+        """,
+    )
+    point_estimate: str = parameter(
+        "vi",
+        '{"vi", "binder", "map"}',
+        [StrOptions({"vi", "binder", "map"})],
+        """
+        The components that `labels_` are made of minimise the posterior expected variation of
+        information or Binder loss, or are those of the draw with the highest log joint density.
+        """,
+    )
+    merge_overlap: float | None = parameter(
+        0.3,
+        "float in (0, 1] or None",
+        [Interval(Real, 0, 1, closed="right"), None],
+        """
+        Components are joined to clusters while the chance that, of two, a row of one is put in the
+        other is as large, averaged over draws and divided by the fourth root of the share of the
+        rows that the two hold. Smaller joins more. None leaves components as they are. It takes 40
+        draws.
+        """,
+    )
+    n_chains: int = parameter(
+        4,
+        None,
+        None,
+        """
+        Independent chains. They start from one cluster and from k-means with 5 to 20 centres, in
+        turn, so that they can be seen to agree from either side.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Sweeps per chain before the first draw. "auto" runs rounds of 200 sweeps (100 above
+        100,000 rows), 400, 800, ... until the traces that `fit` checks agree between the chains
+        (R-hat up to 1.05, 100 effective draws in the last half of the round, no drift) or
+        `max_work` is spent; draws are kept after that, and none of them takes part in the
+        decision. A number is quicker, as in a grid search, where 200 is a good start.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Draws kept per chain; "auto" is 300 (100 above 100,000 rows).
+        """,
+    )
+    thin: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        """
+        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
+        the effective sample size at the end of the warm-up, so that 300 draws are as many sweeps
+        as 200 effective draws need; ``posterior_.sweeps_per_draw`` says what it came to.
+        """,
+    )
+    max_work: float = parameter(
+        15.0,
+        "float",
+        [Interval(Real, 0, None, closed="neither")],
+        """
+        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
+        one core. It is counted from sweeps, rows, clusters and columns and never timed, so that
+        a fit makes the same draws on every machine. The first round of warm-up and the draws
+        after it are made in any case.
+        """,
+    )
 
     _reported_traces = ("log_density", "n_clusters", "concentration", "largest_cluster")
     _findings = "partitions"
@@ -438,81 +551,6 @@ class DirichletProcessMixture(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "X": (np.nan,),
         **dict.fromkeys(["missing_variance", "imputed_square"], (np.inf,)),
     }
-
-    def __init__(
-        self,
-        *,
-        family="gaussian",
-        n_components=None,
-        n_components_prior=(1, 4, 3),
-        component_concentration=1.0,
-        covariance_type="full",
-        concentration="sample",
-        concentration_prior=(1.0, 1.0),
-        discount=0.0,
-        discount_prior=(1.0, 9.0),
-        mean_prior=None,
-        mean_precision_prior=None,
-        degrees_of_freedom_prior=None,
-        covariance_prior=None,
-        prior_scale="sample",
-        bernoulli_prior=(0.5, 0.5),
-        categorical_prior=1.0,
-        poisson_prior=None,
-        algorithm="auto",
-        n_split_merge="auto",
-        split_merge="sequential",
-        point_estimate="vi",
-        merge_overlap=0.3,
-        n_chains=4,
-        n_warmup="auto",
-        n_draws="auto",
-        thin="auto",
-        max_work=15.0,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        checkpoint=None,
-        checkpoint_every=60.0,
-        store="auto",
-        predict_draws=100,
-        verbose=0,
-    ):
-        self.family = family
-        self.n_components = n_components
-        self.n_components_prior = n_components_prior
-        self.component_concentration = component_concentration
-        self.covariance_type = covariance_type
-        self.concentration = concentration
-        self.concentration_prior = concentration_prior
-        self.discount = discount
-        self.discount_prior = discount_prior
-        self.mean_prior = mean_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.prior_scale = prior_scale
-        self.bernoulli_prior = bernoulli_prior
-        self.categorical_prior = categorical_prior
-        self.poisson_prior = poisson_prior
-        self.algorithm = algorithm
-        self.n_split_merge = n_split_merge
-        self.split_merge = split_merge
-        self.point_estimate = point_estimate
-        self.merge_overlap = merge_overlap
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.thin = thin
-        self.max_work = max_work
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.store = store
-        self.predict_draws = predict_draws
-        self.verbose = verbose
 
     # -- prediction
 

@@ -1,0 +1,129 @@
+"""Constructor parameters, each declared once: name, default, type, rules and text in one place.
+
+The constructor, ``_parameter_constraints`` and the Parameters section of the class docstring follow
+from the declarations.
+"""
+
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, dataclass_transform
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared parameter: its default, type in words, scikit-learn's rules, and text."""
+
+    default: Any
+    kind: str
+    rules: list
+    text: str
+
+    def documented(self, name):
+        """Its entry in a numpydoc section."""
+        default = f'"{self.default}"' if isinstance(self.default, str) else repr(self.default)
+        text = textwrap.indent(inspect.cleandoc(self.text), "    ")
+        return f"{name} : {self.kind}, default={default}\n{text}"
+
+
+def parameter(default, kind, rules, text) -> Any:
+    """Declare a constructor parameter as an attribute of an estimator's class.
+
+    Type and rules that are None are those of the class it inherits from.
+
+    Parameters
+    ----------
+    default : object
+        Immutable: all instances share it.
+    kind : str
+        The type in words, as numpydoc has it.
+    rules : list
+        What a value must be, one of these: see ``sklearn.utils._param_validation``.
+    text : str
+        What the parameter does; docstring markup.
+    """
+    return Parameter(default, kind, rules, text)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(parameter,))
+class Declared:
+    """Base of classes whose keyword-only constructor parameters are declared as attributes.
+
+    A class has its own parameters first, then those of the classes it inherits from; one that it
+    declares again is its own. A class with an ``__init__`` of its own keeps that.
+
+    ``_renamed`` maps a name that a parameter had once to a sentence that says what it is now.
+    """
+
+    _declared: dict = {}
+    _renamed: dict = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = {name: x for name, x in vars(cls).items() if isinstance(x, Parameter)}
+        for name in own:
+            delattr(cls, name)
+        inherited = {}
+        for base in cls.__mro__[1:]:
+            for name, declared in vars(base).get("_declared", {}).items():
+                inherited.setdefault(name, declared)
+        for name, one in own.items():
+            if one.rules is None:
+                shared = inherited[name]
+                own[name] = Parameter(one.default, shared.kind, shared.rules, one.text)
+        cls._declared = own | {n: x for n, x in inherited.items() if n not in own}
+        if "__init__" in vars(cls):
+            return
+        cls._parameter_constraints = {name: x.rules for name, x in cls._declared.items()}
+        cls.__init__ = _constructor(cls)
+        if "__doc__" in vars(cls) and cls.__doc__:
+            cls.__doc__ = _with_section(cls.__doc__, cls._declared)
+
+
+def _constructor(cls):
+    """``__init__`` of a class: keyword-only, stores what it is given and checks nothing."""
+    declared, renamed = cls._declared, cls._renamed
+
+    def __init__(self, **given):
+        for name in given:
+            if name not in declared:
+                raise TypeError(
+                    f"{cls.__name__}.__init__() got an unexpected keyword argument {name!r}"
+                    + _hint(name, declared, renamed)
+                )
+        for name, one in declared.items():
+            setattr(self, name, given.get(name, one.default))
+
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    __init__.__module__ = cls.__module__
+    __init__.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            *(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default)
+                for name, one in declared.items()
+            ),
+        ]
+    )
+    return __init__
+
+
+def _hint(name, declared, renamed):
+    """What to write instead of a name that is no parameter."""
+    if name in renamed:
+        return f": {renamed[name]}"
+    close = get_close_matches(name, declared, n=1)
+    return f". Did you mean {close[0]!r}?" if close else ""
+
+
+def _with_section(text, declared):
+    """A docstring with its Parameters section, before the section of attributes."""
+    text = inspect.cleandoc(text)
+    entries = "\n".join(one.documented(name) for name, one in declared.items())
+    section = f"Parameters\n----------\n{entries}\n\n"
+    place = re.search(r"^Attributes\n-+$", text, re.M)
+    if place is None:
+        return f"{text}\n\n{section}"
+    return text[: place.start()] + section + text[place.start() :]

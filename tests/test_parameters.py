@@ -1,0 +1,133 @@
+"""Parameters that are declared once: constructor, rules and documentation that follow from it."""
+
+import inspect
+from numbers import Integral
+
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval
+
+from skbnp.estimators.parameters import Declared, parameter
+
+
+class Shared(Declared, BaseEstimator):
+    """What two have in common."""
+
+    n_chains: int = parameter(
+        4, "int", [Interval(Integral, 1, None, closed="left")], "Independent chains."
+    )
+    seed: int | None = parameter(None, "int or None", [Integral, None], "Seed.")
+
+
+class Model(Shared):
+    """A model.
+
+    What it is.
+
+    Attributes
+    ----------
+    n_ : int
+        A number.
+    """
+
+    _renamed = {"colour": "colour is called color now"}
+
+    color: str = parameter(
+        "red",
+        "str",
+        [str],
+        r"""
+        Color, :math:`\\alpha`.
+
+        Two paragraphs.
+        """,
+    )
+    n_chains: int = parameter(2, None, None, "Few chains.")
+
+
+class Further(Model):
+    """Another model."""
+
+    width: float = parameter(1.5, "float", [float], "Width.")
+
+
+class Explicit(Model):
+    """Its own constructor."""
+
+    def __init__(self, *, color="blue"):
+        self.color = color
+
+
+def test_signature_has_own_parameters_first():
+    signature = inspect.signature(Further)
+    assert str(signature) == "(*, width=1.5, color='red', n_chains=2, seed=None)"
+    assert all(one.kind is one.KEYWORD_ONLY for one in signature.parameters.values())
+    assert Further._get_param_names() == ["color", "n_chains", "seed", "width"]
+
+
+def test_what_is_given_is_stored_and_nothing_else():
+    model = Model(color="green")
+    assert vars(model) == {"color": "green", "n_chains": 2, "seed": None}
+    assert vars(clone(model)) == vars(model)
+    assert repr(model) == "Model(color='green')"
+    assert not hasattr(Model, "color")
+
+
+def test_rules_are_inherited():
+    assert Model._parameter_constraints["n_chains"] == Shared._parameter_constraints["n_chains"]
+    assert set(Further._parameter_constraints) == {"width", "color", "n_chains", "seed"}
+
+
+def test_documentation():
+    assert Model.__doc__.splitlines() == [
+        "A model.",
+        "",
+        "What it is.",
+        "",
+        "Parameters",
+        "----------",
+        'color : str, default="red"',
+        r"    Color, :math:`\\alpha`.",
+        "",
+        "    Two paragraphs.",
+        "n_chains : int, default=2",
+        "    Few chains.",
+        "seed : int or None, default=None",
+        "    Seed.",
+        "",
+        "Attributes",
+        "----------",
+        "n_ : int",
+        "    A number.",
+    ]
+    assert Further.__doc__.splitlines()[:5] == [
+        "Another model.",
+        "",
+        "Parameters",
+        "----------",
+        "width : float, default=1.5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"colour": "red"}, "argument 'colour': colour is called color now"),
+        ({"n_chain": 3}, "argument 'n_chain'. Did you mean 'n_chains'?"),
+        ({"what": 3}, "argument 'what'"),
+    ],
+)
+def test_unknown_parameters_are_refused(given, sentence):
+    with pytest.raises(TypeError) as error:
+        Further(**given)
+    assert str(error.value).startswith("Further.__init__() got an unexpected keyword")
+    assert str(error.value).endswith(sentence)
+
+
+def test_positional_arguments_are_refused():
+    with pytest.raises(TypeError, match=r"Model.__init__\(\) takes 1 positional"):
+        Model("red")
+
+
+def test_a_class_may_have_its_own_constructor():
+    assert str(inspect.signature(Explicit)) == "(*, color='blue')"
