@@ -26,4 +26,4 @@ def no_sampling(monkeypatch):
     def run_chains(*args, **kwargs):
         pytest.fail("sampling began")
 
-    monkeypatch.setattr("skbnp.base.run_chains", run_chains)
+    monkeypatch.setattr("skbnp.estimators.chains.run_chains", run_chains)

@@ -21,7 +21,6 @@ MAY_IMPORT = {
     "mcmc": {"numerics"},
     "tables": set(),
     "estimators": {"mcmc", "numerics", "summaries", "tables"},
-    "base": {"estimators", "mcmc", "numerics", "summaries", "tables"},
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
     "datasets": {"processes", "likelihoods"},
@@ -30,7 +29,7 @@ MAY_IMPORT = {
 # A model of several estimators has a file for each, and one for what they share: `_*_estimator`.
 MODEL_MAY_IMPORT = {
     # Beside the chains: the units that a likelihood takes columns in.
-    "_estimator": {"estimators", "base", "mcmc", "summaries", "likelihoods"},
+    "_estimator": {"estimators", "mcmc", "summaries", "likelihoods"},
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
     # How the columns of a table are read.
@@ -149,8 +148,8 @@ def test_import_directions(path):
         ("skbnp/likelihoods/conjugate.pyx", "cimport skbnp.mcmc.chain as chain"),
         ("skbnp/summaries/partitions.py", "from skbnp.mcmc.posterior import Posterior"),
         ("skbnp/mcmc/runner.py", "from skbnp.processes.crp import sample"),
-        ("skbnp/base.py", "from skbnp.plot.traces import TraceDisplay"),
-        ("skbnp/plot/traces.py", "    from skbnp.base import BaseMCMCEstimator"),
+        ("skbnp/estimators/chains.py", "from skbnp.plot.traces import TraceDisplay"),
+        ("skbnp/plot/traces.py", "    from skbnp.estimators.chains import BaseMCMCEstimator"),
         ("skbnp/plot/traces.py", "import matplotlib.pyplot as plt"),
         ("skbnp/a_model/_sampler.pyx", "from skbnp.another_model._sampler cimport Sampler"),
         ("skbnp/a_model/_sampler.pyx", "from skbnp.a_model._estimator import AModel"),
@@ -176,12 +175,18 @@ def test_a_violation_is_caught(path, line):
     ("path", "line"),
     [
         ("skbnp/__init__.py", "from skbnp.a_model import AModel"),
-        ("skbnp/base.py", "from skbnp.summaries.partitions import minimise_expected_loss"),
+        (
+            "skbnp/estimators/chains.py",
+            "from skbnp.summaries.partitions import minimise_expected_loss",
+        ),
         ("skbnp/a_model/__init__.py", "from skbnp.a_model._estimator import AModel"),
-        ("skbnp/a_model/_estimator.py", "from skbnp.base import BaseMCMCEstimator"),
+        ("skbnp/a_model/_estimator.py", "from skbnp.estimators.chains import BaseMCMCEstimator"),
         ("skbnp/a_model/_estimator.py", "from skbnp.a_model._sampler import Sampler"),
         ("skbnp/a_model/_other_estimator.py", "from skbnp.a_model._base_estimator import Base"),
-        ("skbnp/a_model/_other_estimator.py", "from skbnp.base import BaseMCMCEstimator"),
+        (
+            "skbnp/a_model/_other_estimator.py",
+            "from skbnp.estimators.chains import BaseMCMCEstimator",
+        ),
         ("skbnp/a_model/moves/labels.pyx", "from skbnp.mcmc.chain cimport Move"),
         ("skbnp/a_model/_state.pyx", "from skbnp.mcmc import fields"),
         (

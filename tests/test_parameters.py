@@ -131,3 +131,10 @@ def test_positional_arguments_are_refused():
 
 def test_a_class_may_have_its_own_constructor():
     assert str(inspect.signature(Explicit)) == "(*, color='blue')"
+
+
+def test_and_so_may_those_below_it():
+    class Below(Explicit):
+        """Nothing new."""
+
+    assert vars(Below(color="red")) == {"color": "red"}

@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import BaseMCMCEstimator
 from skbnp.cibp_belief_net._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.cibp_belief_net._predictive import (
     cluster_components,
@@ -24,6 +23,7 @@ from skbnp.cibp_belief_net._predictive import (
 from skbnp.cibp_belief_net._sampler import Sampler
 from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._training_rows import TrainingRows
+from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.likelihoods.nonlinear_gaussian.units import (
     Units,
     check_units,

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import BaseMCMCEstimator
 from skbnp.deep_scale_model._model import BIRTH_MOVES, Prior
 from skbnp.deep_scale_model._predictive import (
     cell_moments,
@@ -24,6 +23,7 @@ from skbnp.deep_scale_model._sampler import Sampler
 from skbnp.deep_scale_model._saved import check_draw, check_fitted
 from skbnp.deep_scale_model._start import start_state
 from skbnp.deep_scale_model._training_rows import TrainingRows
+from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.likelihoods.nonlinear_gaussian.units import Units, check_units
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
 from skbnp.likelihoods.sparse_loadings.parameters import checked_array, checked_pair, fixed

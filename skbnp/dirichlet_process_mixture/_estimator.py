@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skbnp.base import BaseMCMCEstimator
 from skbnp.dirichlet_process_mixture._missing_cells import draw_new_cells, draw_training_cells
 from skbnp.dirichlet_process_mixture._model import (
     STARTS,
@@ -43,6 +42,7 @@ from skbnp.dirichlet_process_mixture._saved import (
 )
 from skbnp.dirichlet_process_mixture._table import FAMILIES, Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
+from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
 from skbnp.likelihoods.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.caller import warn

@@ -74,7 +74,7 @@ class Declared:
                 shared = inherited[name]
                 own[name] = Parameter(one.default, shared.kind, shared.rules, one.text)
         cls._declared = own | {n: x for n, x in inherited.items() if n not in own}
-        if "__init__" in vars(cls):
+        if not getattr(cls.__init__, "is_declared", cls.__init__ is object.__init__):
             return
         cls._parameter_constraints = {name: x.rules for name, x in cls._declared.items()}
         cls.__init__ = _constructor(cls)
@@ -96,6 +96,7 @@ def _constructor(cls):
         for name, one in declared.items():
             setattr(self, name, given.get(name, one.default))
 
+    __init__.is_declared = True
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     __init__.__module__ = cls.__module__
     __init__.__signature__ = inspect.Signature(

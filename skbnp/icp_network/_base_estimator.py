@@ -8,7 +8,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import BaseMCMCEstimator, refuses_by_name
+from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.icp_network._sampler import Sampler
 from skbnp.icp_network._start import start_state

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from skbnp.base import refuses_by_name
+from skbnp.estimators.arguments import refuses_by_name
 from skbnp.icp_network._base_estimator import BaseICPNetwork, generator_for
 from skbnp.icp_network._predictive import (
     predicted,

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import FARTHEST, BaseMCMCEstimator
+from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.tables import FARTHEST
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import (
     as_rows,

@@ -10,7 +10,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.base import FARTHEST, BaseMCMCEstimator
+from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
 from skbnp.tree_factor_model._model import (

@@ -15,7 +15,7 @@ import numpy as np
 from checks.answers import answers
 from checks.toy_samplers import ToyDensity, ToySampler
 from contract.registry import DEFAULTS
-from skbnp.base import BaseMCMCEstimator
+from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.mcmc import runner
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contract.registry import SETTINGS
-from skbnp.base import FARTHEST
+from skbnp.estimators.tables import FARTHEST
 
 DENSITIES = {"CIBPBeliefNet": ["auto", "ais"], "ICPNetwork": ["fantasies", "importance", "ais"]}
 METHODS = ("score_samples", "impute", "transform", "predict", "predict_proba")

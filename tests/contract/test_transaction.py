@@ -55,7 +55,7 @@ def test_a_fit_that_fails_while_it_samples_leaves_the_first(setting, monkeypatch
         raise MemoryError
 
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr("skbnp.base.run_chains", failing)
+        patch.setattr("skbnp.estimators.chains.run_chains", failing)
         estimator.fit(other, setting.target(other))
     assert_same_answers(answers(estimator, X), before)
     again = estimator.fit(other, setting.target(other))

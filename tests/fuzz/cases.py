@@ -14,7 +14,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from contract.registry import DEFAULTS, SETTINGS
-from skbnp.base import BaseMCMCEstimator
+from skbnp.estimators.chains import BaseMCMCEstimator
 
 try:
     import polars

@@ -1,0 +1,442 @@
+"""The base of all estimators: parameters of the chains, the fit template, going on."""
+
+import os
+from copy import copy
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.density import DensityMixin
+from skbnp.estimators.files import FilesMixin
+from skbnp.estimators.parameters import Declared, parameter
+from skbnp.estimators.tables import TablesMixin
+from skbnp.mcmc.caller import warn
+from skbnp.mcmc.checkpoint import Checkpoint, digest
+from skbnp.mcmc.diagnostics import convergence_problems, never_moved, remedies
+from skbnp.mcmc.interrupt import HeldInterrupt
+from skbnp.mcmc.posterior import Posterior
+from skbnp.mcmc.rows import one_blas_thread
+from skbnp.mcmc.runner import run_chains
+from skbnp.mcmc.warmup import WarmupRounds
+from skbnp.summaries.training_cells import TrainingCells
+from skbnp.tables.forms import TableForm
+
+# What "auto" stores of full draws, and one megabyte, in bytes.
+_STORE_AUTO, _MEGABYTE = 10**9, 10**6
+
+# Parameters that no draw of a chain depends on, or that the fingerprint has in another form.
+_NOT_OF_THE_CHAINS = {
+    *("n_warmup", "n_draws", "thin", "max_work", "n_jobs", "random_state", "warm_start"),
+    *("checkpoint", "checkpoint_every", "store", "predict_draws", "verbose"),
+}
+
+# Training rows whose log density is traced, at most, and what tells their choice from the seeds
+# of the chains, which are numbered from 0.
+_MOST_WATCHED_ROWS, _KEY_OF_WATCHED_ROWS = 200, 2**32 - 1
+
+# The least gain of pooling chains, in nats per row and column, that is called a disagreement.
+_LEAST_POOL_GAIN = 0.02
+
+
+class BaseMCMCEstimator(
+    FilesMixin, TablesMixin, DensityMixin, Declared, CallbackSupportMixin, BaseEstimator
+):
+    """Fit by Markov chain Monte Carlo, predict from the kept draws.
+
+    A subclass defines ``_prepare(X)``, which checks its own parameters against the validated X
+    and returns ``make_sampler(bit_generator, chain)``; ``_summarise(X)``, which computes point
+    estimates from ``posterior_``; ``_auto_lengths(X)``; and ``score_samples``. With
+    ``_density(X, rows)`` it has the trace ``log_density``, with ``_work(X)`` a warm-up that ends
+    when it is done. For files it says
+    which attributes ``fit`` sets, which of their numbers need not be finite, and in
+    ``_check_draw(draw)`` and ``_check_loaded()`` what would make its kernels read beyond an array
+    or its answers no numbers.
+    """
+
+    n_chains: int = parameter(
+        4,
+        "int",
+        [Interval(Integral, 1, None, closed="left")],
+        """
+        Independent chains.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        """
+        Sweeps per chain before the first draw. `n_warmup_` says what "auto" came to.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        """
+        Draws kept per chain. `n_draws_` says what "auto" came to.
+        """,
+    )
+    thin: int = parameter(
+        1,
+        "int",
+        [Interval(Integral, 1, None, closed="left")],
+        """
+        Sweeps per kept draw.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int or None",
+        [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
+        """
+        Chains at a time in `fit`, threads over rows where jobs outnumber chains and when
+        predicting; see `joblib.Parallel`. The results do not depend on it.
+        """,
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        None,
+        "int, RandomState instance or None",
+        ["random_state"],
+        """
+        Seed of the chains.
+        """,
+    )
+    warm_start: bool = parameter(
+        False,
+        "bool",
+        ["boolean"],
+        """
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
+        with the same parameters; without a new warm-up.
+        """,
+    )
+    checkpoint: str | os.PathLike | None = parameter(
+        None,
+        "str or Path",
+        [str, os.PathLike, None],
+        """
+        Directory for a file from which a later `fit` on the same X with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+        """,
+    )
+    checkpoint_every: float = parameter(
+        60.0,
+        "float",
+        [Interval(Real, 0, None, closed="left")],
+        """
+        Seconds between two writes of that file. It is also written at the end.
+        """,
+    )
+    store: str | float = parameter(
+        "auto",
+        '"auto", "all" or float',
+        [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "all"})],
+        """
+        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
+        second draw is let go, again and again; traces are always complete.
+        """,
+    )
+    predict_draws: int = parameter(
+        100,
+        "int",
+        [Interval(Integral, 1, None, closed="left")],
+        """
+        Evenly spaced draws that predict-type methods use, at most.
+        """,
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        ["verbose"],
+        """
+        1 prints the expected time after ten sweeps, 2 also the progress.
+        """,
+    )
+
+    # Parameters that may be a bool.
+    _bool_parameters = ("verbose", "warm_start")
+    # Names of the traces whose convergence ``fit`` checks.
+    _reported_traces = ("log_joint",)
+    # What chains that disagree have found, and the moves without which a trace never changes.
+    _findings = "answers"
+    _moves_of_traces: dict = {}
+    # Parameters of the subclass that are read after the sampling alone.
+    _parameters_after_sampling = ()
+    # Classes of the subclass that its fitted attributes are made of.
+    _saved_types = ()
+    # The attributes that ``fit`` sets, with their types: what files hold, and nothing else.
+    _fitted_attributes: dict = {
+        "posterior_": Posterior,
+        "n_warmup_": Integral,
+        "n_draws_": Integral,
+        "seed_": Integral,
+        "n_features_in_": Integral,
+        "feature_names_in_": np.ndarray,
+        "_form": TableForm,
+        "_training_cells": TrainingCells,
+        "_fitted_on": dict,
+        "_sklearn_output_config": dict,
+    }
+    # Those among them that depend on parameters or data.
+    _not_always_fitted = ("feature_names_in_", "_training_cells", "_sklearn_output_config")
+    # Names of arrays and numbers in files that need not be finite, and what they may hold. An
+    # index of a frame may hold anything.
+    _may_hold: dict = dict.fromkeys(
+        ["parameters", "_form", "_training_cells"], (np.nan, np.inf, -np.inf)
+    )
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @refuses_by_name
+    def fit(self, X, y=None):
+        """Sample the posterior given X and summarise it.
+
+        What is found is attached in one step at the end: a fit that fails leaves the estimator as
+        it was before, also fitted, if it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data; NaN marks missing cells, as do masked cells, None and pandas' NA. They
+            are refused where targets are predicted.
+        y : None, or array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets or labels, for an estimator that predicts them; ignored by all others.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or a parameter breaks a rule, or `warm_start` meets other data or parameters;
+            before any sampling.
+        skbnp.mcmc.io.FileFormatError
+            If the file in `checkpoint` is damaged, of another run or of a newer version.
+        OSError
+            If `checkpoint` cannot be written, before any sampling.
+        skbnp.mcmc.NonFiniteLogJointError
+            If a chain leaves the range of floats.
+        KeyboardInterrupt
+            If Ctrl-C was pressed before every chain had kept a draw or twice, and nothing is
+            attached, or so late that the estimator is fitted in full.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If R-hat or the effective sample size of a reported quantity is poor.
+        UserWarning
+            If Ctrl-C has cut the run short, the draws so far being kept; if the checkpoint could
+            not be written later on; if `store` has room for fewer draws than `predict_draws`; if
+            a column has another value in nearly every row, as an identifier has.
+        """
+        attempt = copy(self)
+        for name in self._not_always_fitted:
+            # Of an earlier fit, which this one might not find. How output is shown stays.
+            if name != "_sklearn_output_config":
+                vars(attempt).pop(name, None)
+        with HeldInterrupt() as interrupt:
+            was_cut_short = attempt._sample(X, y)
+            # One assignment: whoever looks finds the fit before or this one, never parts of both.
+            self.__dict__ = vars(attempt)
+            self._warn_if_not_converged()
+            self._warn_if_few_are_stored()
+        if interrupt.requested and not was_cut_short:
+            # It came too late to cut anything short, and whoever pressed it wants to stop.
+            raise KeyboardInterrupt("after the last sweep; the estimator is fitted")
+        return self
+
+    @with_callbacks
+    def _sample(self, X, y):
+        """Check everything, run the chains and summarise them: all of `fit`, on its copy.
+
+        Returns whether Ctrl-C has cut the run short.
+        """
+        self._refuse_bools()
+        X = self._check_training(X, y)
+        with one_blas_thread:
+            make_sampler = self._prepare(X)
+        n_warmup, thin = self._lengths(X)
+        checkpoint, start = self._where_to_start(X, n_warmup, thin)
+        context = self._init_callback_context(max_subtasks=self.n_chains)
+        context.call_on_fit_task_begin(estimator=self, X=X)
+        self.posterior_ = run_chains(
+            make_sampler,
+            n_chains=self.n_chains,
+            n_warmup=n_warmup,
+            n_draws=self.n_draws_,
+            thin=thin,
+            seed=self.seed_,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            callbacks=(self, context),
+            store=self._bytes_to_store(),
+            start=start,
+            checkpoint=checkpoint,
+            density=self._density(X, self._watched_rows(len(X))),
+        )
+        self.n_warmup_ = self.posterior_.n_warmup
+        was_cut_short = self.posterior_.interrupted and self.posterior_.n_draws < self.n_draws_
+        self.n_draws_ = self.posterior_.n_draws
+        self._attach_rows()
+        self._summarise(X)
+        context.call_on_fit_task_end(estimator=self, X=X)
+        return was_cut_short
+
+    def _refuse_bools(self):
+        """True is an integer to Python, hence to the constraints on single parameters."""
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, bool) and name not in self._bool_parameters:
+                raise ValueError(f"{name} must not be a bool, got {value!r}")
+
+    # -- lengths
+
+    def _lengths(self, X):
+        """The warm-up, a number of sweeps or rounds, and the sweeps per kept draw.
+
+        Sets the number of draws.
+        """
+        n_warmup, n_draws = self._auto_lengths(X)
+        self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
+        work = self._work(X)
+        if self.n_warmup != "auto" or work is None:
+            thin = 1 if self.thin == "auto" else self.thin
+            return n_warmup if self.n_warmup == "auto" else self.n_warmup, thin
+        least, per_sweep = work
+        thin = None if self.thin == "auto" else self.thin
+        max_work = float(self.max_work)
+        names = self._reported_traces
+        return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
+
+    def _work(self, X):
+        """What a sweep of one chain costs, in nominal seconds of one core; None: lengths are fixed.
+
+        Returns the least that it may be, and a function of the traces of the first round of
+        warm-up, as `WarmupRounds` wants them. Both are counted: they must be the same on every
+        machine.
+        """
+        return None
+
+    def _density(self, X, rows):
+        """Log density of some training rows: ``density(sampler)`` (n_rows,), with ``n_rows``.
+
+        In the units of X, of the observed cells, all that is not in the draw integrated out; it
+        must pickle. None where the model has none yet.
+        """
+        return None
+
+    def _watched_rows(self, n_samples):
+        """The training rows whose log density is traced, chosen by the seed, in their order."""
+        if n_samples <= _MOST_WATCHED_ROWS:
+            return np.arange(n_samples)
+        seed = np.random.SeedSequence(self.seed_, spawn_key=(_KEY_OF_WATCHED_ROWS,))
+        rows = np.random.default_rng(seed).permutation(n_samples)[:_MOST_WATCHED_ROWS]
+        return np.sort(rows)
+
+    # -- going on from an earlier run
+
+    def _where_to_start(self, X, n_warmup, thin):
+        """The checkpoint, None without, and the posterior to go on from, None to start anew.
+
+        Sets the seed: that of the posterior, or else a new one.
+        """
+        seed = int(check_random_state(self.random_state).randint(2**62, dtype=np.int64))
+        fingerprint = self._fingerprint(
+            X, None if self.random_state is None else seed, n_warmup, thin
+        )
+        found = []
+        if self.warm_start and hasattr(self, "posterior_"):
+            others = [name for name, x in fingerprint.items() if self._fitted_on.get(name) != x]
+            if not isinstance(self.random_state, Integral):
+                # A generator has moved on since the last fit; the chains have their seeds.
+                others = [name for name in others if name != "random_state"]
+            if others:
+                raise ValueError(
+                    "warm_start=True goes on with the chains of the last fit, which differs in "
+                    f"{', '.join(others)}; set warm_start=False to start anew"
+                )
+            if not self.posterior_.ends:
+                raise ValueError("warm_start=True must have a posterior_ as fit has left it")
+            found.append(self.posterior_)
+        self._fitted_on = fingerprint
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, fingerprint, self.checkpoint_every)
+            stored = checkpoint.load(self._may_hold)
+            if stored is not None:
+                checkpoint.check(stored, self._check_draw)
+                found.append(stored)
+        start = max(found, key=lambda posterior: posterior.n_swept, default=None)
+        self.seed_ = seed if start is None else start.seed
+        if checkpoint is not None and (start is None or not start.has(self.n_draws_)):
+            # Here already, while what there was before can be put back.
+            checkpoint.begin()
+        return checkpoint, start
+
+    def _fingerprint(self, X, seed, n_warmup, thin):
+        """All that the draws of this fit depend on, each as a digest, by name."""
+        parameters = self.get_params(deep=False)
+        for name in _NOT_OF_THE_CHAINS.union(self._parameters_after_sampling):
+            parameters.pop(name, None)
+        if isinstance(n_warmup, WarmupRounds):
+            parameters["max_work"] = n_warmup.max_work
+            n_warmup = ["auto", n_warmup.first]
+        parameters |= {"n_warmup": n_warmup, "thin": thin, "random_state": seed}
+        shown = {name: digest(value)[:16] for name, value in sorted(parameters.items())}
+        data = digest([digest(X), self._about_data()])
+        return {"model": type(self).__name__, "data": data, **shown}
+
+    def _about_data(self):
+        """What X, once validated, does not say of the data."""
+        return None
+
+    def _bytes_to_store(self):
+        if self.store == "all":
+            return None
+        return _STORE_AUTO if self.store == "auto" else int(self.store * _MEGABYTE)
+
+    def _attach_rows(self):
+        """Let ``posterior_`` know the training rows, where they are exchangeable."""
+
+    # -- warnings
+
+    def _warn_if_not_converged(self):
+        posterior, names = self.posterior_, self._reported_traces
+        problems = convergence_problems(posterior.traces, names)
+        problems += never_moved(posterior, self._moves_of_traces)
+        if problems:
+            gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
+            advice = remedies(
+                posterior.traces, names, gain, least * self.n_features_in_, self._findings
+            )
+            if posterior.warmup is not None and posterior.warmup.ended == "spent":
+                advice.append(
+                    f"the warm-up ended because the work that max_work={self.max_work:g} allows "
+                    "was spent: raise it for a longer one"
+                )
+            warn(
+                "The chains may not have converged: " + "; ".join(problems) + ". To do: "
+                + "; ".join(advice) + ". Look at posterior_.summary() and skbnp.plot.TraceDisplay.",
+                ConvergenceWarning,
+            )  # fmt: skip
+
+    def _warn_if_few_are_stored(self):
+        posterior = self.posterior_
+        n_wanted = min(self.predict_draws, posterior.n_chains * posterior.n_draws)
+        if posterior.n_stored < n_wanted:
+            warn(
+                f"store={self.store!r} has room for {posterior.n_stored} of the "
+                f"{posterior.n_chains * posterior.n_draws} draws, fewer than "
+                f"predict_draws={self.predict_draws}: labels and predictions rest on these alone",
+            )

@@ -1,0 +1,163 @@
+"""Tables in and out: how X is read, what is refused or warned of, in which form answers go."""
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skbnp.mcmc.caller import warn
+from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
+from skbnp.tables.forms import TableForm, fill_table, floats_like
+from skbnp.tables.identifiers import identifier_columns
+from skbnp.tables.outlying import outlying_columns
+
+# Standard deviations of the training data up to which every kernel stays finite: squares of such
+# distances, times any precision that a prior allows, are far within the range of floats.
+FARTHEST = 1e50
+
+
+class TablesMixin:
+    """Reads tables of numbers, NaN where missing, and answers in the form of the training table."""
+
+    # What scikit-learn calls ensure_all_finite, of X.
+    _finite = "allow-nan"
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._finite == "allow-nan"
+        return tags
+
+    def _check_training(self, X, y):
+        """X as a float64 array, all that the rest of `fit` knows of the data.
+
+        Sets the number and the names of the features. y is ignored; a subclass with a target
+        returns a table of both.
+        """
+        self._form = TableForm.of(X)
+        X = self._as_floats(X)
+        missing = np.isnan(X)
+        empty = np.flatnonzero(missing.all(axis=0))
+        if empty.size:
+            raise ValueError(
+                "X must have an observed value in every column, got only NaN in "
+                + self._named(empty)
+            )
+        empty = np.flatnonzero(missing.all(axis=1))
+        if empty.size:
+            shown = ", ".join(map(str, empty[:10])) + (", ..." if empty.size > 10 else "")
+            warn(
+                f"X has {empty.size} row(s) with no observed value, row(s) {shown}; "
+                "their labels follow the prior",
+            )
+        found = identifier_columns(X, self._nominal_columns())
+        if found:
+            warn(
+                f"X has another value in nearly every row of {self._named(found)}, as numbers or "
+                "names of rows have, and the model would explain them like all others: drop such "
+                "columns, or set one as the index"
+            )
+        found = outlying_columns(X, self._nominal_columns())
+        if found:
+            warn(
+                f"X has cells so far out in {self._named(found)} that most other rows differ by "
+                "less than 1e-4 of its standard deviation, and the model would take them as equal: "
+                "check those cells, set them to NaN, or transform the column, by its logarithm say"
+            )
+        return X
+
+    def _nominal_columns(self):
+        """Columns of the validated X whose numbers are codes of levels."""
+        return ()
+
+    def _check_new(self, X):
+        """X to predict for, as a float64 array with the features of `fit`."""
+        check_is_fitted(self, "posterior_")
+        self._validate_params()
+        self._form.check_names(X)
+        return self._as_floats(X, reset=False)
+
+    def _as_floats(self, X, reset=True, finite=None):
+        """X as a C-ordered float64 array; not a copy if it is one already.
+
+        ``finite`` is what scikit-learn calls ensure_all_finite, by default that of the class.
+        """
+        finite = self._finite if finite is None else finite
+        if finite is True and isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+            raise ValueError(
+                f"X must not hold masked cells, which are missing: {type(self).__name__} does not "
+                "take missing values"
+            )
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": finite}
+        try:
+            # scikit-learn looks at the sum of all cells, which may overflow, before at each.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if is_frame(X):
+                    validate_data(self, X, reset=reset, skip_check_array=True)
+                    found = check_array(as_numbers(X), input_name="X", estimator=self, **options)
+                else:
+                    found = validate_data(self, as_numbers(X), reset=reset, **options)
+            return refuse_inexact(X, found)
+        except OverflowError as error:
+            raise ValueError(f"X must hold numbers that floats hold: {error}") from error
+        except (TypeError, ValueError) as error:
+            if "X" in str(error):
+                raise
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            missing = "" if finite is True else ", NaN where missing"
+            rule = f" must hold numbers{missing}" if "convert" in str(error) else ""
+            raise kind(f"X{rule}: {error}") from error
+
+    def _refuse_far(self, standard, columns, name="X", farthest=FARTHEST):
+        """Refuse values so far out that densities and distances would leave the range of floats.
+
+        ``standard`` (..., len(columns)) are values of these columns of X in standard deviations of
+        the training data, NaN where missing.
+        """
+        far = np.max(
+            np.abs(standard), axis=tuple(range(np.ndim(standard) - 1)), initial=0.0,
+            where=~np.isnan(standard),
+        )  # fmt: skip
+        if len(far) and far.max() > farthest:
+            j = int(far.argmax())
+            raise ValueError(
+                f"{name} must be within {farthest:g} standard deviations of the training data in "
+                f"every column, got a value at {far[j]:.3g} in {self._named([columns[j]])}"
+            )
+
+    def _named(self, columns):
+        """Columns in words, by name where there are names."""
+        names = self._form.labels()
+        labels = [str(j) if names is None else repr(names[j]) for j in columns[:10]]
+        return "column(s) " + ", ".join(labels) + (", ..." if len(columns) > 10 else "")
+
+    def _columns(self, X):
+        """The values of each column of rows of numbers, levels by their names."""
+        return X.T
+
+    def _whole_columns(self):
+        """Columns of which samples are whole numbers."""
+        return ()
+
+    def _filled_as(self, given, X, filled, std=None, whole=()):
+        """What `impute` answers: in the form of the table that it was given.
+
+        Parameters
+        ----------
+        given : array-like or frame
+        X : ndarray of shape (n_samples, n_features)
+            The numbers that it was read as, NaN where missing.
+        filled : ndarray of shape (n_samples, n_features)
+        std : ndarray of shape (n_samples, n_features) or None
+            To return as well.
+        whole : collection of int
+            Columns that were filled with whole numbers.
+        """
+        holes = np.isnan(X).any(axis=0)
+        table = fill_table(given, self._columns(filled), holes, whole)
+        return table if std is None else (table, floats_like(given, std))
+
+    def _as_trained(self, X, **options):
+        """Rows of numbers in the form of the training table."""
+        return self._form.build(self._columns(X), **options)
+
+    def _as_sampled(self, X):
+        """New rows in the form of the training table, with an index of their own."""
+        return self._as_trained(X, whole=self._whole_columns(), with_index=False)
