@@ -14,12 +14,7 @@ from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
-from skbnp.tree_factor_model._model import (
-    LEAST_SHRINKAGE,
-    Prior,
-    check_prior,
-    checked_state,
-)
+from skbnp.tree_factor_model._model import LEAST_SHRINKAGE, Prior
 from skbnp.tree_factor_model._new_branches import with_new_branches
 from skbnp.tree_factor_model._predictive import (
     branch_probabilities,
@@ -32,6 +27,7 @@ from skbnp.tree_factor_model._predictive import (
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._sampler import Sampler
 from skbnp.tree_factor_model._start import MOST_START_ROWS, start_state, units
+from skbnp.tree_factor_model._states import check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows
 
 # Levels that "auto" takes at most, where branches share half of them and where they own them, and
@@ -824,7 +820,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     # -- files
 
     def _check_draw(self, draw):
-        checked_state(draw, self._prior, len(self._training_rows.X), draw=True)
+        checked_draw(draw, self._prior, len(self._training_rows.X))
 
     def _check_loaded(self):
         check_prior(self._prior, self.n_features_in_)

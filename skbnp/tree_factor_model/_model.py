@@ -1,31 +1,10 @@
-"""The tree factor model's prior, its joint density in plain NumPy, and checks of states.
+"""The tree factor model's prior, and its joint density in plain NumPy.
 
 The mathematics is in doc/mathematics/tree_factor_model; (T2.1) is its equation T2.1.
 
 ``log_joint`` is slow and readable on purpose: it is what the compiled sampler is tested against.
 
-A state is a dict of arrays. The tree has K nodes, parents before children, and B leaves below its
-last level L; the path of a leaf is the L nodes from level 1 down to ``leaf_node``.
-
-=================  ============  =======================================================
-parent             (K,)          parent of each node, -1 at level 1
-level              (K,)          1..L
-loadings           (K, P)        d
-local_precision    (K, P)        phi
-multiplier         (K,)          zeta; the precision tau is its product down the path
-leaf_node          (B,)          node at level L above each leaf
-leaf_mean          (B, P)        m
-score_precision    (B, L)        psi
-noise_scale        (B,)          kappa
-tail_df            (B,)          df, infinite without tails
-mean_precision     (P,)          xi
-noise_precision    (P,)          lambda
-noise_rate         ()            b0, the rate of lambda's prior
-concentration      (L + 1,)      alpha of levels 0..L, 0 where there is one child
-branch             (N,)          leaf of each row
-scores             (N, L)        x
-row_precision      (N,)          u, 1 without tails
-=================  ============  =======================================================
+What a state consists of is in ``_states``.
 """
 
 from dataclasses import dataclass
@@ -33,12 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from skbnp.numerics.states import (
-    check_positive,
-    checked_array,
-    checked_floats,
-    checked_indices,
-)
 from skbnp.processes import multiplicative_gamma, ncrp
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
@@ -177,7 +150,7 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
     Parameters
     ----------
     state : dict
-        As this module's docstring has it.
+        As ``_states`` describes it.
     X : ndarray of shape (N, P)
         Data in the prior's units, NaN where missing: those entries are integrated out.
     prior : Prior
@@ -336,103 +309,3 @@ def draw_joint(prior, n_samples, rng):
     mean = state["leaf_mean"][branch]
     mean = mean + np.einsum("il,ilp->ip", x, state["loadings"][paths_of(state)[branch]])
     return state, mean + noise * rng.standard_normal(mean.shape)
-
-
-# -- states from outside ----------------------------------------------------------------------
-
-
-def check_prior(prior, n_features):
-    """Raise a ValueError unless the sizes in a prior from outside fit the data."""
-    sizes = [prior.n_features, prior.max_depth, *prior.branch_levels]
-    if not isinstance(prior.branch_levels, tuple) or any(type(n) is not int for n in sizes):
-        raise ValueError("n_features, max_depth and branch_levels of the prior must be integers")
-    levels = list(prior.branch_levels)
-    if prior.n_features != n_features or not 1 <= prior.max_depth <= 10_000:
-        raise ValueError(f"the prior must be one of {n_features} features")
-    if levels != sorted(set(levels)) or any(not 0 <= h <= prior.max_depth for h in levels):
-        raise ValueError("branch_levels of the prior must be ascending, up to max_depth")
-    if prior.noise not in NOISES or prior.branch_scale not in BRANCH_SCALES:
-        raise ValueError("the prior has an unknown noise or branch_scale")
-    if prior.tail not in TAILS or prior.tail_df not in TAIL_DFS:
-        raise ValueError("the prior has an unknown tail or tail_df")
-    check_positive(
-        prior,
-        *("concentration", "concentration_prior", "concentration_decay", "shrinkage_root"),
-        *("shrinkage", "local_shrinkage_df", "noise_prior", "noise_rate_prior"),
-        *("mean_precision_prior", "score_precision_prior", "noise_scale_prior"),
-    )
-    if prior.concentration is not None and len(prior.concentration) != len(levels):
-        raise ValueError("the prior must have a concentration for each of branch_levels")
-
-
-def checked_state(state, prior, n_samples, draw=False):
-    """The state with its arrays converted; raises ValueError for one that does not fit.
-
-    A ``draw`` has only what prediction needs, and the number of rows of every leaf.
-    """
-    n_features, levels = prior.n_features, list(prior.branch_levels)
-    out = {"concentration": checked_floats(state, "concentration", (-1,))}
-    depth = out["concentration"].size - 1
-    if not max([1, *levels]) <= depth <= prior.max_depth:
-        raise ValueError(f"concentration of the state must not have {depth + 1} levels")
-    branches = np.isin(np.arange(depth + 1), levels)
-    if not ((out["concentration"] > 0.0) == branches).all() or (out["concentration"] < 0.0).any():
-        raise ValueError("concentration of the state must be > 0 at the branching levels alone")
-
-    parent = checked_array(state, "parent", (-1,), "iu", np.intp)
-    n_nodes = parent.size
-    out["parent"] = checked_indices(state, "parent", (n_nodes,), -1, np.arange(n_nodes))
-    out["level"] = checked_indices(state, "level", (n_nodes,), 1, depth + 1)
-    above = np.where(parent < 0, 0, out["level"][parent] if n_nodes else 0)
-    if not (out["level"] == above + 1).all():
-        raise ValueError("level of the state must be one more than its parent's")
-    out["leaf_node"] = checked_indices(state, "leaf_node", (-1,), 0, n_nodes)
-    n_leaves = out["leaf_node"].size
-    if not (out["level"][out["leaf_node"]] == depth).all():
-        raise ValueError("leaf_node of the state must be at the last level")
-    out["branch"] = checked_indices(state, "branch", (n_samples,), 0, n_leaves)
-    if not (np.bincount(out["branch"], minlength=n_leaves) > 0).all():
-        raise ValueError("branch of the state must name every leaf")
-    n_children = np.bincount(parent + 1, minlength=n_nodes + 1)
-    n_children += np.bincount(out["leaf_node"] + 1, minlength=n_nodes + 1)
-    level = np.append(0, out["level"])
-    if (n_children == 0).any() or (n_children[~branches[level]] > 1).any():
-        raise ValueError("parent of the state must make a tree that branches where it may")
-
-    real = {"loadings": (n_nodes, n_features), "leaf_mean": (n_leaves, n_features)}
-    positive = {
-        "multiplier": (n_nodes,),
-        "score_precision": (n_leaves, depth),
-        "noise_scale": (n_leaves,),
-        "noise_precision": (n_features,),
-        "mean_precision": (n_features,),
-    }
-    if draw:
-        leaf_count = checked_array(state, "leaf_count", (n_leaves,), "iu", np.intp)
-        if not np.array_equal(leaf_count, np.bincount(out["branch"])):
-            raise ValueError("leaf_count of the state must count the rows of every leaf")
-    else:
-        real["scores"] = (n_samples, depth)
-        positive |= {"local_precision": (n_nodes, n_features), "row_precision": (n_samples,)}
-        out["noise_rate"] = float(checked_floats(state, "noise_rate", (), positive=True))
-    out |= {name: checked_floats(state, name, shape) for name, shape in real.items()}
-    out |= {
-        name: checked_floats(state, name, shape, positive=True) for name, shape in positive.items()
-    }
-    if prior.noise == "isotropic" and np.ptp(out["noise_precision"]) > 0.0:
-        raise ValueError("noise_precision of the state must be the same for all features")
-    out["tail_df"] = checked_array(state, "tail_df", (n_leaves,), "f", np.float64)
-    known = DF_GRID[0] if prior.tail == "t" else [np.inf]
-    if not np.isin(out["tail_df"], known).all() or (
-        prior.tail_df == "shared" and len(set(out["tail_df"])) > 1
-    ):
-        raise ValueError("tail_df of the state must be of the prior's grid")
-    if prior.tail == "gaussian" and not draw and (out["row_precision"] != 1.0).any():
-        raise ValueError("row_precision of the state must be 1 where tail='gaussian'")
-    kappa, psi = out["noise_scale"], out["score_precision"]
-    wanted = kappa[:, np.newaxis] if prior.branch_scale == "whole" else 1.0
-    if (not prior.has_noise_scale and (kappa != 1.0).any()) or (
-        not prior.has_score_precision and (psi != wanted).any()
-    ):
-        raise ValueError(f"the state has scales that branch_scale={prior.branch_scale!r} fixes")
-    return out

@@ -1,6 +1,6 @@
-"""What a chain of the tree factor model holds: tree, parameters, scores, and their prior density.
+"""What a chain of the tree factor model is at: tree, parameters, scores, and their prior density.
 
-The moves are in ``_sampler``.
+The moves that change it are in ``moves``.
 """
 
 from libc.math cimport INFINITY, exp, fmax, fmin, log, sqrt
@@ -12,14 +12,16 @@ from skbnp.numerics.special cimport lgamma, log_gamma_density
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 
 from skbnp.numerics.buffers import longer
-from skbnp.tree_factor_model._model import BRANCH_SCALES, DF_GRID, NOISES, TAILS, checked_state
+from skbnp.tree_factor_model._states import FIELDS as STATE_FIELDS, checked_state
 
 
 cdef enum:
     PIECE = 1024            # rows of a leaf worked on together; fixed, as results depend on it
 
+cdef double HALF_LOG_2PI = 0.9189385332046727
 
-cdef class State:
+
+cdef class State(ChainState):
     """State of one chain.
 
     Invariant between moves: nodes 0..n_nodes-1 and leaves 0..n_leaves-1 hold rows, a parent comes
@@ -29,133 +31,112 @@ cdef class State:
     the path. Within a path move further slots hold fresh nodes and leaves.
     """
 
-    def __init__(self, X, prior, state, bit_generator):
-        for name, known in (("branch_scale", BRANCH_SCALES), ("noise", NOISES), ("tail", TAILS)):
-            if getattr(prior, name) not in known:
-                raise ValueError(f"{name} must be one of {known}, got {getattr(prior, name)!r}")
-        self._bit_generator = bit_generator
-        self._rng = draws.borrow(bit_generator)
-        self.prior = prior
-        self.max_depth = prior.max_depth
-        self._read_prior(prior)
-        self.rows = Rows(X)
+    FIELDS = STATE_FIELDS
+
+    def __init__(self, X, prior, state):
+        """Rows X (n_samples, n_features), NaN where missing, in the units of ``prior``.
+
+        ``state`` is a dict as ``_states`` describes it.
+        """
+        self.prior, self.hyper, self.rows = prior, Hyperparameters(prior), Rows(X)
         self.n_samples, self.n_features = X.shape
-        self._allocate()
-        self._put(checked_state(state, prior, self.n_samples))
-
-    def _read_prior(self, prior):
-        self._sample_concentration = prior.concentration is None
-        self._has_noise_scale = prior.has_noise_scale
-        self._has_score_precision = prior.has_score_precision
-        self._whole = prior.branch_scale == "whole"
-        self._isotropic = prior.noise == "isotropic"
-        self._sample_noise_rate = prior.noise_rate_prior is not None
-        self._root_shape, self._shape = prior.shrinkage_root, prior.shrinkage
-        self._df = prior.local_shrinkage_df
-        self._noise_shape, self._noise_rate = prior.noise_prior
-        if self._sample_noise_rate:
-            self._noise_rate_shape, self._noise_rate_rate = prior.noise_rate_prior
-        self._mean_shape, self._mean_rate = prior.mean_precision_prior
-        self._score_shape = prior.score_precision_prior
-        self._scale_shape = prior.noise_scale_prior
-        self._concentration_shape = prior.concentration_prior[0]
-        self.branch_level = np.array(prior.branch_levels, dtype=np.intp)
-        self.concentration_rate = np.array(prior.concentration_rates, dtype=np.float64)
-        self._has_tail, self._one_tail = prior.tail == "t", prior.tail_df == "shared"
-        self.df_grid, self.df_log_mass = (np.array(a) for a in DF_GRID)
-
-    def _allocate(self):
+        self.max_depth = prior.max_depth
         n, p, depth = self.n_samples, self.n_features, self.max_depth
-        self.xi, self.noise = np.empty(p), np.empty(p)
-        self.alpha = np.zeros(depth + 1)
-        self.branch = np.zeros(n, dtype=np.intp)
-        self.score = np.zeros((n, depth))
-        self.row_precision = np.ones(n)
-        self.order = np.empty(n, dtype=np.intp)
+        self.mean_precision, self.noise_precision = np.empty(p), np.empty(p)
+        self.concentration = np.zeros(depth + 1)
+        self.branch, self.order = np.zeros(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+        self.scores, self.row_precision = np.zeros((n, depth)), np.ones(n)
         self.parent = self.level = self.node_count = np.zeros(0, dtype=np.intp)
         self.leaf_node = self.leaf_count = self.leaf_start = np.zeros(0, dtype=np.intp)
         self.piece_start = self.piece_leaf = np.zeros(0, dtype=np.intp)
         self.node_path = np.zeros((0, depth), dtype=np.intp)
-        self.multiplier = self.log_tau = self.kappa = self.tail_df = np.zeros(0)
-        self.loading = self.local = self.leaf_mean = np.zeros((0, p))
-        self.psi = np.zeros((0, depth))
-        self._reserve(depth, 1)
+        self.multiplier = self.log_tau = self.noise_scale = self.tail_df = np.zeros(0)
+        self.loadings = self.local_precision = self.leaf_mean = np.zeros((0, p))
+        self.score_precision = np.zeros((0, depth))
+        self.reserve(depth, 1)
+        self.set_state(state)
 
-    def _state(self):
-        """The state as ``_model`` describes it, copies."""
-        nodes, leaves, levels = (slice(n) for n in (self.n_nodes, self.n_leaves, self.depth))
+    # -- as a dict ----------------------------------------------------------------------------
+
+    def _in_use(self):
+        """Name of each array -> what of it is in use."""
+        length = {
+            "n_samples": self.n_samples, "n_features": self.n_features, "n_nodes": self.n_nodes,
+            "n_leaves": self.n_leaves, "depth": self.depth, "n_levels": self.depth + 1,
+        }
         return {
-            "parent": np.asarray(self.parent)[nodes].copy(),
-            "level": np.asarray(self.level)[nodes].copy(),
-            "loadings": np.asarray(self.loading)[nodes].copy(),
-            "local_precision": np.asarray(self.local)[nodes].copy(),
-            "multiplier": np.asarray(self.multiplier)[nodes].copy(),
-            "leaf_node": np.asarray(self.leaf_node)[leaves].copy(),
-            "leaf_mean": np.asarray(self.leaf_mean)[leaves].copy(),
-            "score_precision": np.asarray(self.psi)[leaves, levels].copy(),
-            "noise_scale": np.asarray(self.kappa)[leaves].copy(),
-            "tail_df": np.asarray(self.tail_df)[leaves].copy(),
-            "mean_precision": np.array(self.xi),
-            "noise_precision": np.array(self.noise),
-            "noise_rate": self.noise_rate,
-            "concentration": np.asarray(self.alpha)[:self.depth + 1].copy(),
-            "branch": np.array(self.branch),
-            "scores": np.asarray(self.score)[:, levels].copy(),
-            "row_precision": np.array(self.row_precision),
+            field.name: np.asarray(getattr(self, field.name))[
+                tuple(slice(length[word]) for word in field.shape)
+            ]
+            for field in self.FIELDS if field.shape
         }
 
-    def _put(self, state):
-        """Take a checked state over."""
+    def get_state(self):
+        """The state as a dict of copies."""
+        copies = {name: values.copy() for name, values in self._in_use().items()}
+        return {**copies, "noise_rate": self.noise_rate}
+
+    def set_state(self, state):
+        """Take what ``get_state`` returned; a ValueError, and no change, if it cannot be that."""
+        state = checked_state(state, self.prior, self.n_samples)
         self.depth = len(state["concentration"]) - 1
         self.n_nodes, self.n_leaves = len(state["parent"]), len(state["leaf_node"])
-        self._reserve(self.n_nodes, self.n_leaves)
-        nodes, leaves, levels = (slice(n) for n in (self.n_nodes, self.n_leaves, self.depth))
-        np.asarray(self.parent)[nodes] = state["parent"]
-        np.asarray(self.level)[nodes] = state["level"]
-        np.asarray(self.loading)[nodes] = state["loadings"]
-        np.asarray(self.local)[nodes] = state["local_precision"]
-        np.asarray(self.multiplier)[nodes] = state["multiplier"]
-        np.asarray(self.leaf_node)[leaves] = state["leaf_node"]
-        np.asarray(self.leaf_mean)[leaves] = state["leaf_mean"]
-        np.asarray(self.kappa)[leaves] = state["noise_scale"]
-        np.asarray(self.tail_df)[leaves] = state["tail_df"]
-        np.asarray(self.psi)[leaves, levels] = state["score_precision"]
-        np.asarray(self.xi)[:] = state["mean_precision"]
-        np.asarray(self.noise)[:] = state["noise_precision"]
-        np.asarray(self.branch)[:] = state["branch"]
+        self.reserve(self.n_nodes, self.n_leaves)
+        self.concentration[:] = 0.0
+        for name, values in self._in_use().items():
+            values[...] = state[name]
         self.noise_rate = state["noise_rate"]
-        np.asarray(self.alpha)[:] = 0.0
-        np.asarray(self.alpha)[:self.depth + 1] = state["concentration"]
-        np.asarray(self.score)[:, levels] = state["scores"]
-        np.asarray(self.row_precision)[:] = state["row_precision"]
-        for node in range(self.n_nodes):
-            self._link(node)
-        self._n_node_slots, self._n_leaf_slots = self.n_nodes, self.n_leaves
-        self._compress()
+        for n in range(self.n_nodes):
+            self.link(n)
+        self.n_node_slots, self.n_leaf_slots = self.n_nodes, self.n_leaves
+        self.compress()
 
-    # -- bookkeeping --------------------------------------------------------------------------
+    def data(self):
+        """The rows with NaN where missing, a copy."""
+        return np.where(self._is_seen(), self.rows.X, np.nan)
 
-    cdef Py_ssize_t _new_node(self, Py_ssize_t above) except -1 nogil:
+    def set_data(self, X):
+        """Take other values of the observed entries."""
+        self.rows.X = np.where(self._is_seen(), X, 0.0)
+        self.version += 1
+
+    def _is_seen(self):
+        return np.asarray(self.rows.is_observed)[np.asarray(self.rows.pattern)]
+
+    def expected_data(self):
+        """Mean and standard deviation of every entry given the state, scores included."""
+        state = self.get_state()
+        branch, depth = state["branch"], self.depth
+        paths = np.asarray(self.node_path)[state["leaf_node"]][:, :depth]
+        mean = state["leaf_mean"][branch] + np.einsum(
+            "il,ilp->ip", state["scores"], state["loadings"][paths[branch]]
+        )
+        weight = state["noise_scale"][branch] * state["row_precision"]
+        return mean, 1 / np.sqrt(weight[:, np.newaxis] * state["noise_precision"])
+
+    # -- the tree, step by step ---------------------------------------------------------------
+
+    cdef Py_ssize_t add_node(self, Py_ssize_t above) except -1 nogil:
         """A slot for a child of a node, without parameters."""
-        cdef Py_ssize_t n = self._n_node_slots
-        self._reserve(n + 1, self._n_leaf_slots)
-        self._n_node_slots += 1
+        cdef Py_ssize_t n = self.n_node_slots
+        self.reserve(n + 1, self.n_leaf_slots)
+        self.n_node_slots += 1
         self.parent[n] = above
         self.level[n] = 1 if above < 0 else self.level[above] + 1
         self.node_count[n] = 0
         self.multiplier[n] = 1.0
-        self._link(n)
+        self.link(n)
         return n
 
-    cdef Py_ssize_t _new_leaf(self, Py_ssize_t above) except -1 nogil:
-        cdef Py_ssize_t b = self._n_leaf_slots
-        self._reserve(self._n_node_slots, b + 1)
-        self._n_leaf_slots += 1
+    cdef Py_ssize_t add_leaf(self, Py_ssize_t above) except -1 nogil:
+        cdef Py_ssize_t b = self.n_leaf_slots
+        self.reserve(self.n_node_slots, b + 1)
+        self.n_leaf_slots += 1
         self.leaf_node[b] = above
         self.leaf_count[b] = 0
         return b
 
-    cdef void _link(self, Py_ssize_t n) noexcept nogil:
+    cdef void link(self, Py_ssize_t n) noexcept nogil:
         """The path and log tau of a node, from those of its parent."""
         cdef Py_ssize_t h, above = self.parent[n]
         for h in range(self.level[n] - 1):
@@ -165,62 +146,26 @@ cdef class State:
         if above >= 0:
             self.log_tau[n] += self.log_tau[above]
 
-    cdef void _draw_node(self, Py_ssize_t n) noexcept nogil:
-        """Parameters of a fresh node from the prior."""
-        cdef Py_ssize_t p
-        self.multiplier[n] = draws.draw_gamma(
-            self._rng, self._root_shape if self.parent[n] < 0 else self._shape, 1.0
-        )
-        self._link(n)
-        for p in range(self.n_features):
-            self.local[n, p] = draws.draw_gamma(self._rng, 0.5 * self._df, 0.5 * self._df)
-            self.loading[n, p] = draws.normal(self._rng) / sqrt(self.local[n, p] * self._tau(n))
-
-    cdef void _draw_leaf(self, Py_ssize_t b) noexcept nogil:
-        """Parameters of a fresh leaf from the prior."""
-        cdef Py_ssize_t p, h
-        for p in range(self.n_features):
-            self.leaf_mean[b, p] = draws.normal(self._rng) / sqrt(self.xi[p])
-        self.kappa[b] = 1.0
-        if self._has_noise_scale:
-            self.kappa[b] = draws.draw_gamma(self._rng, self._scale_shape, self._scale_shape)
+    cdef void count_row(self, Py_ssize_t b, Py_ssize_t change) noexcept nogil:
+        """Add to the counts of a leaf and of the nodes on its path."""
+        cdef Py_ssize_t h
+        self.leaf_count[b] += change
         for h in range(self.depth):
-            self.psi[b, h] = self._prior_score_precision(b)
-        self.tail_df[b] = self._prior_tail()
+            self.node_count[self.node_path[self.leaf_node[b], h]] += change
 
-    cdef double _prior_score_precision(self, Py_ssize_t b) noexcept nogil:
-        if self._has_score_precision:
-            return draws.draw_gamma(self._rng, self._score_shape, self._score_shape)
-        return self.kappa[b] if self._whole else 1.0
-
-    cdef double _prior_tail(self) noexcept nogil:
-        """Degrees of freedom of a fresh leaf."""
-        cdef double left
-        cdef Py_ssize_t k
-        if not self._has_tail:
-            return INFINITY
-        if self._one_tail:
-            return self.tail_df[0]
-        left = draws.uniform(self._rng)
-        for k in range(self.df_grid.shape[0] - 1):
-            left -= exp(self.df_log_mass[k])
-            if left < 0.0:
-                return self.df_grid[k]
-        return self.df_grid[self.df_grid.shape[0] - 1]
-
-    cdef int _compress(self) except -1 nogil:
+    cdef int compress(self) except -1 nogil:
         """Drop nodes and leaves without rows, and restore the invariant."""
         cdef Py_ssize_t n, b, h, i, n_kept = 0
-        for b in range(self._n_leaf_slots):
+        for b in range(self.n_leaf_slots):
             self.leaf_count[b] = 0
         for i in range(self.n_samples):
             self.leaf_count[self.branch[i]] += 1
-        for n in range(self._n_node_slots):
+        for n in range(self.n_node_slots):
             self.node_count[n] = 0
-        for b in range(self._n_leaf_slots):
+        for b in range(self.n_leaf_slots):
             for h in range(self.depth if self.leaf_count[b] > 0 else 0):
                 self.node_count[self.node_path[self.leaf_node[b], h]] += self.leaf_count[b]
-        for n in range(self._n_node_slots):
+        for n in range(self.n_node_slots):
             if self.node_count[n] == 0:
                 continue
             self.new_node[n] = n_kept
@@ -229,31 +174,31 @@ cdef class State:
                 self.level[n_kept] = self.level[n]
                 self.node_count[n_kept] = self.node_count[n]
                 self.multiplier[n_kept] = self.multiplier[n]
-                self.loading[n_kept, :] = self.loading[n, :]
-                self.local[n_kept, :] = self.local[n, :]
-            self._link(n_kept)
+                self.loadings[n_kept, :] = self.loadings[n, :]
+                self.local_precision[n_kept, :] = self.local_precision[n, :]
+            self.link(n_kept)
             n_kept += 1
-        self.n_nodes = self._n_node_slots = n_kept
+        self.n_nodes = self.n_node_slots = n_kept
         n_kept = 0
-        for b in range(self._n_leaf_slots):
+        for b in range(self.n_leaf_slots):
             if self.leaf_count[b] == 0:
                 continue
             self.new_leaf[b] = n_kept
             self.leaf_node[n_kept] = self.new_node[self.leaf_node[b]]
             if b != n_kept:
                 self.leaf_count[n_kept] = self.leaf_count[b]
-                self.kappa[n_kept] = self.kappa[b]
+                self.noise_scale[n_kept] = self.noise_scale[b]
                 self.tail_df[n_kept] = self.tail_df[b]
                 self.leaf_mean[n_kept, :] = self.leaf_mean[b, :]
-                self.psi[n_kept, :] = self.psi[b, :]
+                self.score_precision[n_kept, :] = self.score_precision[b, :]
             n_kept += 1
-        self.n_leaves = self._n_leaf_slots = n_kept
+        self.n_leaves = self.n_leaf_slots = n_kept
         for i in range(self.n_samples):
             self.branch[i] = self.new_leaf[self.branch[i]]
-        self._sort_rows()
+        self.sort_rows()
         return 0
 
-    cdef void _sort_rows(self) noexcept nogil:
+    cdef void sort_rows(self) noexcept nogil:
         """Rows by leaf, within a leaf by pattern: a counting sort; then cut into pieces."""
         cdef Py_ssize_t b, t, i
         self.leaf_start[0] = 0
@@ -274,8 +219,185 @@ cdef class State:
                 self.n_pieces += 1
                 t += PIECE
         self.piece_start[self.n_pieces] = self.n_samples
+        self.version += 1
 
-    cdef int _reserve(self, Py_ssize_t n_nodes, Py_ssize_t n_leaves) except -1 nogil:
+    cdef int add_level(self, bitgen_t* rng) except -1 nogil:
+        """One more axis for every branch, with loadings and scores from the prior."""
+        cdef Py_ssize_t b, i, node
+        for b in range(self.n_leaves):
+            node = self.add_node(self.leaf_node[b])
+            self.draw_node(rng, node)
+            self.leaf_node[b] = node
+            self.score_precision[b, self.depth] = self.draw_score_precision(rng, b)
+        for i in range(self.n_samples):
+            self.scores[i, self.depth] = draws.normal(rng) / sqrt(
+                self.score_precision[self.branch[i], self.depth] * self.row_precision[i]
+            )
+        self.depth += 1
+        return self.compress()
+
+    cdef int cut_last_level(self) except -1 nogil:
+        """Take the last axis of every branch away."""
+        cdef Py_ssize_t b
+        for b in range(self.n_leaves):
+            self.leaf_node[b] = self.parent[self.leaf_node[b]]
+        self.depth -= 1
+        return self.compress()
+
+    # -- parameters from the prior ------------------------------------------------------------
+
+    cdef void draw_node(self, bitgen_t* rng, Py_ssize_t n) noexcept nogil:
+        """Parameters of a fresh node: (T1.4)."""
+        cdef Py_ssize_t p
+        cdef double half_df = 0.5 * self.hyper.local_df
+        self.multiplier[n] = draws.draw_gamma(
+            rng, self.hyper.root_shape if self.parent[n] < 0 else self.hyper.shape, 1.0
+        )
+        self.link(n)
+        for p in range(self.n_features):
+            self.local_precision[n, p] = draws.draw_gamma(rng, half_df, half_df)
+            self.loadings[n, p] = draws.normal(rng) / sqrt(
+                self.local_precision[n, p] * self.tau(n)
+            )
+
+    cdef void draw_leaf(self, bitgen_t* rng, Py_ssize_t b) noexcept nogil:
+        """Parameters of a fresh leaf: (T1.5) to (T1.7)."""
+        cdef Py_ssize_t p, h
+        for p in range(self.n_features):
+            self.leaf_mean[b, p] = draws.normal(rng) / sqrt(self.mean_precision[p])
+        self.noise_scale[b] = 1.0
+        if self.hyper.has_noise_scale:
+            self.noise_scale[b] = draws.draw_gamma(
+                rng, self.hyper.scale_shape, self.hyper.scale_shape
+            )
+        for h in range(self.depth):
+            self.score_precision[b, h] = self.draw_score_precision(rng, b)
+        self.tail_df[b] = INFINITY
+        if self.hyper.has_tail:
+            self.tail_df[b] = (
+                self.tail_df[0] if self.hyper.one_tail else self.hyper.draw_tail_df(rng)
+            )
+
+    cdef double draw_score_precision(self, bitgen_t* rng, Py_ssize_t b) noexcept nogil:
+        if self.hyper.has_score_precision:
+            return draws.draw_gamma(rng, self.hyper.score_shape, self.hyper.score_shape)
+        return self.noise_scale[b] if self.hyper.whole else 1.0
+
+    # -- densities ----------------------------------------------------------------------------
+
+    cdef double tau(self, Py_ssize_t n) noexcept nogil:
+        return exp(fmax(fmin(self.log_tau[n], 300.0), -300.0))
+
+    cpdef double log_joint(self):
+        """log p(X, state), the scores and u a part of the state."""
+        return self.log_prior() + self.log_data_given_scores()
+
+    cdef double log_prior(self) noexcept nogil:
+        """The terms of ``_model.log_joint`` without those of scores and data."""
+        cdef double total = 0.0, tau, half_log_tau, half_df = 0.5 * self.hyper.local_df
+        cdef Py_ssize_t n, b, p, h, k
+        total += self.log_paths()
+        for n in range(self.n_nodes):
+            total += shrinkage.log_density(
+                self.multiplier[n],
+                self.hyper.root_shape if self.parent[n] < 0 else self.hyper.shape,
+            )
+            tau = self.tau(n)
+            half_log_tau = 0.5 * self.log_tau[n]
+            for p in range(self.n_features):
+                total += (
+                    log_gamma_density(self.local_precision[n, p], half_df, half_df)
+                    + 0.5 * log(self.local_precision[n, p]) + half_log_tau - HALF_LOG_2PI
+                    - 0.5 * self.local_precision[n, p] * tau
+                    * self.loadings[n, p] * self.loadings[n, p]
+                )
+        for p in range(self.n_features):
+            total += log_gamma_density(
+                self.mean_precision[p], self.hyper.mean_shape, self.hyper.mean_rate
+            )
+            if p == 0 or not self.hyper.isotropic:
+                total += log_gamma_density(
+                    self.noise_precision[p], self.hyper.noise_shape, self.noise_rate
+                )
+            for b in range(self.n_leaves):
+                total += (
+                    0.5 * log(self.mean_precision[p]) - HALF_LOG_2PI
+                    - 0.5 * self.mean_precision[p] * self.leaf_mean[b, p] * self.leaf_mean[b, p]
+                )
+        if self.hyper.sample_noise_rate:
+            total += log_gamma_density(
+                self.noise_rate, self.hyper.noise_rate_shape, self.hyper.noise_rate_rate
+            )
+        for b in range(self.n_leaves):
+            if self.hyper.has_noise_scale:
+                total += log_gamma_density(
+                    self.noise_scale[b], self.hyper.scale_shape, self.hyper.scale_shape
+                )
+            if self.hyper.has_score_precision:
+                for h in range(self.depth):
+                    total += log_gamma_density(
+                        self.score_precision[b, h], self.hyper.score_shape, self.hyper.score_shape
+                    )
+        if self.hyper.has_tail:
+            for b in range(1 if self.hyper.one_tail else self.n_leaves):
+                for k in range(self.hyper.df_grid.shape[0]):
+                    if self.hyper.df_grid[k] == self.tail_df[b]:
+                        total += self.hyper.df_log_mass[k]
+        if self.hyper.sample_concentration:
+            for k in range(self.hyper.branch_level.shape[0]):
+                total += log_gamma_density(
+                    self.concentration[self.hyper.branch_level[k]], self.hyper.concentration_shape,
+                    self.hyper.concentration_rate[k],
+                )
+        return total
+
+    cdef double log_paths(self) noexcept nogil:
+        """Log probability of the tree: (T2.1)."""
+        cdef double total = 0.0, alpha
+        cdef Py_ssize_t n, b
+        for n in range(-1, self.n_nodes):
+            alpha = self.concentration[0 if n < 0 else self.level[n]]
+            if alpha > 0.0:
+                total += lgamma(alpha) - lgamma(
+                    alpha + (self.n_samples if n < 0 else self.node_count[n])
+                )
+        for n in range(self.n_nodes):
+            alpha = self.concentration[self.level[n] - 1]
+            if alpha > 0.0:
+                total += log(alpha) + lgamma(self.node_count[n])
+        alpha = self.concentration[self.depth]
+        for b in range(self.n_leaves):
+            if alpha > 0.0:
+                total += log(alpha) + lgamma(self.leaf_count[b])
+        return total
+
+    cdef double log_data_given_scores(self) noexcept nogil:
+        """sum_i log p(u_i) + log p(x_i | b_i, u_i) + log p(y_i | b_i, u_i, x_i), observed y."""
+        cdef double total = 0.0, u, precision, off
+        cdef Py_ssize_t i, b, p, h
+        for i in range(self.n_samples):
+            b, u = self.branch[i], self.row_precision[i]
+            if self.hyper.has_tail:
+                total += log_gamma_density(u, 0.5 * self.tail_df[b], 0.5 * self.tail_df[b])
+            for h in range(self.depth):
+                precision = self.score_precision[b, h] * u
+                total += (0.5 * log(precision) - HALF_LOG_2PI
+                          - 0.5 * precision * self.scores[i, h] * self.scores[i, h])
+            for p in range(self.n_features):
+                if not self.rows.is_observed[self.rows.pattern[i], p]:
+                    continue
+                precision = u * self.noise_scale[b] * self.noise_precision[p]
+                off = self.rows.X[i, p] - self.leaf_mean[b, p]
+                for h in range(self.depth):
+                    off -= self.scores[i, h] * self.loadings[
+                        self.node_path[self.leaf_node[b], h], p
+                    ]
+                total += 0.5 * log(precision) - HALF_LOG_2PI - 0.5 * precision * off * off
+        return total
+
+    # -- room ---------------------------------------------------------------------------------
+
+    cdef int reserve(self, Py_ssize_t n_nodes, Py_ssize_t n_leaves) except -1 nogil:
         """Room for so many nodes and leaves; twice as many as there were if that is too few."""
         if n_nodes > self.parent.shape[0]:
             with gil:
@@ -292,8 +414,8 @@ cdef class State:
         self.level = longer(self.level, (n,))
         self.node_count = longer(self.node_count, (n,))
         self.node_path = longer(self.node_path, (n, depth))
-        self.loading = longer(self.loading, (n, p))
-        self.local = longer(self.local, (n, p))
+        self.loadings = longer(self.loadings, (n, p))
+        self.local_precision = longer(self.local_precision, (n, p))
         self.multiplier = longer(self.multiplier, (n,))
         self.log_tau = longer(self.log_tau, (n,))
         self.new_node = np.zeros(n + 1, dtype=np.intp)
@@ -304,8 +426,8 @@ cdef class State:
         self.leaf_node = longer(self.leaf_node, (n,))
         self.leaf_count = longer(self.leaf_count, (n,))
         self.leaf_mean = longer(self.leaf_mean, (n, p))
-        self.psi = longer(self.psi, (n, depth))
-        self.kappa = longer(self.kappa, (n,))
+        self.score_precision = longer(self.score_precision, (n, depth))
+        self.noise_scale = longer(self.noise_scale, (n,))
         self.tail_df = longer(self.tail_df, (n,))
         self.leaf_start = longer(self.leaf_start, (n + 1,))
         self.new_leaf = np.zeros(n, dtype=np.intp)
@@ -313,76 +435,3 @@ cdef class State:
         n_pieces = self.n_samples // PIECE + n
         self.piece_start = longer(self.piece_start, (n_pieces + 1,))
         self.piece_leaf = longer(self.piece_leaf, (n_pieces,))
-
-    cdef double _tau(self, Py_ssize_t n) noexcept nogil:
-        return exp(fmax(fmin(self.log_tau[n], 300.0), -300.0))
-
-    cdef double _log_prior(self) noexcept nogil:
-        """The terms of ``_model.log_joint`` without those of scores and data."""
-        cdef double total = 0.0, tau, half_log_tau
-        cdef double half_log_2pi = 0.9189385332046727
-        cdef Py_ssize_t n, b, p, h, k
-        total += self._log_paths()
-        for n in range(self.n_nodes):
-            total += shrinkage.log_density(
-                self.multiplier[n], self._root_shape if self.parent[n] < 0 else self._shape
-            )
-            tau = self._tau(n)
-            half_log_tau = 0.5 * self.log_tau[n]
-            for p in range(self.n_features):
-                total += (
-                    log_gamma_density(self.local[n, p], 0.5 * self._df, 0.5 * self._df)
-                    + 0.5 * log(self.local[n, p]) + half_log_tau - half_log_2pi
-                    - 0.5 * self.local[n, p] * tau * self.loading[n, p] * self.loading[n, p]
-                )
-        for p in range(self.n_features):
-            total += log_gamma_density(self.xi[p], self._mean_shape, self._mean_rate)
-            if p == 0 or not self._isotropic:
-                total += log_gamma_density(self.noise[p], self._noise_shape, self.noise_rate)
-            for b in range(self.n_leaves):
-                total += (0.5 * log(self.xi[p]) - half_log_2pi
-                          - 0.5 * self.xi[p] * self.leaf_mean[b, p] * self.leaf_mean[b, p])
-        if self._sample_noise_rate:
-            total += log_gamma_density(
-                self.noise_rate, self._noise_rate_shape, self._noise_rate_rate
-            )
-        for b in range(self.n_leaves):
-            if self._has_noise_scale:
-                total += log_gamma_density(self.kappa[b], self._scale_shape, self._scale_shape)
-            if self._has_score_precision:
-                for h in range(self.depth):
-                    total += log_gamma_density(
-                        self.psi[b, h], self._score_shape, self._score_shape
-                    )
-        if self._has_tail:
-            for b in range(1 if self._one_tail else self.n_leaves):
-                for k in range(self.df_grid.shape[0]):
-                    if self.df_grid[k] == self.tail_df[b]:
-                        total += self.df_log_mass[k]
-        if self._sample_concentration:
-            for k in range(self.branch_level.shape[0]):
-                total += log_gamma_density(
-                    self.alpha[self.branch_level[k]], self._concentration_shape,
-                    self.concentration_rate[k],
-                )
-        return total
-
-    cdef double _log_paths(self) noexcept nogil:
-        """Log probability of the tree: the sum over nodes of log EPPF of their children."""
-        cdef double total = 0.0, alpha
-        cdef Py_ssize_t n, b
-        for n in range(-1, self.n_nodes):
-            alpha = self.alpha[0 if n < 0 else self.level[n]]
-            if alpha > 0.0:
-                total += lgamma(alpha) - lgamma(
-                    alpha + (self.n_samples if n < 0 else self.node_count[n])
-                )
-        for n in range(self.n_nodes):
-            alpha = self.alpha[self.level[n] - 1]
-            if alpha > 0.0:
-                total += log(alpha) + lgamma(self.node_count[n])
-        alpha = self.alpha[self.depth]
-        for b in range(self.n_leaves):
-            if alpha > 0.0:
-                total += log(alpha) + lgamma(self.leaf_count[b])
-        return total

@@ -40,17 +40,19 @@ cdef class System:
     ) except -1 nogil:
         """A_p and its right-hand side, from Z'WZ and Z'W y."""
         cdef Py_ssize_t n, b, h, width = self.tree.max_depth
-        cdef double precision = self.tree.noise[p]
+        cdef double precision = self.tree.noise_precision[p]
         self.reserve()
         for n in range(self.tree.n_nodes):
             for h in range(self.tree.level[n]):
                 self.node_row[n, h] = precision * node_gram[n * width + h]
-            self.node_row[n, self.tree.level[n] - 1] += self.tree.local[n, p] * self.tree._tau(n)
+            self.node_row[n, self.tree.level[n] - 1] += (
+                self.tree.local_precision[n, p] * self.tree.tau(n)
+            )
             self.node_rhs[n] = precision * node_side[n, p]
         for b in range(self.tree.n_leaves):
             for h in range(self.tree.depth + 1):
                 self.leaf_row[b, h] = precision * leaf_gram[b * (width + 1) + h]
-            self.leaf_row[b, self.tree.depth] += self.tree.xi[p]
+            self.leaf_row[b, self.tree.depth] += self.tree.mean_precision[p]
             self.leaf_rhs[b] = precision * leaf_side[b, p]
         return 0
 
@@ -98,12 +100,12 @@ cdef class System:
             last = self.tree.level[n] - 1
             total = self.node_rhs[n]
             for h in range(last):
-                total -= self.node_row[n, h] * self.tree.loading[self.tree.node_path[n, h], p]
-            self.tree.loading[n, p] = normal_given(rng, total, self.node_row[n, last])
+                total -= self.node_row[n, h] * self.tree.loadings[self.tree.node_path[n, h], p]
+            self.tree.loadings[n, p] = normal_given(rng, total, self.node_row[n, last])
         for b in range(self.tree.n_leaves):
             total = self.leaf_rhs[b]
             for h in range(self.tree.depth):
-                total -= self.leaf_row[b, h] * self.tree.loading[
+                total -= self.leaf_row[b, h] * self.tree.loadings[
                     self.tree.node_path[self.tree.leaf_node[b], h], p
                 ]
             self.tree.leaf_mean[b, p] = normal_given(rng, total, self.leaf_row[b, self.tree.depth])

@@ -63,7 +63,7 @@ class OneMove:
 
 def statistics(sampler):
     """Bounded functions and logarithms: moments are heavy tailed."""
-    s, X, prior = sampler.get_state(), sampler.data(), sampler.prior
+    s, X, prior = sampler.get_state(), sampler.state.data(), sampler.state.prior
     paths, b, level = _model.paths_of(s), s["branch"], s["level"]
     D, x, log_tau = s["loadings"], s["scores"], _model.log_precisions(s)
     shape = np.where(s["parent"] < 0, prior.shrinkage_root, prior.shrinkage)
@@ -124,7 +124,7 @@ def statistics(sampler):
 
 def data_statistics(sampler):
     """The same and functions of X, for tests in which X changes."""
-    X = sampler.data()
+    X = sampler.state.data()
     return statistics(sampler) | {
         "tanh y": float(np.nanmean(np.tanh(X))),
         "tanh y^2": float(np.nanmean(np.tanh(X**2))),

@@ -66,7 +66,7 @@ def test_no_data_gives_every_tree_its_probability(levels, alpha, path_update):
 def test_a_row_that_counts_itself_is_noticed():
     sampler = blank((0,), (1.3,), 4, "collapsed")
     wrong = make_sampler(
-        sampler.data(), sampler.prior, sampler.get_state(), path_update="collapsed",
+        sampler.state.data(), sampler.state.prior, sampler.get_state(), path_update="collapsed",
         fault="keeps_own_count",
     )  # fmt: skip
     together = np.empty(4000)
@@ -82,7 +82,7 @@ def test_no_data_gives_the_prior(path_update):
     """Of tree, loadings and precisions, from sweeps on all-missing rows: (T16.1) to (T16.3)."""
     n, alpha = 10, (1.0, 0.7)
     sampler = blank((1, 3), alpha, n, path_update)
-    p = sampler.prior
+    p = sampler.state.prior
     rows = []
     for _ in range(12_000):
         sampler.sweep()

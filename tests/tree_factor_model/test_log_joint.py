@@ -11,7 +11,12 @@ from scipy import stats
 from checks.trees import STRUCTURES, make_sampler, prior_of
 from skbnp.mcmc.rows import for_row_blocks
 from skbnp.tree_factor_model import _model
+from skbnp.tree_factor_model._leaf_laws import LeafLaws
+from skbnp.tree_factor_model._products import Products
 from skbnp.tree_factor_model._start import start_state
+from skbnp.tree_factor_model._state import State
+from skbnp.tree_factor_model._work import Pool
+from skbnp.tree_factor_model.moves.loadings import Loadings
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)
 every_scale = pytest.mark.parametrize("branch_scale", _model.BRANCH_SCALES)
@@ -87,15 +92,16 @@ def test_densities_against_dense_covariances(branch_scale, shape, tail):
     rng = np.random.default_rng(2)
     X[::2][rng.random(X[::2].shape) < 0.4] = np.nan
     X[0] = np.nan
-    sampler = make_sampler(X, p, state)
+    tree = State(X, p, state)
+    laws = LeafLaws(tree, Pool(tree))
     for b in range(len(state["leaf_node"])):
         mean, scale = _model.branch_law(state, b)
         expected = [
             log_law(x[o], mean[o], scale[np.ix_(o, o)], state["tail_df"][b])
             for x, o in zip(X, ~np.isnan(X), strict=True)
         ]
-        assert_allclose(sampler._densities(b), expected, rtol=1e-10, atol=1e-10)
-        assert abs(sampler._densities(b)[0]) < 1e-10
+        assert_allclose(laws.log_densities(b), expected, rtol=1e-10, atol=1e-10)
+        assert abs(laws.log_densities(b)[0]) < 1e-10
 
 
 @every_update
@@ -118,12 +124,20 @@ def test_threads_do_not_change_the_chain(path_update, holes, tail):
         for _ in range(3):
             chains[-1].sweep()
     one, other = (chain.get_state() for chain in chains)
-    for name in one.keys() - {"bit_generator"}:
+    for name in one.keys() - {"bit_generator", "moves"}:
         assert_array_equal(one[name], other[name], err_msg=name)
+    assert chains[0].acceptance() == chains[1].acceptance()
     assert chains[0].log_joint() == chains[1].log_joint()
 
 
 # -- the system of the loadings ---------------------------------------------------------------
+
+
+def loadings_of(X, prior, state):
+    """The move of the loadings of a state."""
+    tree = State(X, prior, state)
+    pool = Pool(tree)
+    return Loadings(tree, pool, Products(tree, pool), np.random.PCG64(0))
 
 
 def dense_system(rows, state):
@@ -149,9 +163,9 @@ def dense_system(rows, state):
 def test_elimination_has_no_fill_in(structure, seed):
     """A factor with exactly sum_n level(n) + B (L + 1) entries, equal to the dense one."""
     p, state, X = drawn(structure, n=25, holes=0.2, seed=seed, branch_scale="loadings")
-    sampler = make_sampler(X, p, state)
+    loadings = loadings_of(X, p, state)
     for feature in range(p.n_features):
-        before, after = sampler._eliminated(feature)
+        before, after = loadings.system(feature)
         n_entries = state["level"].sum() + len(state["leaf_node"]) * (p.max_depth + 1)
         assert sum(map(len, before)) == sum(map(len, after)) == n_entries
         A = dense_system(before, state)
@@ -170,7 +184,7 @@ def test_elimination_has_no_fill_in(structure, seed):
 def test_system_against_its_definition(holes, tail):
     """A_p = diag(prior) + lambda_p Z'WZ over the rows where feature p is observed."""
     p, state, X = drawn("tree", n=30, holes=holes, branch_scale="loadings", **tail)
-    sampler = make_sampler(X, p, state)
+    loadings = loadings_of(X, p, state)
     n_nodes, b = len(state["parent"]), state["branch"]
     Z = np.zeros((30, n_nodes + len(state["leaf_node"])))
     Z[np.arange(30)[:, None], _model.paths_of(state)[b]] = state["scores"]
@@ -185,7 +199,7 @@ def test_system_against_its_definition(holes, tail):
         w = state["noise_precision"][feature] * state["noise_scale"][b]
         w = w * state["row_precision"]
         expected = np.diag(prior) + (Z[seen].T * w[seen]) @ Z[seen]
-        got = dense_system(sampler._eliminated(feature)[0], state)
+        got = dense_system(loadings.system(feature)[0], state)
         assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -231,14 +245,15 @@ def test_states_and_draws_are_plain_data():
 @pytest.mark.parametrize("branch_scale", ["noise", "whole", "loadings"])
 def test_scales_held_at_one_are_the_basic_model(branch_scale):
     p, state, X = drawn("tree", branch_scale="none")
-    samplers = []
+    samplers, laws = [], []
     for scale in ("none", branch_scale):
         changed = prior_of("tree", n_features=4, branch_scale=scale)
         samplers.append(make_sampler(X, changed, state, seed=3))
         samplers[-1].sweep_only("scores")
+        laws.append(LeafLaws(samplers[-1].state, Pool(samplers[-1].state)))
     assert_array_equal(samplers[0].get_state()["scores"], samplers[1].get_state()["scores"])
     for b in range(len(state["leaf_node"])):
-        assert_array_equal(samplers[0]._densities(b), samplers[1]._densities(b))
+        assert_array_equal(laws[0].log_densities(b), laws[1].log_densities(b))
 
 
 def test_single_is_a_tree_that_never_branches():
@@ -276,7 +291,7 @@ def test_depth_follows_the_data_in_warm_up():
     for step in range(200):
         sampler.sweep()
         sampler.adapt(step)
-        depths.append(sampler.depth)
+        depths.append(sampler.state.depth)
         assert_allclose(sampler.log_joint(), _model.log_joint(sampler.get_state(), X, p), rtol=1e-8)
     assert 2 <= np.median(depths[100:]) <= 5
     other = make_sampler(X, p, state)
@@ -291,4 +306,4 @@ def test_depth_is_fixed_where_leaves_branch():
     for step in range(50):
         sampler.sweep()
         sampler.adapt(step)
-    assert sampler.depth == 3
+    assert sampler.state.depth == 3
