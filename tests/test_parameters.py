@@ -138,3 +138,12 @@ def test_and_so_may_those_below_it():
         """Nothing new."""
 
     assert vars(Below(color="red")) == {"color": "red"}
+
+
+def test_rules_are_not_written_twice():
+    with pytest.raises(TypeError, match="Rules must declare its parameters"):
+
+        class Rules(Model):
+            """Rules beside the declarations."""
+
+            _parameter_constraints = {"color": [str]}

@@ -24,6 +24,7 @@ from skbnp.cibp_belief_net._sampler import Sampler
 from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.parameters import parameter
 from skbnp.likelihoods.nonlinear_gaussian.units import (
     Units,
     check_units,
@@ -56,108 +57,6 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     `visible` scales it. A unit of low precision is binary, one of high precision deterministic.
     NaN is a missing cell, missing at random.
 
-    Parameters
-    ----------
-    max_depth : int or None, default=3
-        Hidden layers at most. None: unbounded, which takes a `mass_bounds` of 1.5 at most above
-        the first layer, or networks of hundreds of layers are likely a priori.
-    max_units : int, default=2000
-        Hidden units at most; a part of the model. Proposals beyond it are refused and counted in
-        `n_guard_rejections_`.
-    mass : float, sequence of float or "sample", default="sample"
-        Expected number of parents of a unit, > 0: for all layers, or for each, the last value
-        serving all layers above.
-    mass_bounds : pair of (low, high), default=((0, 20), (0, 2))
-        Bounds of a sampled mass, for the columns and for hidden units.
-    concentration : float, sequence of float or "sample", default="sample"
-        Larger makes units share parents less.
-    concentration_bounds : pair of (low, high), default=((0, 20), (0, 2))
-        The same for the concentration.
-    weight_prior : tuple of (mean, kappa, shape, rate), default=(0, 1, 2, 2)
-        A layer's weights have precision Gamma(shape, rate), and their mean has kappa times that.
-    bias_prior : tuple of (mean, kappa, shape, rate), default=(0, 1, 2, 2)
-        The same for the biases.
-    noise_prior : tuple of (shape, rate_shape, rate_rate), default=(1, 1, 1)
-        Units have precision Gamma(shape, b) and a layer has b ~ Gamma(rate_shape, rate_rate).
-    noise_floor : float, default=0.01
-        Least standard deviation of a unit's own noise, in the scale of pre-activations.
-    visible : {"auto", "gaussian", "sigmoid"}, default="auto"
-        "gaussian": the standardised column is its unit's pre-activation. "sigmoid": the column,
-        scaled to (-`feature_range`, `feature_range`), is its unit's activation u; for images and
-        other bounded data. Rows beyond (-1, 1) then have density 0 and are clipped elsewhere.
-        "auto" is "sigmoid" where `feature_bounds` is given.
-    feature_bounds : pair of float or of arrays of shape (n_features,), default=None
-        Ends of the range of the columns, such as (0, 255), that "sigmoid" scales from. None: those
-        of the training data.
-    feature_range : float, default=0.9
-        Where "sigmoid" puts them, in [1e-6, 1): near 1 the ends are far out.
-    dequantise : bool or "auto", default="auto"
-        Spread values evenly over their step in columns with fewer than 100 distinct values, one
-        of which more than a third of the rows have. "auto" is True; such a column would pull its
-        unit to the noise floor.
-    skip_connections : bool, default=False
-        Let units join any layer below theirs (the extended process; its law is ours).
-    row_clusters : bool, default=False
-        Let the rows' activations in layer `max_depth` come from a Dirichlet process mixture
-        instead of independent units (not in the paper). For data with classes; mostly with
-        `max_depth` 1, over which rows are filled and weighed without inner chains.
-    row_concentration : float, default=5.0
-        Strength of that process: larger makes more clusters of rows.
-    activation_update : {"auto", "slice", "hmc", "mtm", "ess"}, default="auto"
-        How activations are drawn: univariate slices, Hamiltonian Monte Carlo on a row's layer,
-        the paper's multiple tries, elliptical slices. "auto": the second, and the first once.
-    n_activation_passes : int, default=2
-        Passes per sweep.
-    n_tries : int, default=5
-        Tries of "mtm".
-    birth : {"auto", "prior", "block"}, default="auto"
-        New units for one child at a time, drawn from the prior, for several children at once,
-        drawn towards what one of them leaves unexplained, or both.
-    init : {"pca", "empty", "prior"}, default="pca"
-        Where chains start: from principal components as units of the first layer (with
-        `row_clusters` of all layers, each half as wide as that below), without hidden units, or
-        from a draw of the prior.
-    n_init_units : int, default=20
-        Components under "pca", at most.
-    density : {"auto", "importance", "ais"}, default="auto"
-        How `score_samples` integrates the hidden units out: by importance sampling around the
-        modes of each row, for one hidden layer; or by annealed importance sampling, for any
-        network. Either density integrates to one, up to the error of the sampling, and its
-        logarithm is low on average. "auto": the first for draws of one hidden layer, the second,
-        which is far slower, for deeper ones.
-    n_temperatures : int, default=100
-        Steps of the annealing: more is less low.
-    n_particles : int, default=8
-        Annealed particles per row and draw.
-    n_chains : int, default=4
-        Independent chains. They find different networks; averages over several predict better.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 500, or 200 from 20,000 rows on.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
-    thin : int, default=1
-        Sweeps per kept draw.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
-        with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same X with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------
@@ -228,35 +127,274 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     True
     """
 
-    _parameter_constraints: dict = {
-        **BaseMCMCEstimator._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, 100_000, closed="both"), None],
-        "max_units": [Interval(Integral, 0, 100_000, closed="both")],
-        "mass": [Real, list, tuple, StrOptions({"sample"})],
-        "mass_bounds": [list, tuple],
-        "concentration": [Real, list, tuple, StrOptions({"sample"})],
-        "concentration_bounds": [list, tuple],
-        "weight_prior": [list, tuple],
-        "bias_prior": [list, tuple],
-        "noise_prior": [list, tuple],
-        "noise_floor": [Interval(Real, 1e-6, 1e3, closed="both")],
-        "visible": [StrOptions({"auto", "gaussian", "sigmoid"})],
-        "feature_bounds": [list, tuple, None],
-        "feature_range": [Interval(Real, 1e-6, 1, closed="left")],
-        "dequantise": ["boolean", StrOptions({"auto"})],
-        "skip_connections": ["boolean"],
-        "row_clusters": ["boolean"],
-        "row_concentration": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "activation_update": [StrOptions({"auto", "slice", "hmc", "mtm", "ess"})],
-        "n_activation_passes": [Interval(Integral, 1, 10_000, closed="both")],
-        "n_tries": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "birth": [StrOptions({"auto", "prior", "block"})],
-        "init": [StrOptions({"pca", "empty", "prior"})],
-        "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "density": [StrOptions({"auto", "importance", "ais"})],
-        "n_temperatures": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "n_particles": [Interval(Integral, 1, 1_000_000, closed="both")],
-    }
+    max_depth: int | None = parameter(
+        3,
+        "int or None",
+        [Interval(Integral, 1, 100_000, closed="both"), None],
+        """
+        Hidden layers at most. None: unbounded, which takes a `mass_bounds` of 1.5 at most above
+        the first layer, or networks of hundreds of layers are likely a priori.
+        """,
+    )
+    max_units: int = parameter(
+        2000,
+        "int",
+        [Interval(Integral, 0, 100_000, closed="both")],
+        """
+        Hidden units at most; a part of the model. Proposals beyond it are refused and counted in
+        `n_guard_rejections_`.
+        """,
+    )
+    mass: float | str | list = parameter(
+        "sample",
+        'float, sequence of float or "sample"',
+        [Real, list, tuple, StrOptions({"sample"})],
+        """
+        Expected number of parents of a unit, > 0: for all layers, or for each, the last value
+        serving all layers above.
+        """,
+    )
+    mass_bounds: tuple = parameter(
+        ((0, 20), (0, 2)),
+        "pair of (low, high)",
+        [list, tuple],
+        """
+        Bounds of a sampled mass, for the columns and for hidden units.
+        """,
+    )
+    concentration: float | str | list = parameter(
+        "sample",
+        'float, sequence of float or "sample"',
+        [Real, list, tuple, StrOptions({"sample"})],
+        """
+        Larger makes units share parents less.
+        """,
+    )
+    concentration_bounds: tuple = parameter(
+        ((0, 20), (0, 2)),
+        "pair of (low, high)",
+        [list, tuple],
+        """
+        The same for the concentration.
+        """,
+    )
+    weight_prior: tuple = parameter(
+        (0, 1, 2, 2),
+        "tuple of (mean, kappa, shape, rate)",
+        [list, tuple],
+        """
+        A layer's weights have precision Gamma(shape, rate), and their mean has kappa times that.
+        """,
+    )
+    bias_prior: tuple = parameter(
+        (0, 1, 2, 2),
+        "tuple of (mean, kappa, shape, rate)",
+        [list, tuple],
+        """
+        The same for the biases.
+        """,
+    )
+    noise_prior: tuple = parameter(
+        (1, 1, 1),
+        "tuple of (shape, rate_shape, rate_rate)",
+        [list, tuple],
+        """
+        Units have precision Gamma(shape, b) and a layer has b ~ Gamma(rate_shape, rate_rate).
+        """,
+    )
+    noise_floor: float = parameter(
+        0.01,
+        "float",
+        [Interval(Real, 1e-6, 1e3, closed="both")],
+        """
+        Least standard deviation of a unit's own noise, in the scale of pre-activations.
+        """,
+    )
+    visible: str = parameter(
+        "auto",
+        '{"auto", "gaussian", "sigmoid"}',
+        [StrOptions({"auto", "gaussian", "sigmoid"})],
+        """
+        "gaussian": the standardised column is its unit's pre-activation. "sigmoid": the column,
+        scaled to (-`feature_range`, `feature_range`), is its unit's activation u; for images and
+        other bounded data. Rows beyond (-1, 1) then have density 0 and are clipped elsewhere.
+        "auto" is "sigmoid" where `feature_bounds` is given.
+        """,
+    )
+    feature_bounds: float | None = parameter(
+        None,
+        "pair of float or of arrays of shape (n_features,)",
+        [list, tuple, None],
+        """
+        Ends of the range of the columns, such as (0, 255), that "sigmoid" scales from. None: those
+        of the training data.
+        """,
+    )
+    feature_range: float = parameter(
+        0.9,
+        "float",
+        [Interval(Real, 1e-6, 1, closed="left")],
+        """
+        Where "sigmoid" puts them, in [1e-6, 1): near 1 the ends are far out.
+        """,
+    )
+    dequantise: bool | str = parameter(
+        "auto",
+        'bool or "auto"',
+        ["boolean", StrOptions({"auto"})],
+        """
+        Spread values evenly over their step in columns with fewer than 100 distinct values, one
+        of which more than a third of the rows have. "auto" is True; such a column would pull its
+        unit to the noise floor.
+        """,
+    )
+    skip_connections: bool = parameter(
+        False,
+        "bool",
+        ["boolean"],
+        """
+        Let units join any layer below theirs (the extended process; its law is ours).
+        """,
+    )
+    row_clusters: bool = parameter(
+        False,
+        "bool",
+        ["boolean"],
+        """
+        Let the rows' activations in layer `max_depth` come from a Dirichlet process mixture
+        instead of independent units (not in the paper). For data with classes; mostly with
+        `max_depth` 1, over which rows are filled and weighed without inner chains.
+        """,
+    )
+    row_concentration: float = parameter(
+        5.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Strength of that process: larger makes more clusters of rows.
+        """,
+    )
+    activation_update: str = parameter(
+        "auto",
+        '{"auto", "slice", "hmc", "mtm", "ess"}',
+        [StrOptions({"auto", "slice", "hmc", "mtm", "ess"})],
+        """
+        How activations are drawn: univariate slices, Hamiltonian Monte Carlo on a row's layer,
+        the paper's multiple tries, elliptical slices. "auto": the second, and the first once.
+        """,
+    )
+    n_activation_passes: int = parameter(
+        2,
+        "int",
+        [Interval(Integral, 1, 10_000, closed="both")],
+        """
+        Passes per sweep.
+        """,
+    )
+    n_tries: int = parameter(
+        5,
+        "int",
+        [Interval(Integral, 1, 1_000_000, closed="both")],
+        """
+        Tries of "mtm".
+        """,
+    )
+    birth: str = parameter(
+        "auto",
+        '{"auto", "prior", "block"}',
+        [StrOptions({"auto", "prior", "block"})],
+        """
+        New units for one child at a time, drawn from the prior, for several children at once,
+        drawn towards what one of them leaves unexplained, or both.
+        """,
+    )
+    init: str = parameter(
+        "pca",
+        '{"pca", "empty", "prior"}',
+        [StrOptions({"pca", "empty", "prior"})],
+        """
+        Where chains start: from principal components as units of the first layer (with
+        `row_clusters` of all layers, each half as wide as that below), without hidden units, or
+        from a draw of the prior.
+        """,
+    )
+    n_init_units: int = parameter(
+        20,
+        "int",
+        [Interval(Integral, 1, 1_000_000, closed="both")],
+        """
+        Components under "pca", at most.
+        """,
+    )
+    density: str = parameter(
+        "auto",
+        '{"auto", "importance", "ais"}',
+        [StrOptions({"auto", "importance", "ais"})],
+        """
+        How `score_samples` integrates the hidden units out: by importance sampling around the
+        modes of each row, for one hidden layer; or by annealed importance sampling, for any
+        network. Either density integrates to one, up to the error of the sampling, and its
+        logarithm is low on average. "auto": the first for draws of one hidden layer, the second,
+        which is far slower, for deeper ones.
+        """,
+    )
+    n_temperatures: int = parameter(
+        100,
+        "int",
+        [Interval(Integral, 1, 1_000_000, closed="both")],
+        """
+        Steps of the annealing: more is less low.
+        """,
+    )
+    n_particles: int = parameter(
+        8,
+        "int",
+        [Interval(Integral, 1, 1_000_000, closed="both")],
+        """
+        Annealed particles per row and draw.
+        """,
+    )
+    n_chains: int = parameter(
+        4,
+        None,
+        None,
+        """
+        Independent chains. They find different networks; averages over several predict better.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Sweeps per chain before the first draw; "auto" is 500, or 200 from 20,000 rows on.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+        """,
+    )
+    predict_draws: int = parameter(
+        100,
+        None,
+        None,
+        """
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+        """,
+    )
 
     _reported_traces = ("log_joint", "width1", "n_edges")
     _parameters_after_sampling = ("density", "n_temperatures", "n_particles")
@@ -279,87 +417,6 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         "_n_features_out": Integral,
     }
     _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
-
-    def __init__(
-        self,
-        *,
-        max_depth=3,
-        max_units=2000,
-        mass="sample",
-        mass_bounds=((0, 20), (0, 2)),
-        concentration="sample",
-        concentration_bounds=((0, 20), (0, 2)),
-        weight_prior=(0, 1, 2, 2),
-        bias_prior=(0, 1, 2, 2),
-        noise_prior=(1, 1, 1),
-        noise_floor=0.01,
-        visible="auto",
-        feature_bounds=None,
-        feature_range=0.9,
-        dequantise="auto",
-        skip_connections=False,
-        row_clusters=False,
-        row_concentration=5.0,
-        activation_update="auto",
-        n_activation_passes=2,
-        n_tries=5,
-        birth="auto",
-        init="pca",
-        n_init_units=20,
-        density="auto",
-        n_temperatures=100,
-        n_particles=8,
-        n_chains=4,
-        n_warmup="auto",
-        n_draws="auto",
-        thin=1,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        checkpoint=None,
-        checkpoint_every=60.0,
-        store="auto",
-        predict_draws=100,
-        verbose=0,
-    ):
-        self.max_depth = max_depth
-        self.max_units = max_units
-        self.mass = mass
-        self.mass_bounds = mass_bounds
-        self.concentration = concentration
-        self.concentration_bounds = concentration_bounds
-        self.weight_prior = weight_prior
-        self.bias_prior = bias_prior
-        self.noise_prior = noise_prior
-        self.noise_floor = noise_floor
-        self.visible = visible
-        self.feature_bounds = feature_bounds
-        self.feature_range = feature_range
-        self.dequantise = dequantise
-        self.skip_connections = skip_connections
-        self.row_clusters = row_clusters
-        self.row_concentration = row_concentration
-        self.activation_update = activation_update
-        self.n_activation_passes = n_activation_passes
-        self.n_tries = n_tries
-        self.birth = birth
-        self.init = init
-        self.n_init_units = n_init_units
-        self.density = density
-        self.n_temperatures = n_temperatures
-        self.n_particles = n_particles
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.thin = thin
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.store = store
-        self.predict_draws = predict_draws
-        self.verbose = verbose
 
     # -- prediction
 

@@ -5,6 +5,7 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -24,6 +25,7 @@ from skbnp.deep_scale_model._saved import check_draw, check_fitted
 from skbnp.deep_scale_model._start import start_state
 from skbnp.deep_scale_model._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.parameters import parameter
 from skbnp.likelihoods.nonlinear_gaussian.units import Units, check_units
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
 from skbnp.likelihoods.sparse_loadings.parameters import checked_array, checked_pair, fixed
@@ -74,79 +76,6 @@ class DeepScaleModel(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
     its energy, and four clusters need not give four factors. A Gaussian mixture beat it on every
     table we measured; to cluster, take `InfiniteFactorClusterer`.
 
-    Parameters
-    ----------
-    max_layers : int or None, default=1
-        Layers at most, up to 8. Those above the first say which factors are loud together. None:
-        until a layer is empty, or 8.
-    mass : float or "sample", default="sample"
-        Of the Indian buffet: factors that a column is linked to, expected a priori.
-    mass_prior : tuple of (shape, rate), default=(1.0, 1.0)
-        Gamma prior of a sampled mass.
-    mass_upper : float in (0, 1], default=0.5
-        The mass of layers above the first.
-    slab_shape : float, default=2.0
-        Inverse gamma prior of the variance of a factor's loadings: its shape.
-    slab_scale : float, default=1.0
-        Its scale.
-    noise : "sample", float or array-like, default="sample"
-        Standard deviations s of the noise, sampled or given: one or one for each column, > 0, in
-        the units of X.
-    noise_shape : float, default=2.0
-        Inverse gamma prior of sampled noise variances: its shape. The scale is 0.1.
-    drift : float or "sample", default=0.0
-        c. "sample" has the prior N(0, 1).
-    center : {"mean", "median", "sample", False}, default="mean"
-        The location: taken from X, sampled with it, or 0.
-    birth_move : {"singleton", "finite", "pan-han"}, default="singleton"
-        How factors come and go. "finite": one of a finite model, empty factors included.
-        "pan-han": the paper's own moves, for comparison alone. They leave no posterior invariant,
-        the number of factors stays near that of the start, and a chain without factors can never
-        have one again.
-    schedule : {"joint", "greedy"}, default="joint"
-        All layers in every sweep, or the paper's recursion in the warm-up, layer by layer.
-    n_births : int, default=2
-        Attempts for each column and sweep to add or remove a factor of it alone.
-    n_split_merges : int, default=10
-        Attempts for each sweep to split or merge factors.
-    n_init_factors : int, default=2
-        Random factors that chains start with. More are hard to get rid of.
-    signed : bool, default=False
-        With a drift: factor k gives two clusters, 2 k where its score is positive and 2 k + 1.
-    transform_output : {"auto", "mean", "magnitude", "log_energy"}, default="auto"
-        E y, E abs(y) or log E y^2. "auto" is the first with a drift, the second without, as E y is
-        0 then.
-    standardize : bool, default=True
-        Divide columns by their standard deviations first. The priors are for such columns.
-    n_chains : int, default=4
-        Independent chains.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 500.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 500.
-    thin : int, default=1
-        Sweeps per kept draw.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
-        with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same X with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------
@@ -224,31 +153,193 @@ class DeepScaleModel(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
     True
     """
 
-    _parameter_constraints: dict = {
-        **BaseMCMCEstimator._parameter_constraints,
-        "max_layers": [Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
-        "mass": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        "mass_prior": [tuple, list],
-        "mass_upper": [Interval(Real, 0, 1, closed="right")],
-        "slab_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "slab_scale": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "noise": [
+    max_layers: int | None = parameter(
+        1,
+        "int or None",
+        [Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
+        """
+        Layers at most, up to 8. Those above the first say which factors are loud together. None:
+        until a layer is empty, or 8.
+        """,
+    )
+    mass: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        """
+        Of the Indian buffet: factors that a column is linked to, expected a priori.
+        """,
+    )
+    mass_prior: tuple = parameter(
+        (1.0, 1.0),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Gamma prior of a sampled mass.
+        """,
+    )
+    mass_upper: float = parameter(
+        0.5,
+        "float in (0, 1]",
+        [Interval(Real, 0, 1, closed="right")],
+        """
+        The mass of layers above the first.
+        """,
+    )
+    slab_shape: float = parameter(
+        2.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Inverse gamma prior of the variance of a factor's loadings: its shape.
+        """,
+    )
+    slab_scale: float = parameter(
+        1.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Its scale.
+        """,
+    )
+    noise: str | ArrayLike = parameter(
+        "sample",
+        '"sample", float or array-like',
+        [
             StrOptions({"sample"}),
             Interval(Real, 0, None, closed="left"),
             "array-like",
         ],
-        "noise_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "drift": [Interval(Real, -1e3, 1e3, closed="both"), StrOptions({"sample"})],
-        "center": [StrOptions({"mean", "median", "sample"}), Options(bool, {False})],
-        "birth_move": [StrOptions(set(BIRTH_MOVES))],
-        "schedule": [StrOptions({"joint", "greedy"})],
-        "n_births": [Interval(Integral, 0, 10_000, closed="both")],
-        "n_split_merges": [Interval(Integral, 0, 10_000, closed="both")],
-        "n_init_factors": [Interval(Integral, 0, 1000, closed="both")],
-        "signed": ["boolean"],
-        "transform_output": [StrOptions({"auto", "mean", "magnitude", "log_energy"})],
-        "standardize": ["boolean"],
-    }
+        """
+        Standard deviations s of the noise, sampled or given: one or one for each column, > 0, in
+        the units of X.
+        """,
+    )
+    noise_shape: float = parameter(
+        2.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Inverse gamma prior of sampled noise variances: its shape. The scale is 0.1.
+        """,
+    )
+    drift: float | str = parameter(
+        0.0,
+        'float or "sample"',
+        [Interval(Real, -1e3, 1e3, closed="both"), StrOptions({"sample"})],
+        """
+        c. "sample" has the prior N(0, 1).
+        """,
+    )
+    center: str = parameter(
+        "mean",
+        '{"mean", "median", "sample", False}',
+        [StrOptions({"mean", "median", "sample"}), Options(bool, {False})],
+        """
+        The location: taken from X, sampled with it, or 0.
+        """,
+    )
+    birth_move: str = parameter(
+        "singleton",
+        '{"singleton", "finite", "pan-han"}',
+        [StrOptions(set(BIRTH_MOVES))],
+        """
+        How factors come and go. "finite": one of a finite model, empty factors included.
+        "pan-han": the paper's own moves, for comparison alone. They leave no posterior invariant,
+        the number of factors stays near that of the start, and a chain without factors can never
+        have one again.
+        """,
+    )
+    schedule: str = parameter(
+        "joint",
+        '{"joint", "greedy"}',
+        [StrOptions({"joint", "greedy"})],
+        """
+        All layers in every sweep, or the paper's recursion in the warm-up, layer by layer.
+        """,
+    )
+    n_births: int = parameter(
+        2,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Attempts for each column and sweep to add or remove a factor of it alone.
+        """,
+    )
+    n_split_merges: int = parameter(
+        10,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Attempts for each sweep to split or merge factors.
+        """,
+    )
+    n_init_factors: int = parameter(
+        2,
+        "int",
+        [Interval(Integral, 0, 1000, closed="both")],
+        """
+        Random factors that chains start with. More are hard to get rid of.
+        """,
+    )
+    signed: bool = parameter(
+        False,
+        "bool",
+        ["boolean"],
+        """
+        With a drift: factor k gives two clusters, 2 k where its score is positive and 2 k + 1.
+        """,
+    )
+    transform_output: str = parameter(
+        "auto",
+        '{"auto", "mean", "magnitude", "log_energy"}',
+        [StrOptions({"auto", "mean", "magnitude", "log_energy"})],
+        """
+        E y, E abs(y) or log E y^2. "auto" is the first with a drift, the second without, as E y is
+        0 then.
+        """,
+    )
+    standardize: bool = parameter(
+        True,
+        "bool",
+        ["boolean"],
+        """
+        Divide columns by their standard deviations first. The priors are for such columns.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Sweeps per chain before the first draw; "auto" is 500.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Draws kept per chain; "auto" is 500.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+        """,
+    )
+    predict_draws: int = parameter(
+        100,
+        None,
+        None,
+        """
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+        """,
+    )
 
     _parameters_after_sampling = ("signed", "transform_output")
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "center", "signed", "standardize")
@@ -271,71 +362,6 @@ class DeepScaleModel(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
         "_n_features_out": Integral,
     }
     _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
-
-    def __init__(
-        self,
-        *,
-        max_layers=1,
-        mass="sample",
-        mass_prior=(1.0, 1.0),
-        mass_upper=0.5,
-        slab_shape=2.0,
-        slab_scale=1.0,
-        noise="sample",
-        noise_shape=2.0,
-        drift=0.0,
-        center="mean",
-        birth_move="singleton",
-        schedule="joint",
-        n_births=2,
-        n_split_merges=10,
-        n_init_factors=2,
-        signed=False,
-        transform_output="auto",
-        standardize=True,
-        n_chains=4,
-        n_warmup="auto",
-        n_draws="auto",
-        thin=1,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        checkpoint=None,
-        checkpoint_every=60.0,
-        store="auto",
-        predict_draws=100,
-        verbose=0,
-    ):
-        self.max_layers = max_layers
-        self.mass = mass
-        self.mass_prior = mass_prior
-        self.mass_upper = mass_upper
-        self.slab_shape = slab_shape
-        self.slab_scale = slab_scale
-        self.noise = noise
-        self.noise_shape = noise_shape
-        self.drift = drift
-        self.center = center
-        self.birth_move = birth_move
-        self.schedule = schedule
-        self.n_births = n_births
-        self.n_split_merges = n_split_merges
-        self.n_init_factors = n_init_factors
-        self.signed = signed
-        self.transform_output = transform_output
-        self.standardize = standardize
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.thin = thin
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.store = store
-        self.predict_draws = predict_draws
-        self.verbose = verbose
 
     # -- clusters
 

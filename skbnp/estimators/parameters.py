@@ -52,7 +52,8 @@ class Declared:
     """Base of classes whose keyword-only constructor parameters are declared as attributes.
 
     A class has its own parameters first, then those of the classes it inherits from; one that it
-    declares again is its own. A class with an ``__init__`` of its own keeps that.
+    declares again is its own. A class that writes its own
+    ``__init__`` keeps that, and so do those below it.
 
     ``_renamed`` maps a name that a parameter had once to a sentence that says what it is now.
     """
@@ -76,6 +77,8 @@ class Declared:
         cls._declared = own | {n: x for n, x in inherited.items() if n not in own}
         if not getattr(cls.__init__, "is_declared", cls.__init__ is object.__init__):
             return
+        if "_parameter_constraints" in vars(cls):
+            raise TypeError(f"{cls.__name__} must declare its parameters, rules included")
         cls._parameter_constraints = {name: x.rules for name, x in cls._declared.items()}
         cls.__init__ = _constructor(cls)
         if "__doc__" in vars(cls) and cls.__doc__:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.icp_network._sampler import Sampler
 from skbnp.icp_network._start import start_state
@@ -54,32 +55,195 @@ class BaseICPNetwork(BaseMCMCEstimator):
     in ``_feature_units()`` which units the columns of X have.
     """
 
-    _parameter_constraints: dict = {
-        **BaseMCMCEstimator._parameter_constraints,
-        "mass": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        "mass_prior": [list, tuple, None],
-        "concentration": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        "inverse_concentration_prior": [list, tuple, None],
-        "observed_popularity": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        "popularity_prior": [list, tuple, None],
-        "weight_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
-        "bias_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
-        "noise_prior": [list, tuple, None],
-        "hyperprior": [StrOptions({"default", "paper"})],
-        "max_hidden": [Interval(Integral, 0, 10_000, closed="both")],
-        "moves": [StrOptions({"default", "paper"})],
-        "activation_update": [StrOptions({"grid", "slice", "mtm"})],
-        "n_noise_slices": [Interval(Integral, 0, 10_000, closed="both")],
-        "n_hmc": [Interval(Integral, 0, 10_000, closed="both")],
-        "n_leapfrog": [Interval(Integral, 1, 10_000, closed="both")],
-        "n_births": [Interval(Integral, 0, 1_000_000, closed="both")],
-        "n_affine": [Interval(Integral, 0, 10_000, closed="both")],
-        "n_rotations": [Interval(Integral, 0, 10_000, closed="both")],
-        "n_init_units": [Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
-        "store_activations": ["boolean"],
-        "n_fantasies": [Interval(Integral, 2, 1_000_000, closed="both")],
-        "max_rows": [Interval(Integral, 2, None, closed="left"), None],
-    }
+    mass: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        """
+        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
+        """,
+    )
+    mass_prior: tuple | None = parameter(
+        None,
+        "tuple of (shape, rate)",
+        [list, tuple, None],
+        """
+        Gamma prior of a sampled mass; None takes that of `hyperprior`.
+        """,
+    )
+    concentration: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        """
+        Larger makes nodes share parents less, so that there are more of them.
+        """,
+    )
+    inverse_concentration_prior: tuple | None = parameter(
+        None,
+        "tuple of (shape, rate)",
+        [list, tuple, None],
+        """
+        Gamma prior of 1 / concentration, where sampled.
+        """,
+    )
+    observed_popularity: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        """
+        How often columns are parents of nodes below them: phi / (phi + concentration) is the
+        expected share. Of no consequence where `observed_order` is 0.
+        """,
+    )
+    popularity_prior: tuple | None = parameter(
+        None,
+        "tuple of (shape, rate)",
+        [list, tuple, None],
+        """
+        Gamma prior of `observed_popularity`, where sampled.
+        """,
+    )
+    weight_variance: float | None = parameter(
+        None,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        """
+        Of the normal prior of each weight, around 0. Larger makes units switch more sharply.
+        """,
+    )
+    bias_variance: float | None = parameter(
+        None,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        """
+        The same for the biases.
+        """,
+    )
+    noise_prior: tuple | None = parameter(
+        None,
+        "tuple of (shape, rate)",
+        [list, tuple, None],
+        """
+        Gamma prior of each unit's precision.
+        """,
+    )
+    hyperprior: str = parameter(
+        "default",
+        '{"default", "paper"}',
+        [StrOptions({"default", "paper"})],
+        """
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
+        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
+        hundreds of nodes are not rare a priori.
+        """,
+    )
+    max_hidden: int = parameter(
+        200,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
+        """,
+    )
+    moves: str = parameter(
+        "default",
+        '{"default", "paper"}',
+        [StrOptions({"default", "paper"})],
+        """
+        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
+        """,
+    )
+    activation_update: str = parameter(
+        "grid",
+        '{"grid", "slice", "mtm"}',
+        [StrOptions({"grid", "slice", "mtm"})],
+        """
+        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
+        univariate slices, or by multiple tries.
+        """,
+    )
+    n_noise_slices: int = parameter(
+        1,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Elliptical slices over all noises of a row, per sweep.
+        """,
+    )
+    n_hmc: int = parameter(
+        3,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Hamiltonian trajectories over noises and parameters, per sweep.
+        """,
+    )
+    n_leapfrog: int = parameter(
+        20,
+        "int",
+        [Interval(Integral, 1, 10_000, closed="both")],
+        """
+        Steps of each.
+        """,
+    )
+    n_births: int = parameter(
+        10,
+        "int",
+        [Interval(Integral, 0, 1_000_000, closed="both")],
+        """
+        Births or deaths of hidden nodes that are tried, per sweep.
+        """,
+    )
+    n_affine: int = parameter(
+        0,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Moves that scale and shift the activations of a hidden node, per sweep.
+        """,
+    )
+    n_rotations: int = parameter(
+        0,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Moves that rotate the noises of two hidden nodes without parents, per sweep.
+        """,
+    )
+    n_init_units: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
+        """
+        Units of that layer, at most. "auto" is 20.
+        """,
+    )
+    store_activations: bool = parameter(
+        False,
+        "bool",
+        ["boolean"],
+        """
+        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
+        """,
+    )
+    n_fantasies: int = parameter(
+        2000,
+        "int",
+        [Interval(Integral, 2, 1_000_000, closed="both")],
+        """
+        Samples of the network's prior, per draw, that rows are weighed by.
+        """,
+    )
+    max_rows: int | None = parameter(
+        None,
+        "int",
+        [Interval(Integral, 2, None, closed="left"), None],
+        """
+        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
+        costs in proportion.
+        """,
+    )
 
     _reported_traces = ("log_joint", "n_hidden", "n_edges")
     _parameters_after_sampling = (

@@ -1,5 +1,6 @@
 """The density of a table by networks of any shape."""
 
+import os
 from numbers import Integral, Real
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork, generator_for
 from skbnp.icp_network._predictive import (
     expected_activations,
@@ -43,119 +45,6 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
     and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
     data as scaled inside. NaN is a missing cell, missing at random.
 
-    Parameters
-    ----------
-    mass : float or "sample", default="sample"
-        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
-    mass_prior : tuple of (shape, rate), default=None
-        Gamma prior of a sampled mass; None takes that of `hyperprior`.
-    concentration : float or "sample", default="sample"
-        Larger makes nodes share parents less, so that there are more of them.
-    inverse_concentration_prior : tuple of (shape, rate), default=None
-        Gamma prior of 1 / concentration, where sampled.
-    observed_popularity : float or "sample", default="sample"
-        How often columns are parents of nodes below them: phi / (phi + concentration) is the
-        expected share. Of no consequence where `observed_order` is 0.
-    popularity_prior : tuple of (shape, rate), default=None
-        Gamma prior of `observed_popularity`, where sampled.
-    weight_variance : float, default=None
-        Of the normal prior of each weight, around 0. Larger makes units switch more sharply.
-    bias_variance : float, default=None
-        The same for the biases.
-    noise_prior : tuple of (shape, rate), default=None
-        Gamma prior of each unit's precision.
-    hyperprior : {"default", "paper"}, default="default"
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
-        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
-        hundreds of nodes are not rare a priori.
-    max_hidden : int, default=200
-        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
-    visible : {"gaussian", "sigmoid"}, default="gaussian"
-        "gaussian": the standardised column is its node's a. "sigmoid": the column, scaled to
-        (-`feature_range`, `feature_range`), is its node's u; for bounded data. Rows beyond
-        (-1, 1) then have density 0 and are clipped elsewhere.
-    feature_bounds : pair of float or of arrays of shape (n_features,), default=None
-        Ends of the range of the columns that "sigmoid" scales from. None: those of the training
-        data.
-    feature_range : float, default=0.95
-        Where "sigmoid" puts them, from 1e-6 to 0.999.
-    observed_order : float, "free" or sequence of (float or None), default=0.0
-        Order of the columns in the network, in [0, 1]: for all, or for each. At 0 they have no
-        children. "free" or None: sampled, uniform a priori, so that a column may be the parent of
-        another.
-    moves : {"default", "paper"}, default="default"
-        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
-    activation_update : {"grid", "slice", "mtm"}, default="grid"
-        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
-        univariate slices, or by multiple tries.
-    n_noise_slices : int, default=1
-        Elliptical slices over all noises of a row, per sweep.
-    n_hmc : int, default=3
-        Hamiltonian trajectories over noises and parameters, per sweep.
-    n_leapfrog : int, default=20
-        Steps of each.
-    n_births : int, default=10
-        Births or deaths of hidden nodes that are tried, per sweep.
-    n_affine : int, default=0
-        Moves that scale and shift the activations of a hidden node, per sweep.
-    n_rotations : int, default=0
-        Moves that rotate the noises of two hidden nodes without parents, per sweep.
-    init : {"auto", "two-level", "gaussianised", "empty", "prior"}, default="auto"
-        Where chains start. "gaussianised": a layer of units, fitted by least squares, that
-        turns what makes the rows Gaussian back into them; "two-level": a layer below two units,
-        of random weights; "auto": these in turn. "empty": no hidden node;
-        "prior": a draw from the prior.
-    n_init_units : int or "auto", default="auto"
-        Units of that layer, at most. "auto" is 20.
-    n_fantasies : int, default=2000
-        Samples of the network's prior, per draw, that rows are weighed by.
-    density : {"auto", "fantasies", "importance", "ais"}, default="auto"
-        How hidden nodes are integrated out given a row: by these fantasies; by importance sampling
-        around the modes of the row's law of the noises; by annealed importance sampling from the
-        prior, which is slower. The densities are unbiased, their logarithms low on average. "auto"
-        looks at the fantasies and turns, for a row and draw where half of them have the weight of
-        fewer than 5, to importance sampling.
-    n_importance : int, default=200
-        Points of that, per row and draw.
-    n_temperatures : int, default=60
-        Steps of the annealing: more is less low.
-    n_particles : int, default=8
-        Annealed particles per row and draw.
-    store_activations : bool, default=False
-        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
-    max_rows : int, default=None
-        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
-        costs in proportion.
-    n_chains : int, default=4
-        Independent chains. They find different networks; averages over several predict better.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
-        beyond 20,000.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
-    thin : int, default=1
-        Sweeps per kept draw.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
-        data with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same data with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------
@@ -227,113 +116,153 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
     True
     """
 
-    _parameter_constraints: dict = {
-        **BaseICPNetwork._parameter_constraints,
-        "visible": [StrOptions({"gaussian", "sigmoid"})],
-        "feature_bounds": [list, tuple, None],
-        "feature_range": [Interval(Real, 1e-6, 0.999, closed="both")],
-        "observed_order": [Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
-        "init": [StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
-        "density": [StrOptions({"auto", "fantasies", "importance", "ais"})],
-        "n_importance": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "n_temperatures": [Interval(Integral, 1, 1_000_000, closed="both")],
-        "n_particles": [Interval(Integral, 1, 1_000_000, closed="both")],
-    }
+    visible: str = parameter(
+        "gaussian",
+        '{"gaussian", "sigmoid"}',
+        [StrOptions({"gaussian", "sigmoid"})],
+        """
+        "gaussian": the standardised column is its node's a. "sigmoid": the column, scaled to
+        (-`feature_range`, `feature_range`), is its node's u; for bounded data. Rows beyond
+        (-1, 1) then have density 0 and are clipped elsewhere.
+        """,
+    )
+    feature_bounds: float | tuple | None = parameter(
+        None,
+        "pair of float or of arrays of shape (n_features,)",
+        [list, tuple, None],
+        """
+        Ends of the range of the columns that "sigmoid" scales from. None: those of the training
+        data.
+        """,
+    )
+    feature_range: float = parameter(
+        0.95,
+        "float",
+        [Interval(Real, 1e-6, 0.999, closed="both")],
+        """
+        Where "sigmoid" puts them, from 1e-6 to 0.999.
+        """,
+    )
+    observed_order: float | str | list | None = parameter(
+        0.0,
+        'float, "free" or sequence of (float or None)',
+        [Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
+        """
+        Order of the columns in the network, in [0, 1]: for all, or for each. At 0 they have no
+        children. "free" or None: sampled, uniform a priori, so that a column may be the parent of
+        another.
+        """,
+    )
+    init: str = parameter(
+        "auto",
+        '{"auto", "two-level", "gaussianised", "empty", "prior"}',
+        [StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
+        """
+        Where chains start. "gaussianised": a layer of units, fitted by least squares, that
+        turns what makes the rows Gaussian back into them; "two-level": a layer below two units,
+        of random weights; "auto": these in turn. "empty": no hidden node;
+        "prior": a draw from the prior.
+        """,
+    )
+    density: str = parameter(
+        "auto",
+        '{"auto", "fantasies", "importance", "ais"}',
+        [StrOptions({"auto", "fantasies", "importance", "ais"})],
+        """
+        How hidden nodes are integrated out given a row: by these fantasies; by importance sampling
+        around the modes of the row's law of the noises; by annealed importance sampling from the
+        prior, which is slower. The densities are unbiased, their logarithms low on average. "auto"
+        looks at the fantasies and turns, for a row and draw where half of them have the weight of
+        fewer than 5, to importance sampling.
+        """,
+    )
+    n_importance: int = parameter(
+        200,
+        "int",
+        [Interval(Integral, 1, 1_000_000, closed="both")],
+        """
+        Points of that, per row and draw.
+        """,
+    )
+    n_temperatures: int = parameter(
+        60,
+        "int",
+        [Interval(Integral, 1, 1_000_000, closed="both")],
+        """
+        Steps of the annealing: more is less low.
+        """,
+    )
+    n_particles: int = parameter(
+        8,
+        "int",
+        [Interval(Integral, 1, 1_000_000, closed="both")],
+        """
+        Annealed particles per row and draw.
+        """,
+    )
+    n_chains: int = parameter(
+        4,
+        None,
+        None,
+        """
+        Independent chains. They find different networks; averages over several predict better.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
+        beyond 20,000.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+        """,
+    )
+    warm_start: bool = parameter(
+        False,
+        None,
+        None,
+        """
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
+        data with the same parameters; without a new warm-up.
+        """,
+    )
+    checkpoint: str | os.PathLike | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Directory for a file from which a later `fit` on the same data with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+        """,
+    )
+    predict_draws: int = parameter(
+        100,
+        None,
+        None,
+        """
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+        """,
+    )
 
     _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_units": Units}
-
-    def __init__(
-        self,
-        *,
-        mass="sample",
-        mass_prior=None,
-        concentration="sample",
-        inverse_concentration_prior=None,
-        observed_popularity="sample",
-        popularity_prior=None,
-        weight_variance=None,
-        bias_variance=None,
-        noise_prior=None,
-        hyperprior="default",
-        max_hidden=200,
-        visible="gaussian",
-        feature_bounds=None,
-        feature_range=0.95,
-        observed_order=0.0,
-        moves="default",
-        activation_update="grid",
-        n_noise_slices=1,
-        n_hmc=3,
-        n_leapfrog=20,
-        n_births=10,
-        n_affine=0,
-        n_rotations=0,
-        init="auto",
-        n_init_units="auto",
-        n_fantasies=2000,
-        density="auto",
-        n_importance=200,
-        n_temperatures=60,
-        n_particles=8,
-        store_activations=False,
-        max_rows=None,
-        n_chains=4,
-        n_warmup="auto",
-        n_draws="auto",
-        thin=1,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        checkpoint=None,
-        checkpoint_every=60.0,
-        store="auto",
-        predict_draws=100,
-        verbose=0,
-    ):
-        self.mass = mass
-        self.mass_prior = mass_prior
-        self.concentration = concentration
-        self.inverse_concentration_prior = inverse_concentration_prior
-        self.observed_popularity = observed_popularity
-        self.popularity_prior = popularity_prior
-        self.weight_variance = weight_variance
-        self.bias_variance = bias_variance
-        self.noise_prior = noise_prior
-        self.hyperprior = hyperprior
-        self.max_hidden = max_hidden
-        self.visible = visible
-        self.feature_bounds = feature_bounds
-        self.feature_range = feature_range
-        self.observed_order = observed_order
-        self.moves = moves
-        self.activation_update = activation_update
-        self.n_noise_slices = n_noise_slices
-        self.n_hmc = n_hmc
-        self.n_leapfrog = n_leapfrog
-        self.n_births = n_births
-        self.n_affine = n_affine
-        self.n_rotations = n_rotations
-        self.init = init
-        self.n_init_units = n_init_units
-        self.n_fantasies = n_fantasies
-        self.density = density
-        self.n_importance = n_importance
-        self.n_temperatures = n_temperatures
-        self.n_particles = n_particles
-        self.store_activations = store_activations
-        self.max_rows = max_rows
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.thin = thin
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.store = store
-        self.predict_draws = predict_draws
-        self.verbose = verbose
 
     # -- prediction
 

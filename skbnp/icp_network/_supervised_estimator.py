@@ -1,5 +1,6 @@
 """Regression and classification by networks of any shape."""
 
+import os
 from dataclasses import replace
 from numbers import Real
 
@@ -10,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork, generator_for
 from skbnp.icp_network._predictive import (
     predicted,
@@ -25,96 +26,144 @@ from skbnp.likelihoods.nonlinear_gaussian.units import (
 class _SupervisedICPNetwork(BaseICPNetwork):
     """Features are inputs of order 1, targets nodes of order 0."""
 
-    _finite = True
-    _parameter_constraints: dict = {
-        **BaseICPNetwork._parameter_constraints,
-        "feature_scaling": [StrOptions({"each", "common"})],
-        "input_weight_variance": [Interval(Real, 1e-6, 1e6, closed="both"), None],
-        "init": [StrOptions({"auto", "network", "empty", "prior"})],
-    }
-    _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_input_units": Units}
+    feature_scaling: str = parameter(
+        "each",
+        '{"each", "common"}',
+        [StrOptions({"each", "common"})],
+        """
+        "each": every column of X is centred and divided by its standard deviation. "common":
+        centred, and divided by one number for all, the root of their mean variance; for columns in
+        one unit, such as pixels or spectra, whose spread says how much they matter.
+        """,
+    )
+    observed_popularity: float | str = parameter(
+        "sample",
+        None,
+        None,
+        """
+        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
+        share of these.
+        """,
+    )
+    weight_variance: float | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Of the normal prior of each weight out of a hidden node, around 0.
+        """,
+    )
+    input_weight_variance: float | None = parameter(
+        None,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both"), None],
+        """
+        The same for weights out of inputs; larger makes units switch more sharply. None takes
+        `weight_variance` over the number of features that vary, so that what a node gets from all
+        of them does not grow with their number; with `hyperprior` "paper", `weight_variance`.
+        """,
+    )
+    hyperprior: str = parameter(
+        "default",
+        None,
+        None,
+        """
+        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 over the
+        number of features, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1
+        three times and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
+        """,
+    )
+    init: str = parameter(
+        "auto",
+        '{"auto", "network", "empty", "prior"}',
+        [StrOptions({"auto", "network", "empty", "prior"})],
+        """
+        Where chains start. "network", and so "auto": a layer of units between inputs and
+        targets, fitted by least squares. "empty": no hidden node;
+        "prior": a draw from the prior.
+        """,
+    )
+    n_init_units: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Units of that layer, at most. "auto" is half the number of features
+        or of rows, whichever is less, at least 10.
+        """,
+    )
+    n_fantasies: int = parameter(
+        50,
+        None,
+        None,
+        """
+        Samples of the hidden nodes, per row and draw, that predictions average over.
+        """,
+    )
+    n_chains: int = parameter(
+        4,
+        None,
+        None,
+        """
+        Independent chains. They find different networks; averages over several predict better.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
+        beyond 20,000.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+        """,
+    )
+    warm_start: bool = parameter(
+        False,
+        None,
+        None,
+        """
+        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
+        data with the same parameters; without a new warm-up.
+        """,
+    )
+    checkpoint: str | os.PathLike | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Directory for a file from which a later `fit` on the same data with the same parameters goes
+        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
+        fits share a directory; its files are removed by hand.
+        """,
+    )
+    predict_draws: int = parameter(
+        100,
+        None,
+        None,
+        """
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+        """,
+    )
 
-    @refuses_by_name
-    def __init__(
-        self,
-        *,
-        feature_scaling="each",
-        mass="sample",
-        mass_prior=None,
-        concentration="sample",
-        inverse_concentration_prior=None,
-        observed_popularity="sample",
-        popularity_prior=None,
-        weight_variance=None,
-        input_weight_variance=None,
-        bias_variance=None,
-        noise_prior=None,
-        hyperprior="default",
-        max_hidden=200,
-        moves="default",
-        activation_update="grid",
-        n_noise_slices=1,
-        n_hmc=3,
-        n_leapfrog=20,
-        n_births=10,
-        n_affine=0,
-        n_rotations=0,
-        init="auto",
-        n_init_units="auto",
-        n_fantasies=50,
-        store_activations=False,
-        max_rows=None,
-        n_chains=4,
-        n_warmup="auto",
-        n_draws="auto",
-        thin=1,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        checkpoint=None,
-        checkpoint_every=60.0,
-        store="auto",
-        predict_draws=100,
-        verbose=0,
-    ):
-        self.feature_scaling = feature_scaling
-        self.mass = mass
-        self.mass_prior = mass_prior
-        self.concentration = concentration
-        self.inverse_concentration_prior = inverse_concentration_prior
-        self.observed_popularity = observed_popularity
-        self.popularity_prior = popularity_prior
-        self.weight_variance = weight_variance
-        self.input_weight_variance = input_weight_variance
-        self.bias_variance = bias_variance
-        self.noise_prior = noise_prior
-        self.hyperprior = hyperprior
-        self.max_hidden = max_hidden
-        self.moves = moves
-        self.activation_update = activation_update
-        self.n_noise_slices = n_noise_slices
-        self.n_hmc = n_hmc
-        self.n_leapfrog = n_leapfrog
-        self.n_births = n_births
-        self.n_affine = n_affine
-        self.n_rotations = n_rotations
-        self.init = init
-        self.n_init_units = n_init_units
-        self.n_fantasies = n_fantasies
-        self.store_activations = store_activations
-        self.max_rows = max_rows
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.thin = thin
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.store = store
-        self.predict_draws = predict_draws
-        self.verbose = verbose
+    _finite = True
+    _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_input_units": Units}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -205,102 +254,6 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
     and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
     data as scaled inside.
 
-    Parameters
-    ----------
-    feature_scaling : {"each", "common"}, default="each"
-        "each": every column of X is centred and divided by its standard deviation. "common":
-        centred, and divided by one number for all, the root of their mean variance; for columns in
-        one unit, such as pixels or spectra, whose spread says how much they matter.
-    mass : float or "sample", default="sample"
-        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
-    mass_prior : tuple of (shape, rate), default=None
-        Gamma prior of a sampled mass; None takes that of `hyperprior`.
-    concentration : float or "sample", default="sample"
-        Larger makes nodes share parents less, so that there are more of them.
-    inverse_concentration_prior : tuple of (shape, rate), default=None
-        Gamma prior of 1 / concentration, where sampled.
-    observed_popularity : float or "sample", default="sample"
-        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
-        share of these.
-    popularity_prior : tuple of (shape, rate), default=None
-        Gamma prior of `observed_popularity`, where sampled.
-    weight_variance : float, default=None
-        Of the normal prior of each weight out of a hidden node, around 0.
-    input_weight_variance : float, default=None
-        The same for weights out of inputs; larger makes units switch more sharply. None takes
-        `weight_variance` over the number of features that vary, so that what a node gets from all
-        of them does not grow with their number; with `hyperprior` "paper", `weight_variance`.
-    bias_variance : float, default=None
-        The same for the biases.
-    noise_prior : tuple of (shape, rate), default=None
-        Gamma prior of each unit's precision.
-    hyperprior : {"default", "paper"}, default="default"
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 over the
-        number of features, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1
-        three times and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
-    max_hidden : int, default=200
-        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
-    moves : {"default", "paper"}, default="default"
-        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
-    activation_update : {"grid", "slice", "mtm"}, default="grid"
-        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
-        univariate slices, or by multiple tries.
-    n_noise_slices : int, default=1
-        Elliptical slices over all noises of a row, per sweep.
-    n_hmc : int, default=3
-        Hamiltonian trajectories over noises and parameters, per sweep.
-    n_leapfrog : int, default=20
-        Steps of each.
-    n_births : int, default=10
-        Births or deaths of hidden nodes that are tried, per sweep.
-    n_affine : int, default=0
-        Moves that scale and shift the activations of a hidden node, per sweep.
-    n_rotations : int, default=0
-        Moves that rotate the noises of two hidden nodes without parents, per sweep.
-    init : {"auto", "network", "empty", "prior"}, default="auto"
-        Where chains start. "network", and so "auto": a layer of units between inputs and
-        targets, fitted by least squares. "empty": no hidden node;
-        "prior": a draw from the prior.
-    n_init_units : int or "auto", default="auto"
-        Units of that layer, at most. "auto" is half the number of features
-        or of rows, whichever is less, at least 10.
-    n_fantasies : int, default=50
-        Samples of the hidden nodes, per row and draw, that predictions average over.
-    store_activations : bool, default=False
-        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
-    max_rows : int, default=None
-        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
-        costs in proportion.
-    n_chains : int, default=4
-        Independent chains. They find different networks; averages over several predict better.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
-        beyond 20,000.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
-    thin : int, default=1
-        Sweeps per kept draw.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
-        data with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same data with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------
@@ -488,102 +441,6 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
     and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
     data as scaled inside.
 
-    Parameters
-    ----------
-    feature_scaling : {"each", "common"}, default="each"
-        "each": every column of X is centred and divided by its standard deviation. "common":
-        centred, and divided by one number for all, the root of their mean variance; for columns in
-        one unit, such as pixels or spectra, whose spread says how much they matter.
-    mass : float or "sample", default="sample"
-        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
-    mass_prior : tuple of (shape, rate), default=None
-        Gamma prior of a sampled mass; None takes that of `hyperprior`.
-    concentration : float or "sample", default="sample"
-        Larger makes nodes share parents less, so that there are more of them.
-    inverse_concentration_prior : tuple of (shape, rate), default=None
-        Gamma prior of 1 / concentration, where sampled.
-    observed_popularity : float or "sample", default="sample"
-        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
-        share of these.
-    popularity_prior : tuple of (shape, rate), default=None
-        Gamma prior of `observed_popularity`, where sampled.
-    weight_variance : float, default=None
-        Of the normal prior of each weight out of a hidden node, around 0.
-    input_weight_variance : float, default=None
-        The same for weights out of inputs; larger makes units switch more sharply. None takes
-        `weight_variance` over the number of features that vary, so that what a node gets from all
-        of them does not grow with their number; with `hyperprior` "paper", `weight_variance`.
-    bias_variance : float, default=None
-        The same for the biases.
-    noise_prior : tuple of (shape, rate), default=None
-        Gamma prior of each unit's precision.
-    hyperprior : {"default", "paper"}, default="default"
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 over the
-        number of features, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1
-        three times and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
-    max_hidden : int, default=200
-        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
-    moves : {"default", "paper"}, default="default"
-        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
-    activation_update : {"grid", "slice", "mtm"}, default="grid"
-        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
-        univariate slices, or by multiple tries.
-    n_noise_slices : int, default=1
-        Elliptical slices over all noises of a row, per sweep.
-    n_hmc : int, default=3
-        Hamiltonian trajectories over noises and parameters, per sweep.
-    n_leapfrog : int, default=20
-        Steps of each.
-    n_births : int, default=10
-        Births or deaths of hidden nodes that are tried, per sweep.
-    n_affine : int, default=0
-        Moves that scale and shift the activations of a hidden node, per sweep.
-    n_rotations : int, default=0
-        Moves that rotate the noises of two hidden nodes without parents, per sweep.
-    init : {"auto", "network", "empty", "prior"}, default="auto"
-        Where chains start. "network", and so "auto": a layer of units between inputs and
-        targets, fitted by least squares. "empty": no hidden node;
-        "prior": a draw from the prior.
-    n_init_units : int or "auto", default="auto"
-        Units of that layer, at most. "auto" is half the number of features
-        or of rows, whichever is less, at least 10.
-    n_fantasies : int, default=50
-        Samples of the hidden nodes, per row and draw, that predictions average over.
-    store_activations : bool, default=False
-        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
-    max_rows : int, default=None
-        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
-        costs in proportion.
-    n_chains : int, default=4
-        Independent chains. They find different networks; averages over several predict better.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
-        beyond 20,000.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
-    thin : int, default=1
-        Sweeps per kept draw.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
-        data with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same data with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------

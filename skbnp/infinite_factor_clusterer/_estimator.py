@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from types import NoneType
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -13,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.parameters import parameter
 from skbnp.estimators.tables import FARTHEST
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import (
@@ -78,88 +80,6 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     `DeepScaleModel` is the paper's own model [1]_ of such factors, in which they drive variances.
 
-    Parameters
-    ----------
-    max_layers : int or None, default=1
-        Layers at most, up to 8. Those above the first say which factors are loud together. None:
-        until a layer is empty, or 8.
-    mass : float or "sample", default="sample"
-        Of the Indian buffet: factors that a column is linked to, expected a priori.
-    mass_prior : tuple of (shape, rate), default=(1.0, 1.0)
-        Gamma prior of a sampled mass.
-    mass_upper : float in (0, 1], default=0.5
-        The mass of layers above the first.
-    slab_shape : float, default=2.0
-        Inverse gamma prior of the variance of a factor's loadings: its shape.
-    slab_scale : float, default=1.0
-        Its scale.
-    concentration : float or "sample", default="sample"
-        Of the Dirichlet process: more gives more clusters. At most 100, as every sweep looks at
-        that many empty clusters and more.
-    concentration_prior : tuple of (shape, rate), default=(1.0, 1.0)
-        Gamma prior of a sampled concentration, with a mean of at most 100.
-    score_shape : float, default=2.0
-        Inverse gamma prior of a cluster's variances v of the scores: its shape.
-    score_scale : float, default=1.0
-        Its scale.
-    score_precision : float, default=0.2
-        Means m of clusters have the prior variance v / `score_precision`.
-    noise : {"cluster", "shared"}, default="cluster"
-        Each cluster's own, or "shared", where clusters differ by factors alone.
-    noise_shape : float, default=2.0
-        Inverse gamma prior of noise variances.
-    noise_rate_prior : tuple of (shape, rate), default=(1.0, 5.0)
-        Its scale has a gamma prior for each column.
-    means : {"factor", "both", "feature"}, default="factor"
-        Whether clusters have means of the factors m, of the columns o, or both. "feature" is a
-        mixture of factor analysers with shared loadings.
-    tails : {"normal", "student"}, default="normal"
-        "student": rows have precisions :math:`\lambda_t`, so that clusters are multivariate t laws,
-        whose degrees of freedom, the same for all, are sampled from 2 to infinity.
-    merge_overlap : float in (0, 1] or None, default=0.15
-        Components of a draw are joined while the chance that a row of one is put in another is as
-        large. Smaller joins more. None leaves components as they are.
-    detection_limit : float or array-like of shape (n_features,), default=None
-        Cells at or below it, -inf among them, are known to be below and no more.
-    n_init_clusters : int or sequence of int, default=(2, 4, 8, 16)
-        Clusters of k-means that chains start from, in turn. With tens of columns chains may keep
-        to their start: different ones are pooled, and `fit` says so where they disagree.
-    n_births : int, default=1
-        Attempts for each column and sweep to add or remove a factor of it alone.
-    n_split_merges : int, default=10
-        Attempts for each sweep to split or merge clusters, half of them with new scores for their
-        rows.
-    standardize : bool, default=True
-        Divide columns by their standard deviations first. The priors are for such columns.
-    n_chains : int, default=4
-        Independent chains.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 300.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 300.
-    thin : int, default=1
-        Sweeps per kept draw.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
-        with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same X with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------
@@ -254,34 +174,225 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
     True
     """
 
-    _parameter_constraints: dict = {
-        **BaseMCMCEstimator._parameter_constraints,
-        "max_layers": [Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
-        "mass": [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        "mass_prior": [tuple, list],
-        "mass_upper": [Interval(Real, 0, 1, closed="right")],
-        "slab_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "slab_scale": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "concentration": [
+    max_layers: int | None = parameter(
+        1,
+        "int or None",
+        [Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
+        """
+        Layers at most, up to 8. Those above the first say which factors are loud together. None:
+        until a layer is empty, or 8.
+        """,
+    )
+    mass: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        """
+        Of the Indian buffet: factors that a column is linked to, expected a priori.
+        """,
+    )
+    mass_prior: tuple = parameter(
+        (1.0, 1.0),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Gamma prior of a sampled mass.
+        """,
+    )
+    mass_upper: float = parameter(
+        0.5,
+        "float in (0, 1]",
+        [Interval(Real, 0, 1, closed="right")],
+        """
+        The mass of layers above the first.
+        """,
+    )
+    slab_shape: float = parameter(
+        2.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Inverse gamma prior of the variance of a factor's loadings: its shape.
+        """,
+    )
+    slab_scale: float = parameter(
+        1.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Its scale.
+        """,
+    )
+    concentration: float | str = parameter(
+        "sample",
+        'float or "sample"',
+        [
             Interval(Real, 1e-6, _MOST_CONCENTRATION, closed="both"),
             StrOptions({"sample"}),
         ],
-        "concentration_prior": [tuple, list],
-        "score_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "score_scale": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "score_precision": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "noise": [StrOptions({"cluster", "shared"})],
-        "noise_shape": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "noise_rate_prior": [tuple, list],
-        "means": [StrOptions({"factor", "both", "feature"})],
-        "tails": [StrOptions({"normal", "student"})],
-        "merge_overlap": [Interval(Real, 0, 1, closed="right"), None],
-        "detection_limit": [Interval(Real, None, None, closed="neither"), "array-like", None],
-        "n_init_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list],
-        "n_births": [Interval(Integral, 0, 10_000, closed="both")],
-        "n_split_merges": [Interval(Integral, 0, 10_000, closed="both")],
-        "standardize": ["boolean"],
-    }
+        """
+        Of the Dirichlet process: more gives more clusters. At most 100, as every sweep looks at
+        that many empty clusters and more.
+        """,
+    )
+    concentration_prior: tuple = parameter(
+        (1.0, 1.0),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Gamma prior of a sampled concentration, with a mean of at most 100.
+        """,
+    )
+    score_shape: float = parameter(
+        2.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Inverse gamma prior of a cluster's variances v of the scores: its shape.
+        """,
+    )
+    score_scale: float = parameter(
+        1.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Its scale.
+        """,
+    )
+    score_precision: float = parameter(
+        0.2,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Means m of clusters have the prior variance v / `score_precision`.
+        """,
+    )
+    noise: str = parameter(
+        "cluster",
+        '{"cluster", "shared"}',
+        [StrOptions({"cluster", "shared"})],
+        """
+        Each cluster's own, or "shared", where clusters differ by factors alone.
+        """,
+    )
+    noise_shape: float = parameter(
+        2.0,
+        "float",
+        [Interval(Real, 1e-6, 1e6, closed="both")],
+        """
+        Inverse gamma prior of noise variances.
+        """,
+    )
+    noise_rate_prior: tuple = parameter(
+        (1.0, 5.0),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Its scale has a gamma prior for each column.
+        """,
+    )
+    means: str = parameter(
+        "factor",
+        '{"factor", "both", "feature"}',
+        [StrOptions({"factor", "both", "feature"})],
+        """
+        Whether clusters have means of the factors m, of the columns o, or both. "feature" is a
+        mixture of factor analysers with shared loadings.
+        """,
+    )
+    tails: str = parameter(
+        "normal",
+        '{"normal", "student"}',
+        [StrOptions({"normal", "student"})],
+        r"""
+        "student": rows have precisions :math:`\lambda_t`, so that clusters are multivariate t laws,
+        whose degrees of freedom, the same for all, are sampled from 2 to infinity.
+        """,
+    )
+    merge_overlap: float | None = parameter(
+        0.15,
+        "float in (0, 1] or None",
+        [Interval(Real, 0, 1, closed="right"), None],
+        """
+        Components of a draw are joined while the chance that a row of one is put in another is as
+        large. Smaller joins more. None leaves components as they are.
+        """,
+    )
+    detection_limit: ArrayLike | None = parameter(
+        None,
+        "float or array-like of shape (n_features,)",
+        [Interval(Real, None, None, closed="neither"), "array-like", None],
+        """
+        Cells at or below it, -inf among them, are known to be below and no more.
+        """,
+    )
+    n_init_clusters: int | list = parameter(
+        (2, 4, 8, 16),
+        "int or sequence of int",
+        [Interval(Integral, 1, None, closed="left"), tuple, list],
+        """
+        Clusters of k-means that chains start from, in turn. With tens of columns chains may keep
+        to their start: different ones are pooled, and `fit` says so where they disagree.
+        """,
+    )
+    n_births: int = parameter(
+        1,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Attempts for each column and sweep to add or remove a factor of it alone.
+        """,
+    )
+    n_split_merges: int = parameter(
+        10,
+        "int",
+        [Interval(Integral, 0, 10_000, closed="both")],
+        """
+        Attempts for each sweep to split or merge clusters, half of them with new scores for their
+        rows.
+        """,
+    )
+    standardize: bool = parameter(
+        True,
+        "bool",
+        ["boolean"],
+        """
+        Divide columns by their standard deviations first. The priors are for such columns.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Sweeps per chain before the first draw; "auto" is 300.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Draws kept per chain; "auto" is 300.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
+        results do not depend on it.
+        """,
+    )
+    predict_draws: int = parameter(
+        100,
+        None,
+        None,
+        """
+        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+        """,
+    )
 
     _parameters_after_sampling = ("merge_overlap",)
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "standardize")
@@ -314,79 +425,6 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
         "X": (np.nan, -np.inf),
         "hyper": (np.inf,),
     }
-
-    def __init__(
-        self,
-        *,
-        max_layers=1,
-        mass="sample",
-        mass_prior=(1.0, 1.0),
-        mass_upper=0.5,
-        slab_shape=2.0,
-        slab_scale=1.0,
-        concentration="sample",
-        concentration_prior=(1.0, 1.0),
-        score_shape=2.0,
-        score_scale=1.0,
-        score_precision=0.2,
-        noise="cluster",
-        noise_shape=2.0,
-        noise_rate_prior=(1.0, 5.0),
-        means="factor",
-        tails="normal",
-        merge_overlap=0.15,
-        detection_limit=None,
-        n_init_clusters=(2, 4, 8, 16),
-        n_births=1,
-        n_split_merges=10,
-        standardize=True,
-        n_chains=4,
-        n_warmup="auto",
-        n_draws="auto",
-        thin=1,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        checkpoint=None,
-        checkpoint_every=60.0,
-        store="auto",
-        predict_draws=100,
-        verbose=0,
-    ):
-        self.max_layers = max_layers
-        self.mass = mass
-        self.mass_prior = mass_prior
-        self.mass_upper = mass_upper
-        self.slab_shape = slab_shape
-        self.slab_scale = slab_scale
-        self.concentration = concentration
-        self.concentration_prior = concentration_prior
-        self.score_shape = score_shape
-        self.score_scale = score_scale
-        self.score_precision = score_precision
-        self.noise = noise
-        self.noise_shape = noise_shape
-        self.noise_rate_prior = noise_rate_prior
-        self.means = means
-        self.tails = tails
-        self.merge_overlap = merge_overlap
-        self.detection_limit = detection_limit
-        self.n_init_clusters = n_init_clusters
-        self.n_births = n_births
-        self.n_split_merges = n_split_merges
-        self.standardize = standardize
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.thin = thin
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.store = store
-        self.predict_draws = predict_draws
-        self.verbose = verbose
 
     # -- clusters
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.parameters import parameter
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
@@ -79,110 +80,6 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     imputation and inversion average over branches and draws. NaN is a missing entry, missing at
     random.
 
-    Parameters
-    ----------
-    structure : {"tree", "single", "mixture"}, default="tree"
-        "single": one path, the infinite factor model of the multiplicative gamma process.
-        "mixture": a Dirichlet process mixture of factor analysers that share nothing.
-    max_depth : int or "auto", default="auto"
-        Loadings on a path, up to 1,000. Deeper does not overfit, shrinkage sees to that; "auto" is
-        the number of features, at most 64, or 40 where it lets the tree branch early.
-    branch_levels : sequence of int or "auto", default="auto"
-        Levels l, 0 to `max_depth`, below which a tree may branch: 0 is above the first loading,
-        `max_depth` lets leaves differ by their means and scales alone. "auto" is half the depth and
-        the depth, so that branches share loadings, for ten rows or more for each feature; with
-        fewer it is (1, 2), so that they own nearly all of them.
-    branch_depth : int or None, default=None
-        Short for ``branch_levels=(1, ..., branch_depth - 1)``: one shared loading, then branching.
-    branch_scale : {"loadings", "whole", "noise", "none"}, default="loadings"
-        Precisions that belong to a branch: those of its scores and its noise, one for its whole
-        covariance, that of its noise, or none (the published model).
-    noise : {"diagonal", "isotropic"}, default="diagonal"
-        A noise precision for each feature, or one.
-    tail : {"gaussian", "t"}, default="gaussian"
-        "t" divides the covariance of every row by a factor :math:`u_i \sim \mathrm{Gamma}
-        (\mathrm{df}_b / 2, \mathrm{df}_b / 2)` of its own: for rows whose overall contrast
-        varies, as that of image patches does, and against outliers.
-    tail_df : {"branch", "shared"}, default="branch"
-        Degrees of freedom of the tails for each branch, or one for all. They are drawn from a grid
-        from 0.5 to 1000 with prior masses proportional to 1 / df.
-    path_update : {"slice", "collapsed"}, default="slice"
-        Paths of all rows at once given weights of the branches, or row by row given all others.
-    birth : {"integrated", "prior"}, default="integrated"
-        What a new path is judged by when paths are drawn row by row: its loadings and mean
-        integrated out, and drawn for the row that opens it; or a draw of them from the prior,
-        which no row of more than a few features will take.
-    concentration : float, sequence of float or "sample", default="sample"
-        Strength of branching, > 0, at all branching levels or at each. More gives more branches.
-    concentration_prior : tuple of (shape, rate), default=(2.0, 2.0)
-        Gamma prior of a sampled concentration at the first branching level.
-    concentration_decay : float, default=0.5
-        Factor, from 1e-6 to 1, by which its prior mean falls from each branching level to the
-        next.
-    shrinkage_root : float, default=2.0
-        c1, at least 0.5, should be above 1: larger makes all loadings smaller.
-    shrinkage : float, default=3.0
-        c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
-        larger makes them fall faster.
-    local_shrinkage_df : float, default=3.0
-        Degrees of freedom nu of the loadings, at least 0.5: fewer, heavier tails.
-    noise_prior : tuple of (shape, rate), default=(1.0, 0.3)
-        Gamma prior of the noise precision.
-    noise_rate_prior : tuple of (shape, rate) or None, default=None
-        Gamma prior of the rate of `noise_prior`; None fixes it.
-    mean_precision_prior : tuple of (shape, rate), default=(1.0, 1.0)
-        Gamma prior of the precision of the leaf means.
-    score_precision_prior : float, default=1.0
-        Shape and rate of the prior of the branches' score precisions, at least 0.1: larger draws
-        them to 1.
-    noise_scale_prior : float, default=1.0
-        The same for the factor of their noise precision.
-    scale : {"global", "column"}, default="global"
-        Divide centred X by one standard deviation, or each column by its own.
-    init : {"auto", "klines", "em", "kmeans", "single"}, default="auto"
-        Chains start from rows grouped by the lines they scatter along; from the components of a
-        Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
-        features and some ten rows for each; from the clusters of k-means, grouped by their
-        centres, where clusters differ in their means; or from one branch. "auto" is "kmeans" for
-        fewer than ten rows for each feature, else "em" up to 256 features and "klines" beyond.
-    init_children : int, sequence of int or "auto", default="auto"
-        Groups below every branching level, or each, at the start, at most. Start with too many
-        rather than too few: branches merge easily and split hardly. "auto" makes about 16
-        branches, with "kmeans" one for each 75 rows, if that is less.
-    new_branch : {"drop", "prior"}, default="drop"
-        What becomes of the probability that a new row opens a branch of its own: prediction leaves
-        it out, or puts four branches in for it, drawn from the prior with loadings and mean
-        integrated out, below each node that may branch. The latter is slower, and matters for rows
-        unlike all others.
-    n_chains : int, default=4
-        Independent chains. They find different trees; averages over several predict better.
-    n_warmup : int or "auto", default="auto"
-        Sweeps per chain before the first draw; "auto" is 500.
-    n_draws : int or "auto", default="auto"
-        Draws kept per chain; "auto" is 200.
-    thin : int, default=1
-        Sweeps per kept draw.
-    n_jobs : int or None, default=None
-        Chains at a time in `fit`, threads over rows within a chain where jobs outnumber chains,
-        and when predicting; see `joblib.Parallel`. The results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    warm_start : bool, default=False
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
-        with the same parameters; without a new warm-up.
-    checkpoint : str or Path, default=None
-        Directory for a file from which a later `fit` on the same X with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-    checkpoint_every : float, default=60.0
-        Seconds between two writes of that file. It is also written at the end.
-    store : "auto", "all" or float, default="auto"
-        Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
-        second draw is let go, again and again; traces are always complete.
-    predict_draws : int, default=100
-        Evenly spaced draws that predict-type methods use, at most.
-    verbose : int, default=0
-        1 prints the expected time after ten sweeps, 2 also the progress.
 
     Attributes
     ----------
@@ -254,45 +151,272 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     True
     """
 
-    _parameter_constraints: dict = {
-        **BaseMCMCEstimator._parameter_constraints,
-        "structure": [StrOptions({"tree", "single", "mixture"})],
-        "max_depth": [Interval(Integral, 1, 1_000, closed="both"), StrOptions({"auto"})],
-        "branch_levels": [list, tuple, StrOptions({"auto"})],
-        "branch_depth": [Interval(Integral, 2, None, closed="left"), None],
-        "branch_scale": [StrOptions({"loadings", "whole", "noise", "none"})],
-        "noise": [StrOptions({"diagonal", "isotropic"})],
-        "tail": [StrOptions({"gaussian", "t"})],
-        "tail_df": [StrOptions({"branch", "shared"})],
-        "path_update": [StrOptions({"slice", "collapsed"})],
-        "birth": [StrOptions({"integrated", "prior"})],
-        "concentration": [
+    structure: str = parameter(
+        "tree",
+        '{"tree", "single", "mixture"}',
+        [StrOptions({"tree", "single", "mixture"})],
+        """
+        "single": one path, the infinite factor model of the multiplicative gamma process.
+        "mixture": a Dirichlet process mixture of factor analysers that share nothing.
+        """,
+    )
+    max_depth: int | str = parameter(
+        "auto",
+        'int or "auto"',
+        [Interval(Integral, 1, 1_000, closed="both"), StrOptions({"auto"})],
+        """
+        Loadings on a path, up to 1,000. Deeper does not overfit, shrinkage sees to that; "auto" is
+        the number of features, at most 64, or 40 where it lets the tree branch early.
+        """,
+    )
+    branch_levels: int | str | list = parameter(
+        "auto",
+        'sequence of int or "auto"',
+        [list, tuple, StrOptions({"auto"})],
+        """
+        Levels l, 0 to `max_depth`, below which a tree may branch: 0 is above the first loading,
+        `max_depth` lets leaves differ by their means and scales alone. "auto" is half the depth and
+        the depth, so that branches share loadings, for ten rows or more for each feature; with
+        fewer it is (1, 2), so that they own nearly all of them.
+        """,
+    )
+    branch_depth: int | None = parameter(
+        None,
+        "int or None",
+        [Interval(Integral, 2, None, closed="left"), None],
+        """
+        Short for ``branch_levels=(1, ..., branch_depth - 1)``: one shared loading, then branching.
+        """,
+    )
+    branch_scale: str = parameter(
+        "loadings",
+        '{"loadings", "whole", "noise", "none"}',
+        [StrOptions({"loadings", "whole", "noise", "none"})],
+        """
+        Precisions that belong to a branch: those of its scores and its noise, one for its whole
+        covariance, that of its noise, or none (the published model).
+        """,
+    )
+    noise: str = parameter(
+        "diagonal",
+        '{"diagonal", "isotropic"}',
+        [StrOptions({"diagonal", "isotropic"})],
+        """
+        A noise precision for each feature, or one.
+        """,
+    )
+    tail: str = parameter(
+        "gaussian",
+        '{"gaussian", "t"}',
+        [StrOptions({"gaussian", "t"})],
+        r"""
+        "t" divides the covariance of every row by a factor :math:`u_i \sim \mathrm{Gamma}
+        (\mathrm{df}_b / 2, \mathrm{df}_b / 2)` of its own: for rows whose overall contrast
+        varies, as that of image patches does, and against outliers.
+        """,
+    )
+    tail_df: str = parameter(
+        "branch",
+        '{"branch", "shared"}',
+        [StrOptions({"branch", "shared"})],
+        """
+        Degrees of freedom of the tails for each branch, or one for all. They are drawn from a grid
+        from 0.5 to 1000 with prior masses proportional to 1 / df.
+        """,
+    )
+    path_update: str = parameter(
+        "slice",
+        '{"slice", "collapsed"}',
+        [StrOptions({"slice", "collapsed"})],
+        """
+        Paths of all rows at once given weights of the branches, or row by row given all others.
+        """,
+    )
+    birth: str = parameter(
+        "integrated",
+        '{"integrated", "prior"}',
+        [StrOptions({"integrated", "prior"})],
+        """
+        What a new path is judged by when paths are drawn row by row: its loadings and mean
+        integrated out, and drawn for the row that opens it; or a draw of them from the prior,
+        which no row of more than a few features will take.
+        """,
+    )
+    concentration: float | str | list = parameter(
+        "sample",
+        'float, sequence of float or "sample"',
+        [
             Interval(Real, 0, None, closed="neither"),
             list,
             tuple,
             StrOptions({"sample"}),
         ],
-        "concentration_prior": [tuple, list],
-        "concentration_decay": [Interval(Real, 1e-6, 1, closed="both")],
-        # Of smaller shapes gamma draws are 0, or loadings so large that noise is lost beside them.
-        "shrinkage_root": [Interval(Real, 0.5, 1e6, closed="both")],
-        "shrinkage": [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
-        "local_shrinkage_df": [Interval(Real, 0.5, 1e10, closed="both")],
-        "noise_prior": [tuple, list],
-        "noise_rate_prior": [tuple, list, None],
-        "mean_precision_prior": [tuple, list],
-        "score_precision_prior": [Interval(Real, 0.1, 1e10, closed="both")],
-        "noise_scale_prior": [Interval(Real, 0.1, 1e10, closed="both")],
-        "scale": [StrOptions({"global", "column"})],
-        "init": [StrOptions({"auto", "klines", "em", "kmeans", "single"})],
-        "new_branch": [StrOptions({"drop", "prior"})],
-        "init_children": [
+        """
+        Strength of branching, > 0, at all branching levels or at each. More gives more branches.
+        """,
+    )
+    concentration_prior: tuple = parameter(
+        (2.0, 2.0),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Gamma prior of a sampled concentration at the first branching level.
+        """,
+    )
+    concentration_decay: float = parameter(
+        0.5,
+        "float",
+        [Interval(Real, 1e-6, 1, closed="both")],
+        """
+        Factor, from 1e-6 to 1, by which its prior mean falls from each branching level to the
+        next.
+        """,
+    )
+    shrinkage_root: float = parameter(
+        2.0,
+        "float",
+        [Interval(Real, 0.5, 1e6, closed="both")],
+        """
+        c1, at least 0.5, should be above 1: larger makes all loadings smaller.
+        """,
+    )
+    shrinkage: float = parameter(
+        3.0,
+        "float",
+        [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
+        """
+        c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
+        larger makes them fall faster.
+        """,
+    )
+    local_shrinkage_df: float = parameter(
+        3.0,
+        "float",
+        [Interval(Real, 0.5, 1e10, closed="both")],
+        """
+        Degrees of freedom nu of the loadings, at least 0.5: fewer, heavier tails.
+        """,
+    )
+    noise_prior: tuple = parameter(
+        (1.0, 0.3),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Gamma prior of the noise precision.
+        """,
+    )
+    noise_rate_prior: tuple | None = parameter(
+        None,
+        "tuple of (shape, rate) or None",
+        [tuple, list, None],
+        """
+        Gamma prior of the rate of `noise_prior`; None fixes it.
+        """,
+    )
+    mean_precision_prior: tuple = parameter(
+        (1.0, 1.0),
+        "tuple of (shape, rate)",
+        [tuple, list],
+        """
+        Gamma prior of the precision of the leaf means.
+        """,
+    )
+    score_precision_prior: float = parameter(
+        1.0,
+        "float",
+        [Interval(Real, 0.1, 1e10, closed="both")],
+        """
+        Shape and rate of the prior of the branches' score precisions, at least 0.1: larger draws
+        them to 1.
+        """,
+    )
+    noise_scale_prior: float = parameter(
+        1.0,
+        "float",
+        [Interval(Real, 0.1, 1e10, closed="both")],
+        """
+        The same for the factor of their noise precision.
+        """,
+    )
+    scale: str = parameter(
+        "global",
+        '{"global", "column"}',
+        [StrOptions({"global", "column"})],
+        """
+        Divide centred X by one standard deviation, or each column by its own.
+        """,
+    )
+    init: str = parameter(
+        "auto",
+        '{"auto", "klines", "em", "kmeans", "single"}',
+        [StrOptions({"auto", "klines", "em", "kmeans", "single"})],
+        """
+        Chains start from rows grouped by the lines they scatter along; from the components of a
+        Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
+        features and some ten rows for each; from the clusters of k-means, grouped by their
+        centres, where clusters differ in their means; or from one branch. "auto" is "kmeans" for
+        fewer than ten rows for each feature, else "em" up to 256 features and "klines" beyond.
+        """,
+    )
+    init_children: int | str | list = parameter(
+        "auto",
+        'int, sequence of int or "auto"',
+        [
             Interval(Integral, 1, None, closed="left"),
             list,
             tuple,
             StrOptions({"auto"}),
         ],
-    }
+        """
+        Groups below every branching level, or each, at the start, at most. Start with too many
+        rather than too few: branches merge easily and split hardly. "auto" makes about 16
+        branches, with "kmeans" one for each 75 rows, if that is less.
+        """,
+    )
+    new_branch: str = parameter(
+        "drop",
+        '{"drop", "prior"}',
+        [StrOptions({"drop", "prior"})],
+        """
+        What becomes of the probability that a new row opens a branch of its own: prediction leaves
+        it out, or puts four branches in for it, drawn from the prior with loadings and mean
+        integrated out, below each node that may branch. The latter is slower, and matters for rows
+        unlike all others.
+        """,
+    )
+    n_chains: int = parameter(
+        4,
+        None,
+        None,
+        """
+        Independent chains. They find different trees; averages over several predict better.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Sweeps per chain before the first draw; "auto" is 500.
+        """,
+    )
+    n_draws: int | str = parameter(
+        "auto",
+        None,
+        None,
+        """
+        Draws kept per chain; "auto" is 200.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        None,
+        None,
+        """
+        Chains at a time in `fit`, threads over rows within a chain where jobs outnumber chains,
+        and when predicting; see `joblib.Parallel`. The results do not depend on it.
+        """,
+    )
 
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
     _parameters_after_sampling = ("new_branch",)
@@ -314,85 +438,6 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
     }
     # Gaussian rows are Student-t ones with infinitely many degrees of freedom.
     _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,), "tail_df": (np.inf,)}
-
-    def __init__(
-        self,
-        *,
-        structure="tree",
-        max_depth="auto",
-        branch_levels="auto",
-        branch_depth=None,
-        branch_scale="loadings",
-        noise="diagonal",
-        tail="gaussian",
-        tail_df="branch",
-        path_update="slice",
-        birth="integrated",
-        concentration="sample",
-        concentration_prior=(2.0, 2.0),
-        concentration_decay=0.5,
-        shrinkage_root=2.0,
-        shrinkage=3.0,
-        local_shrinkage_df=3.0,
-        noise_prior=(1.0, 0.3),
-        noise_rate_prior=None,
-        mean_precision_prior=(1.0, 1.0),
-        score_precision_prior=1.0,
-        noise_scale_prior=1.0,
-        scale="global",
-        init="auto",
-        init_children="auto",
-        new_branch="drop",
-        n_chains=4,
-        n_warmup="auto",
-        n_draws="auto",
-        thin=1,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        checkpoint=None,
-        checkpoint_every=60.0,
-        store="auto",
-        predict_draws=100,
-        verbose=0,
-    ):
-        self.structure = structure
-        self.max_depth = max_depth
-        self.branch_levels = branch_levels
-        self.branch_depth = branch_depth
-        self.branch_scale = branch_scale
-        self.noise = noise
-        self.tail = tail
-        self.tail_df = tail_df
-        self.path_update = path_update
-        self.birth = birth
-        self.concentration = concentration
-        self.concentration_prior = concentration_prior
-        self.concentration_decay = concentration_decay
-        self.shrinkage_root = shrinkage_root
-        self.shrinkage = shrinkage
-        self.local_shrinkage_df = local_shrinkage_df
-        self.noise_prior = noise_prior
-        self.noise_rate_prior = noise_rate_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.score_precision_prior = score_precision_prior
-        self.noise_scale_prior = noise_scale_prior
-        self.scale = scale
-        self.init = init
-        self.init_children = init_children
-        self.new_branch = new_branch
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.thin = thin
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.store = store
-        self.predict_draws = predict_draws
-        self.verbose = verbose
 
     # -- prediction
 
