@@ -78,12 +78,13 @@ def million(quick):
     times, floors, sizes = [], [], []
     rng = np.random.default_rng(0)
     n_sweeps = 500 if quick else 2000
+    graph = sampler.state.graph
     for _ in range(20):
         n_moves, time = cpu_seconds(structural_sweeps, sampler, n_sweeps)
-        n_pairs = n_moves * sampler.n_nodes // 2
+        n_pairs = n_moves * graph.n_nodes // 2
         times.append(1e6 * time / n_moves)
         floors.append(1e6 * cpu_seconds(odds, rng, n_pairs)[1] / n_moves)
-        sizes.append(sampler.n_nodes)
+        sizes.append(graph.n_nodes)
     rows.append(
         {
             "nodes, mean": float(np.mean(sizes)),
@@ -97,11 +98,11 @@ def million(quick):
 
 def structural_sweeps(sampler, n_sweeps):
     """Their number of moves."""
-    n_moves = 0
+    graph, n_moves = sampler.state.graph, 0
     for _ in range(n_sweeps):
         sampler.sweep()
         # As a child every node, orders of the hidden ones, proposals; the hyperparameters once.
-        n_moves += sampler.n_nodes + sampler.n_hidden + N_PROPOSALS + 1
+        n_moves += graph.n_nodes + graph.n_hidden + N_PROPOSALS + 1
     return n_moves
 
 
@@ -149,6 +150,7 @@ def growth(quick):
             for _ in range(N_SETTLE):
                 sampler.sweep()
             times["sweep"].append(shortest(sampler.sweep))
+            sampler.state.n_settle = 0  # births, alone, are timed too
             for move in PARTS:
                 times[move].append(shortest(sampler.sweep_only, move))
         for move, found in times.items():

@@ -511,7 +511,7 @@ def test_cost_of_the_chefs_network(monkeypatch):
     module = load("_chefs_cost", monkeypatch)
     sampler = module.chain(3, 4, 30, n_settle=5)
     sampler.sweep()
-    assert sampler.n_hidden == 4 and np.isfinite(sampler.log_joint())
+    assert sampler.state.graph.n_hidden == 4 and np.isfinite(sampler.log_joint())
     sampler = module.chain(3, 4, 0, n_noise_slices=0, n_hmc=0)
     assert module.structural_sweeps(sampler, 3) > 3 * (3 + module.N_PROPOSALS)
     assert [row["part of a sweep"] for row in module.kinds(True)] == list(module.STRUCTURE)

@@ -463,7 +463,9 @@ class BaseICPNetwork(BaseMCMCEstimator):
         self.n_edges_ = len(draw["edges"])
         self.depth_ = _depth(draw)
         self.n_guard_rejections_ = sum(
-            int(state["n_guard_rejections"]) for state in self.posterior_.final_states
+            int(move.get("n_guard_rejections", 0))
+            for state in self.posterior_.final_states
+            for move in state["moves"].values()
         )
 
     def _attach_rows(self):

@@ -27,11 +27,12 @@ References
 - Thibaux & Jordan (2007), "Hierarchical beta processes and the Indian buffet process", AISTATS.
 """
 
-from libc.math cimport log
+from libc.math cimport INFINITY, log
 from libc.stdint cimport uint8_t
 from numpy.random cimport bitgen_t
 
 from skbnp.numerics.rng cimport borrow, poisson, uniform
+from skbnp.numerics.special cimport lgamma
 
 import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
@@ -68,6 +69,79 @@ _FAULTS = {"none": 0, "binomial": 1, "strictly_below": 2, "all_introduced": 3}
 
 class TooManyNodesError(ValueError):
     """A draw has more hidden nodes than it may have."""
+
+
+# -- the law of a graph, for kernels ----------------------------------------------------------
+
+
+cdef class GraphLaw:
+    """Hyperparameters of the process, and tables of what depends on them for whole numbers.
+
+    Whoever changes a hyperparameter calls ``fill``.
+    """
+
+    def __init__(self, double mass, double concentration, double popularity):
+        self.mass, self.concentration, self.popularity = mass, concentration, popularity
+        self.psi = np.zeros(0)
+        self.reserve(0)
+
+    cdef int reserve(self, Py_ssize_t n_nodes) except -1:
+        """Tables for so many nodes."""
+        if self.psi.shape[0] < n_nodes + 2:
+            self.log_count, self.log_rest, self.psi, self.log_taken, self.log_both = np.zeros(
+                (5, n_nodes + 2)
+            )
+            self.fill()
+        return 0
+
+    cdef void fill(self) noexcept nogil:
+        """The tables anew."""
+        cdef Py_ssize_t n
+        cdef double alpha = self.concentration, phi = self.popularity
+        self.log_count[0] = INFINITY
+        self.psi[0] = 0.0
+        for n in range(self.psi.shape[0]):
+            if n > 0:
+                self.log_count[n] = lgamma(n)
+                self.psi[n] = self.psi[n - 1] + 1.0 / (alpha + (n - 1))
+            self.log_rest[n] = lgamma(alpha + n)
+            self.log_taken[n] = lgamma(phi + n)
+            self.log_both[n] = lgamma(alpha + phi + n)
+        self.log_observed = self.log_both[0] - self.log_taken[0] - self.log_rest[0]
+
+    cdef double log_children(self, bint hidden, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+        """Log factor of one set of m children among n nodes below: equation (I2.3).
+
+        Without what is the same for all hidden or for all observed nodes.
+        """
+        if hidden:
+            return self.log_count[m] + self.log_rest[n - m] - self.log_rest[n]
+        return self.log_taken[m] + self.log_rest[n - m] - self.log_both[n]
+
+    cdef double log_chosen(self, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+        """Log probability of one set of m children of a hidden node among n: equation (I2.2)."""
+        return self.log_children(True, m, n) - log(self.psi[n])
+
+    cdef double log_taken_odds(self, bint hidden, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+        """Log prior odds that one of n nodes below is a child, m of the others are: (I5.1).
+
+        -inf if a hidden node would have none without it.
+        """
+        cdef double taken = m
+        if hidden:
+            if m == 0:
+                return -INFINITY
+        else:
+            taken += self.popularity
+        return log(taken / (self.concentration + n - 1.0 - m))
+
+    cdef double taking(self, bint hidden, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+        """Probability that a node with m children among n takes one more: equation (I5.5)."""
+        cdef double taken = m
+        if hidden:
+            return taken / (self.concentration + n)
+        taken += self.popularity
+        return taken / (self.concentration + self.popularity + n)
 
 
 # -- draws ------------------------------------------------------------------------------------

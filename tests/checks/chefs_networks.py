@@ -2,9 +2,28 @@
 
 import numpy as np
 
+from checks.mutants import compiled, with_moves, with_state
 from checks.networks import Moves
 from skbnp.icp_network._model import Prior, draw_joint, labels_of, means_of, outputs_of
-from skbnp.icp_network._sampler import FAULTS, Sampler
+from skbnp.icp_network._sampler import Sampler
+
+# Wrong formulas: the move that has them, and the class in tests/mutants.
+MOVE_FAULTS = {
+    "printed_ratio": ("births", "BirthsOfPrintedRatio"),
+    "wrong_up": ("births", "BirthsOfWrongUp"),
+    "singletons_stay": ("edges", "SingletonsStay"),
+    "observed_stay": ("edges", "ObservedStay"),
+    "wrong_gap": ("births", "WrongGap"),
+    "own_edge": ("edges", "OwnEdge"),
+    "no_descent": ("births", "BirthsWithoutDescent"),
+    "no_jacobian": ("births", "BirthsWithoutJacobian"),
+    "no_grid": ("activations", "NoGrid"),
+    "no_log_scale": ("trajectories", "NoLogScale"),
+    "plain_mass": ("hyper", "PlainMass"),
+    "no_stretch": ("affine", "NoStretch"),
+    "kept_rivals": ("trajectories", "KeptRivals"),
+}
+FAULTS = (*MOVE_FAULTS, "printed_constant", "one_variance")
 
 # Orders of the observed nodes of each role where they are not said.
 ORDERS = {"gaussian": 0.0, "input": 1.0, "latent": 0.0}
@@ -47,11 +66,23 @@ def make_sampler(law, state, seed=0, *, holes=None, fault="none", only=None, ste
     if holes is not None:
         X[holes] = np.nan
     labels = labels_of(state, law) if "latent" in law.roles else None
-    sampler = Sampler(
-        X, law, state, np.random.PCG64(seed), labels=labels, fault=FAULTS[fault], **options
+    sampler = mutant(fault)(
+        X, law, state, np.random.PCG64(seed), labels=labels, step_length=step, **options
     )
-    sampler.step = step
     return sampler if only is None else Moves(sampler, only)
+
+
+def mutant(fault):
+    """The sampler with a wrong formula, or as it is for "none"."""
+    if fault == "none":
+        return Sampler
+    wrong = compiled("icp_network")
+    if fault == "printed_constant":
+        return with_state(Sampler, GRAPH=wrong.PrintedConstant)
+    if fault == "one_variance":
+        return type("OneVarianceMutant", (Sampler,), {"STATE": wrong.OneVariance})
+    move, name = MOVE_FAULTS[fault]
+    return with_moves(Sampler, **{move: getattr(wrong, name)})
 
 
 def bounded(x):

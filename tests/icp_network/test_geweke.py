@@ -7,14 +7,14 @@ false alarm 6e-5 each. Every named wrong formula must be seen.
 import numpy as np
 import pytest
 
-from checks.chefs_networks import joint_draw, prior, statistics
+from checks.chefs_networks import FAULTS, joint_draw, prior, statistics
 from checks.joint_distribution import (
     assert_z_scores_small,
     paired_one_step,
     successive_conditional,
 )
 from checks.networks import only
-from skbnp.icp_network._sampler import FAULTS, MOVES
+from skbnp.icp_network._sampler import Sampler
 
 
 def holes(n_samples, n_observed):
@@ -137,6 +137,7 @@ TOUCHED = {
         *("order of free", "product of free", *OBSERVED),
     ),
     "orders": ORDERS,
+    "proposed_orders": ORDERS,
     "affine": ("sum tanh W", "W^2", "sum tanh b", "hidden rho", "hidden u^2", "u0 by hidden"),
     "rotations": ("hidden u^2", "misfit", "u0 by hidden", "sum tanh W", "W^2", "sum tanh b"),
     "hyper": ("mass", "log alpha", "log phi"),
@@ -162,9 +163,9 @@ ALONE = [
     ("splits", SUPERVISED, {}),
     ("swaps", prior(THREE, (None,) * 3, noise_prior=(1.0, 1.0), **given(1.5, 1.0, 3.0)), {}),
     ("orders", MIXED, {}),
-    ("orders", MIXED, {"moves": "paper"}),
-    ("affine", SUPERVISED, {}),
-    ("rotations", prior(THREE, **given(1.5, 2.0)), {}),
+    ("proposed_orders", MIXED, {"moves": "paper"}),
+    ("affine", SUPERVISED, {"n_affine": 1}),
+    ("rotations", prior(THREE, **given(1.5, 2.0)), {"n_rotations": 1}),
     ("hyper", MIXED, {}),
 ]  # fmt: skip
 
@@ -180,7 +181,7 @@ def alone(case):
 
 
 def test_every_move_is_tested_alone():
-    assert {move for move, *_ in ALONE} == set(MOVES[1:])
+    assert {move for move, *_ in ALONE} == Sampler.MOVES.keys()
 
 
 @pytest.mark.parametrize("case", range(len(ALONE)), ids=lambda case: ALONE[case][0])
@@ -227,8 +228,8 @@ SHOWN = {
     ),
     "no_log_scale": (PLAIN, 3, {"only": ("trajectories",)}, 300, ("rho", "hidden rho")),
     "no_stretch": (
-        prior(noise_prior=(1.0, 1.0), **given(2.0, 1.0)), 1, {"only": ("affine",) * 20}, 3000,
-        ("hidden rho", "hidden u^2"),
+        prior(noise_prior=(1.0, 1.0), **given(2.0, 1.0)), 1,
+        {"only": ("affine",) * 20, "n_affine": 1}, 3000, ("hidden rho", "hidden u^2"),
     ),
     "kept_rivals": (
         prior(("latent",) * 3 + ("input",), **given(1.5, 1.0)), 3,
@@ -243,7 +244,7 @@ SHOWN = {
 
 
 def test_every_fault_has_its_case():
-    assert SHOWN.keys() == FAULTS.keys() - {"none"}
+    assert SHOWN.keys() == set(FAULTS)
 
 
 def shown(fault, injected, n_times=1):

@@ -199,8 +199,11 @@ def test_a_wrong_state_leaves_the_chain_as_it_was():
     law = LAWS["two at 0"]
     sampler = make_sampler(law, draw_joint(law, 3, np.random.default_rng(6)))
     before, log_density = sampler.get_state(), sampler.log_joint()
+    moves = before["moves"]
     for change in (
-        {"weights": np.ones(99)}, {"step": -1.0}, {"n_births": -1}, {"bit_generator": {}},
+        {"weights": np.ones(99)}, {"n_settle": -1}, {"bit_generator": {}}, {"moves": {}.items()},
+        {"moves": moves | {"trajectories": moves["trajectories"] | {"length": -1.0}}},
+        {"moves": moves | {"births": moves["births"] | {"n_guard_rejections": -1}}},
     ):  # fmt: skip
         with pytest.raises(ValueError):
             sampler.set_state(before | change)
