@@ -1,5 +1,7 @@
 """Sphinx configuration; `make doc` runs it where the wheel is installed."""
 
+from docutils import nodes
+
 import skbnp
 
 project = "skbnp"
@@ -39,3 +41,20 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed
 }
+
+
+def number_equations(app, doctree):
+    """Let the number of an equation be its label: T4.2 is the second of section 4 of the tree's.
+
+    Code and tests cite equations by these numbers, so that they are written by hand.
+    """
+    equations = app.env.get_domain("math").equations
+    for node in doctree.findall(nodes.math_block):
+        if node.get("label"):
+            node["number"] = node["label"]
+            equations[node["label"]] = (app.env.docname, node["label"])
+
+
+def setup(app):
+    """Sphinx calls this."""
+    app.connect("doctree-read", number_equations)

@@ -13,7 +13,7 @@ from skbnp.numerics.rng import sample_log_dirichlet, sample_wishart
 from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import crp, mfm
 
-# s in {1, 1/2, ..., 2^-12}, uniform (spec 8.1)
+# s in {1, 1/2, ..., 2^-12}, uniform: equation (M1.5)
 SCALE_GRID = 2.0 ** -np.arange(13.0)
 # delta and kappa0 of learned covariances, uniform. With powers of 2, chains stay at one delta.
 DEGREES_GRID = 2.0 ** np.arange(0.0, 9.25, 0.25)
@@ -294,7 +294,7 @@ def _nearest(grid, value):
 
 
 def log_eppf(sizes, concentration, discount):
-    """log probability of a partition with these block sizes: spec processes 1.1."""
+    """log probability of a partition with these block sizes: equation (M2.1)."""
     sizes = np.asarray(sizes, dtype=float)
     opened = np.arange(1, len(sizes))
     with np.errstate(divide="ignore"):  # more blocks than components: -inf
@@ -304,7 +304,7 @@ def log_eppf(sizes, concentration, discount):
 
 
 def log_eppf_finite_mixtures(sizes, concentration, n_components_prior):
-    """The same where the number of components is sampled: V_n(t) prod_c [gamma]_{n_c}."""
+    """The same where the number of components is sampled: equation (M2.3)."""
     sizes = np.asarray(sizes, dtype=float)
     n, t = int(sizes.sum()), len(sizes)
     log_v = mfm.log_coefficient(t, n, concentration, n_components_prior)
@@ -405,7 +405,7 @@ def draw_joint(prior, n_samples, rng):
 
 
 def shrunk_correlation(X):
-    """Correlation of the columns, pairwise complete, shrunk, positive definite (spec 8.1).
+    """Correlation of the columns, pairwise complete, shrunk, positive definite.
 
     Shrunk by 0.01 towards the identity, by 0.5 when there are fewer than five complete rows a
     column. Pairwise estimates do not fit together: their matrix is nearly singular, or made so, and

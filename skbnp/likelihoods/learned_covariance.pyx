@@ -89,7 +89,7 @@ cdef class LearnedCovariance:
         return 0
 
     cdef int draw_covariance(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
-        """Lam | the precisions of all blocks, which are drawn from theirs and forgotten."""
+        """Lam | the precisions of all blocks, drawn from theirs and forgotten: equation (M5.1)."""
         return 0
 
     cdef int look(self, Py_ssize_t n_blocks) except -1 nogil:
@@ -109,7 +109,10 @@ cdef class LearnedCovariance:
         return 0
 
     cdef void draw_degrees(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
-        """delta | Lam, kappa0, covariances of blocks integrated out: Metropolis on its grid."""
+        """delta | Lam, kappa0, covariances of blocks integrated out: Metropolis on its grid.
+
+        Equation (M5.2).
+        """
         cdef Py_ssize_t n_grid = self.degrees_grid.shape[0], here = 0, there, _
         cdef double now = self._log_of_degrees(n_blocks, self.degrees()), then
         # A start gives nu0, from which delta comes back but for rounding.
@@ -146,7 +149,7 @@ cdef class LearnedCovariance:
         )
 
     cdef int draw_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
-        """Lam -> c Lam with log c normal: Metropolis, with the Jacobian of that map."""
+        """Lam -> c Lam with log c normal: Metropolis by equation (M5.3)."""
         cdef double degrees = self.degrees(), nu = degrees + self.width + 1.0
         cdef double log_c = SIZE_STEP * draws.normal(rng), c = exp(log_c), log_ratio, change
         cdef double width = <double> self.width
@@ -174,7 +177,10 @@ cdef class LearnedCovariance:
         return 0.5 * self.width
 
     cdef int draw_mean_precision(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
-        """kappa0 | Lam, delta, parameters of blocks integrated out: a Gibbs step over its grid."""
+        """kappa0 | Lam, delta, parameters of blocks integrated out: a Gibbs step over its grid.
+
+        Equation (M5.4).
+        """
         cdef Py_ssize_t g, n_grid = self.precision_grid.shape[0]
         if n_grid == 1:
             return 0

@@ -382,8 +382,9 @@ cdef double draw_concentration(
 
     Dirichlet process: x ~ Beta(theta + 1, n - 1), theta ~ Gamma(shape + K - 1, rate - log x),
     which is Escobar & West's augmentation of theta^{K-1} Gamma(theta + 1)/Gamma(theta + n)
-    and needs no mixture. Other members: a slice step on log theta, because their partition
-    probability depends on all sizes; with n_components > 0 the discount moves along.
+    and needs no mixture: equation (M4.5). Other members: a slice step on log theta, because their
+    partition probability depends on all sizes, equation (M4.6); with n_components > 0 the discount
+    moves along.
     """
     cdef Py_ssize_t c, n_items = 0
     cdef double log_x

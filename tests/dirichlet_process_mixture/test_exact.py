@@ -1,4 +1,6 @@
-"""The sampler against enumeration of all partitions: the spec's vectors.
+"""The sampler against enumeration of all partitions, those of `vectors.json`.
+
+One of them is printed in doc/mathematics/dirichlet_process_mixture, section 11.
 
 Null: the chain's law is the exact posterior. Each reported probability has |z| < 4 with
 autocorrelation-corrected errors; about 6 comparisons per case and move set, false alarm 6e-5 each.

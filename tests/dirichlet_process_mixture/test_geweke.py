@@ -379,6 +379,6 @@ def drift_of_clusters(fault, n_pairs):
 
 
 def test_proposals_that_follow_the_state_are_noticed():
-    """As many proposals as the present number of clusters biases the chain (spec 1)."""
+    """As many proposals as the present number of clusters biases the chain."""
     assert abs(drift_of_clusters("none", 8000)) < 4
     assert abs(drift_of_clusters("adaptive_split_merge", 30_000)) > 5

@@ -68,7 +68,7 @@ def test_every_chain_finds_the_blobs(seed, start):
 
 
 def test_without_split_merge_it_would_not():
-    """Gibbs alone sticks when all rows start in one block (spec 4.2): the test above can fail."""
+    """Gibbs alone sticks when all rows start in one block: the test above can fail."""
     lengths = dict(n_warmup=200, n_draws=300)
     found = [consensus_from("one_block", seed, n_split_merge=0, **lengths) for seed in range(20)]
     assert np.mean(np.array(found) == 1) < 0.2
@@ -385,7 +385,7 @@ def probabilities_of_k(case, n=6):
 
 
 def test_finite_mixtures_approach_the_dirichlet_process():
-    """M = 3, 6, 20, 100 with the same concentration, by enumeration (spec 7b): O(1 / M)."""
+    """M = 3, 6, 20, 100 with the same concentration, by enumeration: the error is O(1 / M)."""
     case = gaussian_cases()["gauss-full DP"]
     limit = probabilities_of_k(case)
     assert_allclose(limit, case["prob_K"], atol=6e-9)

@@ -100,7 +100,7 @@ DIVISIONS = {"sequential": sequential, "restricted_gibbs": restricted_gibbs}
 
 
 def log_ratio(prior, a, b, n_merged, log_q):
-    """log r of spec 4.2."""
+    """log r of equation (M4.3)."""
     discount = discount_of(prior)
 
     def rising(n):

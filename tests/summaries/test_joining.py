@@ -256,7 +256,7 @@ def test_tree_names_what_is_wrong():
             merge_tree(np.eye(2), [1, 1]).cut(n_clusters=wrong)
 
 
-# -- probabilities of one draw: the vectors of the clusterer's spec 6.17
+# -- probabilities of one draw
 
 RESPONSIBILITY = np.array(
     [[0.7, 0.3, 0], [0.6, 0.4, 0], [0.2, 0.8, 0], [0.05, 0.9, 0.05], [0, 0.02, 0.98], [0, 0, 1]]
