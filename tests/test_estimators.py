@@ -407,8 +407,10 @@ def test_attributes_are_documented(estimator, X):
     fit = estimator(n_chains=2, n_warmup=20, n_draws=20, random_state=0).fit(frame, target)
     lazy = {
         name
-        for name, value in vars(estimator).items()
-        if isinstance(value, property) and not name.startswith("_")
+        for name in dir(estimator)
+        if isinstance(inspect.getattr_static(estimator, name), property)
+        and not name.startswith("_")
+        and hasattr(fit, name)
     }
     fitted = {name for name in vars(fit) if name.endswith("_") and not name.startswith("_")}
     assert documented == fitted | lazy

@@ -86,9 +86,13 @@ def allowed(path):
     return layer, MODEL_MAY_IMPORT.get(stem, MODEL_KERNEL_MAY_IMPORT)
 
 
+# Parts of a large estimator, in files of their own.
+ESTIMATOR_PARTS = {"_parameters", "_standard_prior", "_clustering", "_cells"}
+
+
 def is_estimator(name):
-    """Whether a module of a model holds a public estimator."""
-    return name is not None and name.endswith("_estimator")
+    """Whether a module of a model holds a public estimator, or a part of one."""
+    return name is not None and (name.endswith("_estimator") or name in ESTIMATOR_PARTS)
 
 
 def violations(path, source):

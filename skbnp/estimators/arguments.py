@@ -2,6 +2,7 @@
 
 import inspect
 from functools import wraps
+from numbers import Integral
 
 
 def refuses_by_name(method):
@@ -22,3 +23,9 @@ def refuses_by_name(method):
         return method(self, *args, **kwargs)
 
     return checked
+
+
+def check_count(name, value):
+    """Refuse what is no integer >= 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")

@@ -37,6 +37,24 @@ class DensityMixin:
         """
         return float(np.mean(self.score_samples(X)))
 
+    @property
+    def X_imputed_(self):
+        """The training table with its holes filled, in the form it was given in."""
+        # Kept as numbers: a file holds no DataFrame.
+        if not self._knows_training_cells():
+            raise AttributeError("X_imputed_ is there once fit has seen an X with missing cells")
+        whole = np.flatnonzero(~np.isnan(self._training_cells.X).any(axis=0))
+        return self._as_trained(self._filled_training()[0], whole=whole)
+
+    @property
+    def X_imputed_std_(self):
+        """Standard deviations of what `X_imputed_` fills in, 0 for observed cells."""
+        if not self._knows_training_cells():
+            raise AttributeError(
+                "X_imputed_std_ is there once fit has seen an X with missing cells"
+            )
+        return self._form.build_floats(self._filled_training()[1])
+
     def _given_draw(self, draw):
         """The draw that the user names: the reference draw for None."""
         if draw is None:

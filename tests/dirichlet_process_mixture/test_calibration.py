@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from skbnp import DirichletProcessMixture
-from skbnp.dirichlet_process_mixture import _estimator, _model
+from skbnp.dirichlet_process_mixture import _cells, _model
 from skbnp.mcmc.posterior import Posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -134,13 +134,13 @@ def test_wrong_intervals_are_seen(monkeypatch):
         model, new = fitted(given[:60]), given[60:]
         answers = [model.impute(new, return_std=True), by_density(model, new)]
         with monkeypatch.context() as patch:
-            right = _estimator.conditional_moments
+            right = _cells.conditional_moments
 
             def without_spread(*arguments, right=right):
                 mean, variance = right(*arguments)
                 return mean, 0.0 * variance
 
-            patch.setattr(_estimator, "conditional_moments", without_spread)
+            patch.setattr(_cells, "conditional_moments", without_spread)
             answers.append(model.impute(new, return_std=True))
         found.append([inside(X[60:], new, answer) for answer in answers])
     right, weighed, of_means = np.mean(found, axis=0)

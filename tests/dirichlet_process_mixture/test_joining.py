@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
-from skbnp.dirichlet_process_mixture import _estimator
+from skbnp.dirichlet_process_mixture import _clustering
 from skbnp.mcmc.io import FileFormatError
 from skbnp.summaries.consensus import stable_consensus
 from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
@@ -71,7 +71,7 @@ def test_holes_do_not_join_what_is_far_apart(kind, monkeypatch):
     assert model.n_clusters_ == 2 and model.merge_tree_.overlap[-1] < 0.01
     assert adjusted_rand_score(truth[known], model.labels_[known]) > 0.99
     # By labels alone, and of a part of the rows, as in large tables.
-    monkeypatch.setattr(_estimator, "_MANY_ROWS", 150)
+    monkeypatch.setattr(_clustering, "_MANY_ROWS", 150)
     with pytest.warns(UserWarning, match="no observed value"):
         many = again(model, X)
     assert many.n_clusters_ == 2 and many.merge_tree_.overlap[-1] < 0.1
@@ -187,7 +187,7 @@ def test_few_draws_are_not_joined(pair):
 @quiet
 def test_a_part_of_many_rows(fitted, pair, monkeypatch):
     X = pair[0]
-    monkeypatch.setattr(_estimator, "_MANY_ROWS", 100)
+    monkeypatch.setattr(_clustering, "_MANY_ROWS", 100)
 
     def never(self, draw):
         pytest.fail("all rows were looked at")

@@ -1,0 +1,190 @@
+"""Missing cells of the mixture: filled with their means, or drawn."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skbnp.dirichlet_process_mixture._missing_cells import draw_new_cells, draw_training_cells
+from skbnp.dirichlet_process_mixture._model import CategoricalPrior
+from skbnp.dirichlet_process_mixture._predictive import conditional_moments
+from skbnp.estimators.arguments import check_count, refuses_by_name
+from skbnp.mcmc.rows import row_blocks
+from skbnp.summaries.training_cells import TrainingCells, over_chains
+
+
+class CellsMixin:
+    """Fills missing cells, and completes tables several times over."""
+
+    @refuses_by_name
+    def impute(self, X, return_std=False, rounding=False):
+        """Fill missing cells with their mean given the row's observed ones, over all draws alike.
+
+        The posterior predictive mean would let a draw count for a row by its density of what is
+        observed, as `predict_proba` and `score_samples` do. For a fitted row that counts the row
+        twice, and in many columns it leaves one draw of a hundred in effect: equal weights have
+        smaller errors and honest deviations.
+
+        A training row is answered with its own `X_imputed_` and `X_imputed_std_`: one that lacks
+        the same cells and has the same bits in all others. Where several training rows are equal,
+        the answer is the mixture of theirs. A complete training row is never looked up: a cell
+        that is missing in X is not filled with what was observed there.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows or training rows, NaN where missing.
+        return_std : bool, default=False
+            Also return the predictive standard deviation.
+        rounding : bool, default=False
+            Round the means of Bernoulli and Poisson cells to integers.
+
+        Returns
+        -------
+        X_filled : ndarray or frame of shape (n_samples, n_features)
+            Observed cells are those of X, bit for bit; a missing level is the most probable one.
+            A frame of the kind, names and index of X where that is one.
+        std : ndarray or frame of shape (n_samples, n_features)
+            Only if `return_std`: by the law of total variance over draws and clusters, 0 for
+            observed cells, inf where a component has no second moment. For a level, the root of
+            p (1 - p) with p the probability of the one that was filled in.
+        """
+
+        def of_draw(draw, t, rows):
+            log_p = self._log_densities(rows, draw)
+            moments = conditional_moments(rows, draw, self._prior, log_p)
+            return [rows.unsort(one) for one in moments]
+
+        check_is_fitted(self, "posterior_")
+        whole = self._whole_columns() if rounding else []
+        return self._impute(X, return_std, self._standard, of_draw, self._as_rows, whole)
+
+    @refuses_by_name
+    def sample_missing(self, X=None, n_tables=5, random_state=None):
+        """Complete a table several times, its missing cells drawn from the posterior.
+
+        For multiple imputation: analyse each table and pool the estimates, whose spread between
+        tables says what the missing cells add to the doubt. Each table rests on a draw of its
+        own as long as there are enough, among all stored draws. Missing cells of the training
+        table are drawn jointly; new rows are drawn each on its own, training rows among them (as
+        `impute` knows them) as in the training table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            New rows or training rows, NaN where missing. None means the training table.
+        n_tables : int, default=5
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        tables : list of n_tables ndarrays or frames of shape (n_samples, n_features)
+            In the form of X. Observed cells are those of X, bit for bit; counts are integers and
+            levels are drawn by their probabilities.
+
+        Raises
+        ------
+        ValueError
+            If X is None and `fit` has seen no missing cells, or if a prior that was given is so
+            wide that cells leave the range of floats.
+        """
+        check_is_fitted(self, "posterior_")
+        check_count("n_tables", n_tables)
+        given, cells = X, vars(self).get("_training_cells")
+        if given is None and cells is None:
+            raise ValueError("X must be a table where fit has seen no missing cells, got None")
+        X = cells.X if given is None else self._check_new(X)
+        holes = np.isnan(X)
+        whole = np.union1d(self._whole_columns(), np.flatnonzero(~holes.any(axis=0)))
+        rng = check_random_state(random_state)
+        n_stored = self.posterior_.n_stored
+        chosen = rng.choice(n_stored, size=n_tables, replace=n_tables > n_stored)
+        complete = self._completer(given is None, X, holes)
+        tables = []
+        for t in chosen:
+            drawn = self._in_range(complete(self.posterior_.in_order(t), rng), holes)
+            filled = np.where(holes, drawn, X)
+            if given is None:
+                tables.append(self._as_trained(filled, whole=whole))
+            else:
+                tables.append(self._filled_as(given, X, filled, None, whole))
+        return tables
+
+    def _completer(self, are_training, X, holes):
+        """A function of a draw and a generator: standardised X with its missing cells drawn."""
+        trained = self._training_rows.X
+        if are_training:
+            return lambda draw, rng: draw_training_cells(trained, draw, self._prior, rng)
+        standard = self._standard(X)
+        new = np.flatnonzero(holes.any(axis=1))
+        known, equals = new[:0], []
+        if self._knows_training_cells():
+            found = self._training_cells.matches(X[new])
+            is_known = np.array([len(places) > 0 for places in found], dtype=bool)
+            equals = [self._training_cells.rows[places] for places in found if places]
+            known, new = new[is_known], new[~is_known]
+        blocks = [new[rows] for rows in row_blocks(len(new))]
+        prepared = [self._as_rows(standard[block]) for block in blocks]
+
+        def complete(draw, rng):
+            out = standard.copy()
+            if known.size:
+                # Of several equal training rows, one at random.
+                chosen = [rows[rng.randint(len(rows))] for rows in equals]
+                out[known] = draw_training_cells(trained, draw, self._prior, rng)[chosen]
+            for block, rows in zip(blocks, prepared, strict=True):
+                log_p = self._log_densities(rows, draw)
+                out[block] = draw_new_cells(standard[block], rows, draw, self._prior, log_p, rng)
+            return out
+
+        return complete
+
+    # -- after sampling
+
+    def _keep_training_cells(self, X):
+        """Set what the chains say of the missing cells of the training rows."""
+        if np.isnan(X).any():
+            columns = self._prior.columns_of_values
+            moments = self._moments_over_sweeps(X, columns)
+            self._training_cells = TrainingCells(X.copy(), columns, *moments)
+
+    def _moments_over_sweeps(self, X, columns):
+        """Mean and variance of missing cells over the sweeps of all chains, as `TrainingCells` has
+        them; ``columns`` are those of the numbers that the model says of a row.
+        """
+        rows, values = np.nonzero(TrainingCells.numbers(X, columns))
+        mean, variance = np.empty((2, len(rows)))
+        for p, part in enumerate(self._prior.parts):
+            of_chains = []
+            for state in self.posterior_.final_states:
+                # A table of several kinds keeps one family for each.
+                family = state["family"].get(f"part{p}", state["family"])
+                weight = float(state["n_imputed"])
+                of_chains.append((weight, family["imputed_mean"], family["imputed_square"]))
+            # A family has its numbers row by row too, and each row in the order of its columns.
+            place = np.full(X.shape[1], -1)
+            place[part.columns] = np.arange(len(part.columns))
+            own = np.flatnonzero(place[columns[values]] >= 0)
+            own = own[np.lexsort((values[own], place[columns[values[own]]], rows[own]))]
+            mean[own], variance[own] = over_chains(of_chains)
+        return mean, variance
+
+    def _in_units(self, mean, variance):
+        """What fills missing cells and its deviation, in the units of X; levels come last."""
+        d = len(self._center)
+        mean, levels = np.split(mean, [d], axis=1)
+        variance = variance[:, :d].copy()
+        for part in self._parts_of(CategoricalPrior):
+            for c, j in enumerate(part.columns):
+                p = levels[:, part.level_start[c] : part.level_start[c + 1]]
+                mean[:, j], variance[:, j] = self._level_moments(j, p)
+        with np.errstate(over="ignore"):  # inf, as where a component has no second moment
+            return mean * self._scale + self._center, np.sqrt(variance) * self._scale
+
+    def _level_moments(self, column, p):
+        """What fills cells of a column of levels, and its variance; p is (n_cells, n_levels)."""
+        highest = p.max(axis=1)
+        value = p[:, 1] if self.families_[column] == "bernoulli" else p.argmax(axis=1)
+        return value, highest * (1 - highest)
+
+    def _parts_of(self, kind):
+        return [part for part in self._prior.parts if isinstance(part, kind)]

@@ -1,0 +1,281 @@
+"""Parameters checked against X, and the prior that they make for standardised X."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from skbnp.dirichlet_process_mixture._model import (
+    CategoricalPrior,
+    GaussianPrior,
+    PoissonPrior,
+    Prior,
+    column_scaling,
+    default_covariance,
+    default_degrees_of_freedom,
+    guess_covariance,
+)
+from skbnp.dirichlet_process_mixture._saved import check_components_prior
+from skbnp.mcmc.caller import warn
+
+# Plain Gibbs keeps parameters and a score for every component, empty ones included.
+_MOST_COMPONENTS = 10_000
+# A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
+_FARTHEST_MEAN = 1e6
+_SMALLEST, _LARGEST = 1e-100, 1e100
+# kappa0 where covariances are not learned.
+_FIXED_MEAN_PRECISION = 0.01
+
+
+class PriorMixin:
+    """Makes of constructor parameters and data what the sampler takes."""
+
+    def _check_parameters(self, X):
+        """What single-parameter constraints cannot say."""
+        real = self._columns_of("gaussian")
+        d = len(real)
+        for name in ("concentration_prior", "discount_prior", "bernoulli_prior"):
+            _check_pair(name, getattr(self, name))
+        if self.poisson_prior is not None:
+            _check_pair("poisson_prior", self.poisson_prior)
+        for name in ("mean_prior", "degrees_of_freedom_prior", "covariance_prior"):
+            if not d and getattr(self, name) is not None:
+                raise ValueError(f"{name} must be None where X has no real column")
+        if self.n_components is not None and self.discount != 0:
+            raise ValueError(
+                f"discount must be 0 for a finite mixture (n_components={self.n_components}), "
+                f"got {self.discount!r}"
+            )
+        check_components_prior("n_components_prior", self.n_components_prior)
+        if self.n_components == "sample":
+            if self.concentration != "sample":
+                raise ValueError(
+                    "concentration must be 'sample' for n_components='sample', which has "
+                    f"component_concentration instead, got {self.concentration!r}"
+                )
+        elif self.component_concentration != 1.0:
+            raise ValueError(
+                "component_concentration must be 1.0 unless n_components='sample', got "
+                f"{self.component_concentration!r}; concentration is that of all components"
+            )
+        if self.algorithm == "gibbs" and (
+            not isinstance(self.n_components, Integral) or self.n_components > _MOST_COMPONENTS
+        ):
+            raise ValueError(
+                f"n_components must be a number up to {_MOST_COMPONENTS} for algorithm='gibbs', "
+                f"got {self.n_components!r}"
+            )
+        if self.concentration != "sample":
+            lowest = 0 if self.n_components or self.discount == "sample" else -self.discount
+            if not self.concentration > lowest:
+                raise ValueError(
+                    f"concentration must be > {lowest or 0}, got {self.concentration!r}"
+                )
+        if d and self._learns_covariance() and self.prior_scale != "sample":
+            raise ValueError(
+                "prior_scale must be 'sample' where covariances are learned: give "
+                "degrees_of_freedom_prior or covariance_prior for it to multiply, got "
+                f"{self.prior_scale!r}"
+            )
+        df = self.degrees_of_freedom_prior
+        if df is not None and self.covariance_type == "full" and not df > d - 1:
+            raise ValueError(
+                f"degrees_of_freedom_prior must be > n_features - 1 = {d - 1} for "
+                f"covariance_type='full', got {df!r}"
+            )
+        if self.covariance_type == "full" and np.isnan(X[:, real]).all(axis=1).any():
+            # An imputed row of so heavy a tail leaves the range of floats.
+            if df is not None and not df >= d:
+                raise ValueError(
+                    f"degrees_of_freedom_prior must be >= n_features = {d} where X has rows with "
+                    f"no observed value, got {df!r}"
+                )
+        if self.mean_prior is not None:
+            mean = _finite_array("mean_prior", self.mean_prior)
+            if mean.shape != (d,):
+                raise ValueError(f"mean_prior must have shape ({d},), got {mean.shape}")
+        if self.covariance_prior is not None:
+            self._checked_covariance(d)
+        self._advise(len(X), d)
+
+    def _advise(self, n, d):
+        df = self.degrees_of_freedom_prior or d + 2
+        if self.covariance_type == "full" and n > 1 and df + n / 10 < 2 * d:
+            warn(
+                f"covariance_type='full' has little to learn {d} x {d} covariances from {n} rows; "
+                "covariance_type='diag' or fewer features would be a better model",
+            )
+
+    def _checked_covariance(self, d):
+        """covariance_prior as an array of the right shape, or a ValueError."""
+        value = _finite_array("covariance_prior", self.covariance_prior)
+        shape = {"full": (d, d), "diag": (d,), "spherical": ()}[self.covariance_type]
+        if value.shape != shape:
+            raise ValueError(
+                f"covariance_prior must have shape {shape} for "
+                f"covariance_type={self.covariance_type!r}, got {value.shape}"
+            )
+        if self.covariance_type != "full":
+            if not np.all(value > 0):
+                raise ValueError(f"covariance_prior must be positive, got {value.min()}")
+            return value
+        # Judged as a correlation, so that the units of the features do not matter.
+        root = np.sqrt(np.maximum(np.diag(value), 0.0))
+        if not np.all(root > 0):
+            raise ValueError(
+                "covariance_prior must be positive definite, got the smallest diagonal entry "
+                f"{np.diag(value).min():.3g}"
+            )
+        correlation = value / root[:, None] / root
+        skew = np.abs(correlation - correlation.T)
+        if not skew.max() <= 1e-10:
+            i, j = np.unravel_index(np.argmax(skew), skew.shape)
+            raise ValueError(
+                f"covariance_prior must be symmetric, got {value[i, j]:.3g} at [{i}, {j}] and "
+                f"{value[j, i]:.3g} at [{j}, {i}]"
+            )
+        lowest = np.linalg.eigvalsh((correlation + correlation.T) / 2)[0]
+        if not lowest > d * np.finfo(float).eps:
+            raise ValueError(
+                "covariance_prior must be positive definite, got a matrix whose correlations "
+                f"have the smallest eigenvalue {lowest:.3g}"
+            )
+        return (value + value.T) / 2
+
+    def _scaling(self, X):
+        """Center and scale of each column; only real columns are standardised."""
+        center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        real = self._columns_of("gaussian")
+        if not real.size:
+            return center, scale
+        X = X[:, real]
+        common = self.covariance_type == "spherical" and self.covariance_prior is not None
+        constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
+        if constant.size and len(X) > 1 and self.covariance_prior is None:
+            message = f"got the constant {self._named(real[constant])}"
+            if self.covariance_type == "full":
+                raise ValueError(
+                    "X must vary in every column for covariance_type='full' without a "
+                    f"covariance_prior, {message}; remove them or use covariance_type='diag'"
+                )
+            advice = ""
+            if self.covariance_type == "spherical":
+                advice = (
+                    "; remove them: they draw the one variance of spherical components towards "
+                    "zero, so that these become small and many"
+                )
+            warn(f"X should vary in every column, {message}, taken to have scale 1{advice}")
+        center[real], scale[real] = column_scaling(X, common)
+        return center, scale
+
+    def _standard_prior(self, X):
+        """The prior for standardised X."""
+        parts = [self._gaussian_prior(X), self._categorical_prior(), self._poisson_prior(X)]
+        return Prior(
+            parts=tuple(part for part in parts if part.columns.size),
+            **self._number_of_components(),
+            concentration_prior=tuple(float(x) for x in self.concentration_prior),
+            discount=_fixed(self.discount),
+            discount_prior=tuple(float(x) for x in self.discount_prior),
+            prior_scale=_fixed(self.prior_scale),
+        )
+
+    def _number_of_components(self):
+        """What the prior says of components: their number or its law, and their concentration."""
+        if self.n_components != "sample":
+            return dict(n_components=self.n_components, concentration=_fixed(self.concentration))
+        return dict(
+            n_components_prior=tuple(float(x) for x in self.n_components_prior),
+            concentration=float(self.component_concentration),
+        )
+
+    def _gaussian_prior(self, X):
+        columns = self._columns_of("gaussian")
+        X, d, kind = X[:, columns], len(columns), self.covariance_type
+        kappa0, df, covariance = self.mean_precision_prior, self.degrees_of_freedom_prior, None
+        if self._learns_covariance():
+            covariance = guess_covariance(X, kind) if d else np.zeros((0, 0))
+        else:
+            kappa0 = _FIXED_MEAN_PRECISION if kappa0 is None else kappa0
+            df = float(default_degrees_of_freedom(d, kind) if df is None else df)
+            if self.covariance_prior is not None:
+                covariance = self._standard_covariance(self._checked_covariance(d))
+            else:
+                covariance = default_covariance(X, kind, df)
+        mean = np.zeros(d)
+        if self.mean_prior is not None:
+            given = np.asarray(self.mean_prior, dtype=np.float64)
+            mean = (given - self._center[columns]) / self._scale[columns]
+            self._refuse_far(np.atleast_1d(mean), columns, "mean_prior", _FARTHEST_MEAN)
+        kappa0 = None if kappa0 is None else float(kappa0)
+        return GaussianPrior(columns, kind, mean, kappa0, df, covariance)
+
+    def _learns_covariance(self):
+        """Whether the numbers of the covariances' prior are part of the state."""
+        return self.degrees_of_freedom_prior is None and self.covariance_prior is None
+
+    def _standard_covariance(self, covariance):
+        """covariance_prior in units of the standardised X."""
+        scale = self._scale[self._columns_of("gaussian")]
+        if self.covariance_type == "spherical":
+            scale = scale[0]
+        # One division after the other: the square of a scale may underflow.
+        with np.errstate(over="ignore"):
+            if self.covariance_type == "full":
+                covariance = covariance / scale[:, None] / scale
+            else:
+                covariance = covariance / scale / scale
+        variances = np.diag(covariance) if self.covariance_type == "full" else covariance
+        if not (np.all(variances >= _SMALLEST) and np.all(variances <= _LARGEST)):
+            raise ValueError(
+                f"covariance_prior must be within {_SMALLEST} and {_LARGEST} times the variances "
+                f"of X, got {np.min(variances):.3g} to {np.max(variances):.3g} times"
+            )
+        return covariance
+
+    def _categorical_prior(self):
+        """Binary and categorical columns: a Bernoulli one has the levels 0 and 1."""
+        columns = self._columns_of("bernoulli", "categorical")
+        a, b = self.bernoulli_prior
+        counts = []
+        for j in columns:
+            if self.families_[j] == "bernoulli":
+                counts.append(np.array([b, a], dtype=np.float64))
+            else:
+                n_levels = len(self.levels_[j])
+                counts.append(np.full(n_levels, self.categorical_prior / n_levels))
+        return CategoricalPrior(columns, tuple(counts))
+
+    def _poisson_prior(self, X):
+        columns = self._columns_of("poisson")
+        if self.poisson_prior is None:
+            mean = np.maximum(np.nanmean(X[:, columns], axis=0), 1 / len(X))
+            return PoissonPrior(columns, np.ones(len(columns)), 1 / mean)
+        shape, rate = self.poisson_prior
+        return PoissonPrior(
+            columns, np.full(len(columns), float(shape)), np.full(len(columns), float(rate))
+        )
+
+
+def _fixed(value):
+    """None for "sample", else the number."""
+    return None if isinstance(value, str) else float(value)
+
+
+def _finite_array(name, value):
+    given = value
+    try:
+        if np.asarray(value).dtype.kind not in "iufO":
+            raise TypeError
+        value = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got {given!r}") from error
+    if not np.all(np.isfinite(value)):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return value
+
+
+def _check_pair(name, value):
+    """Two numbers that leave start values and log densities in the range of floats."""
+    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
+    if len(value) != 2 or len(numbers) != 2 or not all(1e-10 <= x <= 1e10 for x in numbers):
+        raise ValueError(f"{name} must be two positive numbers, 1e-10 to 1e10, got {value!r}")
