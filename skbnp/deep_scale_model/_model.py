@@ -1,7 +1,8 @@
 """The deep scale model's prior, its joint density in plain NumPy, and draws from both.
 
 Pan & Han, "Non-parametric Bayesian learning with deep learning structure and its applications in
-wireless networks", repaired as `doc/mathematics/deep_scale_model` says. With A_l = Y_l W_l' and floors s^2 and 1,
+wireless networks", repaired as `doc/mathematics/deep_scale_model` says. With A_l = Y_l W_l' and
+floors s^2 and 1,
 
     x_tn ~ N(location_n + drift A_1[t,n], A_1[t,n]^2 + s_n^2)      y_l[t,k] ~ N(0, A_l+1[t,k]^2 + 1)
 
@@ -43,7 +44,8 @@ class Prior:
     """Hyperparameters of the scale model in standardised units; None means sampled.
 
     ``noise`` is None or the variances (n_features,), each > 0: without a floor a feature that has
-    lost its links has no density (mathematics, section 13.3). Sampled ones are inverse gamma of (shape, scale).
+    lost its links has no density (mathematics, section 13.3). Sampled ones are inverse gamma of
+    (shape, scale).
     A drift of None is sampled under N(0, 1), locations under N(0, location_variance) if that is
     not 0. Layers above the first have the mass ``mass_upper``, an empty one ends the net.
 

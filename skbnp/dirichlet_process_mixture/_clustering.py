@@ -1,7 +1,6 @@
 """From draws to clusters: consensus, joining of components, where new rows belong."""
 
 import numpy as np
-from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +24,7 @@ _MANY_ROWS = 20_000
 _OVERLAP = "share"
 
 
-class ClustersMixin(PartitionMixin, TransformerMixin):
+class ClustersMixin(PartitionMixin):
     """``labels_`` of the training rows, and the clusters of new rows."""
 
     _consensus_labels = "component_labels_"
@@ -80,21 +79,6 @@ class ClustersMixin(PartitionMixin, TransformerMixin):
         proba : ndarray of shape (n_samples,)
         """
         return self._companion_shares(self._check_new(X), new=True)[:, -1]
-
-    @refuses_by_name
-    def transform(self, X):
-        """Soft membership: the same as `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows, NaN where missing.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, `n_clusters_`)
-        """
-        return self.predict_proba(X)
 
     @refuses_by_name
     def get_feature_names_out(self, input_features=None):

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from types import NoneType
 
 import numpy as np
-from sklearn.base import ClusterMixin
+from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -59,7 +59,7 @@ _TOO_WIDE = (
 
 
 class DirichletProcessMixture(
-    ClusterMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
+    ClusterMixin, TransformerMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
 ):
     r"""Mixture with an unknown number of components, by Markov chain Monte Carlo.
 
@@ -248,6 +248,20 @@ class DirichletProcessMixture(
     }
 
     # -- prediction
+
+    def transform(self, X):
+        """Soft membership: the same as `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, NaN where missing.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, `n_clusters_`)
+        """
+        return self.predict_proba(X)
 
     def score_samples(self, X):
         """Log posterior predictive density of each row.

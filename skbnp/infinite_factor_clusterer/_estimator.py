@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import (
@@ -57,7 +58,7 @@ _MOST_SUMMARY_DRAWS, _MOST_MERGE_ROWS, _MOST_ANCHORS = 300, 1000, 256
 _COMPARISONS = 2e9
 
 
-class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
+class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, PartitionMixin, BaseMCMCEstimator):
     r"""Clusters over sparse factors: no number of clusters and no number of factors is given.
 
     Take it for tables of some ten to a hundred correlated columns, signal strengths of radio
@@ -396,6 +397,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, BaseMCMCEstimator)
 
     _parameters_after_sampling = ("merge_overlap",)
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "standardize")
+    _consensus_labels = "component_labels_"
     _reported_traces = ("log_joint", "n_clusters", "n_factors", "concentration")
     _saved_types = (Prior, ScalePrior, Units, TrainingRows)
     _fitted_attributes: dict = {

@@ -5,7 +5,6 @@ from numbers import Integral
 import numpy as np
 
 from skbnp.plot._style import check_estimator, import_pyplot
-from skbnp.summaries.partitions import coclustering
 
 MAX_DRAWS = 300
 SMALLEST_NAMED = 0.035  # of the rows shown: names of smaller clusters would run together
@@ -67,7 +66,7 @@ class CoclusteringDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted, with ``labels_`` and a ``posterior_`` whose draws hold ``label``.
+            Fitted, with ``labels_`` and a method ``coclustering``.
         rows : array-like of int of shape (n,), default=None
             The rows to show; None stands for all or, beyond `max_rows`, a sample with every
             cluster in proportion: evenly spaced rows of each, one at least.
@@ -85,17 +84,12 @@ class CoclusteringDisplay:
         CoclusteringDisplay
             With its artists as attributes. At most 300 evenly spaced draws are used.
         """
-        check_estimator(estimator, "labels_")
+        check_estimator(estimator, "coclustering")
         labels = np.asarray(estimator.labels_)
         n = len(labels)
         if rows is None:
             rows = _sample_rows(labels, max_rows)
-        draws = estimator.posterior_.evenly_spaced(MAX_DRAWS)
-        if "label" not in draws[0]:
-            kind = type(estimator).__name__
-            raise TypeError(f"estimator must have draws with 'label', which {kind} has not")
-        draws = [draw["label"] for draw in draws]
-        display = cls(coclustering(draws, rows), labels[rows], n_rows=n)
+        display = cls(estimator.coclustering(rows), labels[rows], n_rows=n)
         return display.plot(ax=ax, colorbar=colorbar, **image_kw)
 
     def plot(self, *, ax=None, colorbar=True, **image_kw):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
@@ -51,7 +52,7 @@ _NEW_BRANCHES = 4
 _COMPARISONS = 2e9
 
 
-class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
+class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
     r"""Tree-structured infinite factor model: low-rank Gaussians whose covariances share terms.
 
     .. math::
@@ -656,6 +657,9 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
         tags.estimator_type = "density_estimator"
         return tags
 
+    def _labels_of(self, draw):
+        return draw["branch"]
+
     # -- before sampling
 
     def _auto_lengths(self, X):
@@ -857,7 +861,7 @@ class TreeFactorModel(TransformerMixin, BaseMCMCEstimator):
             return self.posterior_.highest()
         most = max(16, int((_COMPARISONS / n_rows) ** 0.5))
         draws = self.posterior_.evenly_spaced(min(self.predict_draws, most))
-        return draws[central_draw([draw["branch"] for draw in draws])]
+        return draws[central_draw([self._labels_of(draw) for draw in draws])]
 
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)

@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _clustering
+from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.mcmc.io import FileFormatError
 from skbnp.summaries.consensus import stable_consensus
 from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
@@ -192,7 +193,7 @@ def test_a_part_of_many_rows(fitted, pair, monkeypatch):
     def never(self, draw):
         pytest.fail("all rows were looked at")
 
-    monkeypatch.setattr(_estimator.TrainingRows, "shares", never)
+    monkeypatch.setattr(TrainingRows, "shares", never)
     model = again(fitted, X)
     assert_array_equal(model.component_labels_, fitted.component_labels_)
     assert model.n_clusters_ == 2

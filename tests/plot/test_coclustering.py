@@ -1,21 +1,32 @@
 """CoclusteringDisplay: the picture is the matrix, rows ordered by cluster."""
 
 import sys
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+from skbnp.estimators.partition import PartitionMixin
 from skbnp.mcmc.posterior import Posterior
 from skbnp.plot import CoclusteringDisplay
 from skbnp.plot.coclustering import _sample_rows
 from skbnp.summaries.partitions import coclustering
 
 N = 60
+
+
+class Fitted(PartitionMixin, BaseEstimator):
+    """What a display looks at of an estimator with a partition."""
+
+    def __init__(self, labels=None, posterior=None):
+        self.labels_, self.posterior_ = labels, posterior
+
+    def fit(self, X):
+        """Nothing to do."""
 
 
 def make_estimator(n=N, n_clusters=3, noise=0.2, n_draws=20):
@@ -28,7 +39,7 @@ def make_estimator(n=N, n_clusters=3, noise=0.2, n_draws=20):
         [[{"label": label} for label in chain] for chain in labels],
         {"log_joint": np.zeros((2, n_draws))},
     )
-    return SimpleNamespace(labels_=truth, posterior_=posterior), labels.reshape(-1, n)
+    return Fitted(truth, posterior), labels.reshape(-1, n)
 
 
 def test_picture_is_the_matrix_in_the_order_of_the_clusters():

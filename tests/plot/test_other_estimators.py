@@ -22,12 +22,12 @@ HOLES = np.where(X > 1, np.nan, X)
 DISPLAYS = {
     "clusters": (
         lambda estimator: ClusterDisplay.from_estimator(estimator, X),
-        {"mixture", "tree", "clusterer", "icp-regressor", "icp-classifier"},
+        {"mixture", "tree", "clusterer", "scale", "icp-regressor", "icp-classifier"},
     ),
-    "coclustering": (CoclusteringDisplay.from_estimator, {"mixture", "clusterer"}),
+    "coclustering": (CoclusteringDisplay.from_estimator, {"mixture", "tree", "clusterer"}),
     "completion": (
         lambda estimator: CompletionDisplay.from_estimator(estimator, HOLES, image_shape=(2, 2)),
-        {"mixture", "tree", "cibp", "icp", "clusterer"},
+        {"mixture", "tree", "cibp", "icp", "clusterer", "scale"},
     ),
     "features": (
         lambda estimator: FeatureDisplay.from_estimator(estimator, image_shape=(2, 2)),
