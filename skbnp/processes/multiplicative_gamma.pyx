@@ -76,7 +76,7 @@ cdef void draw_local(
 cdef void draw_multipliers(
     bitgen_t* rng, Py_ssize_t n_nodes, const Py_ssize_t* parent, const double* weighted_square,
     Py_ssize_t n_features, double root_shape, double shape, double* multiplier,
-    double* log_precision, double* scratch, int fault,
+    double* log_precision, double* scratch,
 ) noexcept nogil:
     """Update every delta, from the roots down, given s_h = sum_p phi_hp d_hp^2; O(n_nodes).
 
@@ -99,11 +99,9 @@ cdef void draw_multipliers(
         total[h] = exp(_within(log_precision[h])) * weighted_square[h]
         size[h] = 1.0
     for h in range(n_nodes - 1, -1, -1):
-        if parent[h] >= 0 and fault != CHILDREN_ONLY:
+        if parent[h] >= 0:
             total[parent[h]] += total[h]
             size[parent[h]] += size[h]
-    if fault != NO_SHRINKAGE_FAULT:
-        _spoil(n_nodes, parent, weighted_square, log_precision, total, size, fault)
     for h in range(n_nodes):
         old = multiplier[h]
         # What the ancestors' new values have done to all precisions of the subtree.
@@ -120,28 +118,6 @@ cdef void draw_multipliers(
 
 cdef double _within(double x) noexcept nogil:
     return fmax(fmin(x, LOG_LIMIT), -LOG_LIMIT)
-
-
-cdef void _spoil(
-    Py_ssize_t n_nodes, const Py_ssize_t* parent, const double* weighted_square,
-    const double* log_precision, double* total, double* size, int fault,
-) noexcept nogil:
-    """The named wrong sums, for the tests."""
-    cdef Py_ssize_t h
-    if fault == CHILDREN_ONLY:
-        for h in range(n_nodes):
-            total[h] = size[h] = 0.0
-    for h in range(n_nodes):
-        if fault == DESCENDANTS_ONLY:
-            total[h] -= exp(_within(log_precision[h])) * weighted_square[h]
-            size[h] -= 1.0
-        elif fault == CHILDREN_SHAPE:
-            size[h] = 0.0
-    for h in range(n_nodes):
-        if parent[h] >= 0 and fault != DESCENDANTS_ONLY:
-            size[parent[h]] += 1.0
-            if fault == CHILDREN_ONLY:
-                total[parent[h]] += exp(_within(log_precision[h])) * weighted_square[h]
 
 
 # -- checks of what the user gives ------------------------------------------------------------
@@ -589,15 +565,6 @@ def sample_multipliers(
     ValueError
         If a parameter is out of its range.
     """
-    return _update_multipliers(
-        weighted_squares, n_features, delta, shrinkage_root, shrinkage, parent, random_state,
-        NO_SHRINKAGE_FAULT,
-    )
-
-
-def _update_multipliers(
-    weighted_squares, n_features, delta, shrinkage_root, shrinkage, parents, random_state, int fault
-):
     delta = as_numbers("delta", delta)
     squares = as_numbers("weighted_squares", weighted_squares)
     if delta.ndim != 1 or delta.size == 0 or not (delta > 0.0).all():
@@ -605,8 +572,8 @@ def _update_multipliers(
     if squares.shape != delta.shape or not (squares >= 0.0).all():
         raise ValueError(f"weighted_squares must hold {delta.size} numbers >= 0, got {squares!r}")
     first, other = _shapes(shrinkage_root, shrinkage)
-    parents = _parents(parents, delta.size)
-    cdef const Py_ssize_t[::1] parent = np.ascontiguousarray(parents, dtype=np.intp)
+    parents = _parents(parent, delta.size)
+    cdef const Py_ssize_t[::1] above = np.ascontiguousarray(parents, dtype=np.intp)
     cdef const double[::1] square = np.ascontiguousarray(squares)
     cdef double[::1] multiplier = np.array(delta)
     cdef double[::1] log_precision = np.log(_precisions(delta, parents))
@@ -615,7 +582,7 @@ def _update_multipliers(
     cdef bitgen_t* rng = borrow(bit_generator)
     with bit_generator.lock:
         draw_multipliers(
-            rng, multiplier.shape[0], &parent[0], &square[0], as_count("n_features", n_features),
-            first, other, &multiplier[0], &log_precision[0], &scratch[0], fault,
+            rng, multiplier.shape[0], &above[0], &square[0], as_count("n_features", n_features),
+            first, other, &multiplier[0], &log_precision[0], &scratch[0],
         )
     return np.asarray(multiplier)

@@ -74,7 +74,7 @@ cdef double log_prob_nodes(
 
 cdef double draw_concentration(
     bitgen_t* rng, double current, const Py_ssize_t* count, const Py_ssize_t* n_children,
-    Py_ssize_t n_nodes, double shape, double rate, int fault,
+    Py_ssize_t n_nodes, double shape, double rate,
 ) noexcept nogil:
     """Update a level's concentration under its Gamma(shape, rate) prior, discount 0.
 
@@ -88,8 +88,6 @@ cdef double draw_concentration(
         shape += n_children[v]
         if uniform(rng) * (count[v] + current) < count[v]:
             shape -= 1.0
-        if fault == ONE_RESTAURANT:
-            break
     return draw_gamma(rng, shape, rate)
 
 
@@ -388,11 +386,11 @@ def sample_concentration(
         If the paths are malformed or a parameter is out of its range.
     """
     return _concentration_chain(
-        paths, concentration, concentration_prior, random_state, 1, NO_NESTED_FAULT
+        paths, concentration, concentration_prior, random_state, 1
     )[0]
 
 
-def _concentration_chain(paths, concentration, prior, random_state, n_updates, int fault):
+def _concentration_chain(paths, concentration, prior, random_state, n_updates):
     """Successive values of so many updates, shape (n_updates, depth)."""
     _, parent, level, count = node_table(paths)
     depth = level.max()
@@ -423,7 +421,6 @@ def _concentration_chain(paths, concentration, prior, random_state, n_updates, i
             for t in range(n_updates):
                 current = draw_concentration(
                     rng, current, &visitors[0], &children[0], visitors.shape[0], shape, rate,
-                    fault,
                 )
                 value[t] = current
         out[:, h] = value

@@ -15,7 +15,6 @@ cdef class LeafLaws:
     cdef:
         State state
         Pool pool
-        int _fault
         bint _has_few                           # rows with fewer entries than levels
         Covariances _covariances                # for them
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.tree_factor_model._faults cimport NO_DETERMINANT, SHORT_TAIL
 from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES
 
 
@@ -60,8 +59,8 @@ cdef class Densities(Work):
 cdef class LeafLaws:
     """Sets laws of rows up for the leaves of a state, fresh ones included."""
 
-    def __init__(self, State state, Pool pool, int fault=0):
-        self.state, self.pool, self._fault = state, pool, fault
+    def __init__(self, State state, Pool pool):
+        self.state, self.pool = state, pool
         self._covariances = Covariances(state)
         few = np.any(np.asarray(state.rows.n_observed) < state.max_depth)
         self._has_few = few and state.n_features <= MOST_DENSE_FEATURES
@@ -153,18 +152,14 @@ cdef class LeafLaws:
 
     cdef double log_density(self, Law law, double square) noexcept nogil:
         """Of a row at this squared distance: (T3.4) or (T3.5)."""
-        cdef double log_density = law.log_density(square)
-        if self._fault == NO_DETERMINANT:
-            log_density += 0.5 * law.log_det
-        return log_density
+        return law.log_density(square)
 
     cdef double draw_row_precision(
         self, bitgen_t* rng, Py_ssize_t b, Py_ssize_t i, double square
     ) noexcept nogil:
         """u_i ~ Gamma((df + P_i) / 2, (df + q_i) / 2), P_i its observed entries: (T6.2)."""
-        cdef double df = self.state.tail_df[b], shape = 0.5 * df
-        if self._fault != SHORT_TAIL:
-            shape += 0.5 * self.state.rows.n_observed[self.state.rows.pattern[i]]
+        cdef double df = self.state.tail_df[b]
+        cdef double shape = 0.5 * (df + self.state.rows.n_observed[self.state.rows.pattern[i]])
         return fmax(draws.draw_gamma(rng, shape, 0.5 * (df + square)), 1e-300)
 
     cdef double log_data(self) except? -1.0:

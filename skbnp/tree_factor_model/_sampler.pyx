@@ -16,7 +16,9 @@ from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
 from skbnp.tree_factor_model._state cimport State
 from skbnp.tree_factor_model._work cimport Pool
 
+from skbnp.tree_factor_model._leaf_laws import LeafLaws as TreeLaws
 from skbnp.tree_factor_model._products import Products
+from skbnp.tree_factor_model._state import State as TreeState
 from skbnp.tree_factor_model._states import NOT_IN_DRAWS
 from skbnp.tree_factor_model.moves.collapsed_paths import CollapsedPaths
 from skbnp.tree_factor_model.moves.concentrations import Concentrations
@@ -36,14 +38,6 @@ PATH_UPDATES = ("slice", "collapsed")
 BIRTHS = ("integrated", "prior")
 # Moves that integrate the scores out -> what draws afterwards what they have left behind.
 FOLLOWERS = {"paths": ("tails", "scores"), "tails": ("scores",), "leaf_means": ("scores",)}
-# Named wrong formulas, for the tests alone; `_faults` says what they are.
-FAULTS = {
-    name: number for number, name in enumerate((
-        "none", "children_only", "descendants_only", "children_shape", "no_determinant",
-        "keeps_own_count", "no_new_paths", "flat_scores", "unweighted_rows", "mean_given_scores",
-        "fills_in", "blind_birth", "short_tail",
-    ))
-}
 
 
 cdef class Sampler(Chain):
@@ -61,6 +55,16 @@ cdef class Sampler(Chain):
     O(B L^2 (n + L)), or O(B n^3 + L^2 (n + L)) where n < L.
     """
 
+    # What a chain is made of; there are two ways to draw paths.
+    STATE, LAWS = TreeState, TreeLaws
+    MOVES = {
+        "slice": SlicePaths, "collapsed": CollapsedPaths,
+        **{
+            move.NAME: move
+            for move in (Tails, LeafMeans, Scores, Loadings, Precisions, Concentrations)
+        },
+    }
+
     cdef:
         LeafLaws _laws
         Depth _depth                            # None where it is fixed
@@ -68,7 +72,7 @@ cdef class Sampler(Chain):
 
     def __init__(
         self, X, prior, state, bit_generator, *, path_update="slice", birth="integrated",
-        adapt_depth=True, for_rows=None, double log_jacobian=0.0, int fault=0,
+        adapt_depth=True, for_rows=None, double log_jacobian=0.0,
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
@@ -79,22 +83,23 @@ cdef class Sampler(Chain):
             raise ValueError(f"path_update must be one of {PATH_UPDATES}, got {path_update!r}")
         if birth not in BIRTHS:
             raise ValueError(f"birth must be one of {BIRTHS}, got {birth!r}")
-        tree = State(X, prior, state)
+        tree = self.STATE(X, prior, state)
         pool = Pool(tree, for_rows)
         products = Products(tree, pool)
-        self._laws = LeafLaws(tree, pool, fault)
-        self._depth = Depth(tree, self._laws) if adapt_depth else None
+        laws = self._laws = self.LAWS(tree, pool)
+        self._depth = Depth(tree, laws) if adapt_depth else None
         self._log_jacobian = log_jacobian
+        make, bits = self.MOVES, bit_generator
         super().__init__(tree, (
-            SlicePaths(tree, self._laws, pool, bit_generator, fault) if path_update == "slice"
-            else CollapsedPaths(tree, self._laws, birth, bit_generator, fault),
-            Tails(tree, self._laws, pool, bit_generator),
-            LeafMeans(tree, self._laws, pool, bit_generator, fault),
-            Scores(tree, self._laws, pool, products, bit_generator, fault),
-            Loadings(tree, pool, products, bit_generator, fault),
-            Precisions(tree, pool, bit_generator, fault),
-            Concentrations(tree, bit_generator),
-        ), bit_generator)
+            make["slice"](tree, laws, pool, bits) if path_update == "slice"
+            else make["collapsed"](tree, laws, birth, bits),
+            make["tails"](tree, laws, pool, bits),
+            make["leaf_means"](tree, laws, pool, bits),
+            make["scores"](tree, laws, pool, products, bits),
+            make["loadings"](tree, pool, products, bits),
+            make["precisions"](tree, pool, bits),
+            make["concentration"](tree, bits),
+        ), bits)
 
     def sweep_only(self, str name):
         """One move alone, for the tests; one that integrates the scores out brings fresh ones."""

@@ -15,9 +15,9 @@ cdef class System:
         self, Py_ssize_t p, const double* node_gram, const double* leaf_gram,
         const double[:, ::1] node_side, const double[:, ::1] leaf_side,
     ) except -1 nogil
-    cdef int eliminate(self, bint fills_in) noexcept nogil
+    cdef int eliminate(self) noexcept nogil
     cdef void substitute(self, Py_ssize_t p, bitgen_t* rng) noexcept nogil
     cdef int reserve(self) except -1 nogil
     cdef int _eliminate_row(
-        self, const double* row, Py_ssize_t n_above, double rhs, Py_ssize_t above, bint fills_in
+        self, const double* row, Py_ssize_t n_above, double rhs, Py_ssize_t above
     ) noexcept nogil

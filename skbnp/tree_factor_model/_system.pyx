@@ -56,25 +56,23 @@ cdef class System:
             self.leaf_rhs[b] = precision * leaf_side[b, p]
         return 0
 
-    cdef int eliminate(self, bint fills_in) noexcept nogil:
-        """Non-zero: not positive definite. ``fills_in`` leaves the Schur complements out."""
+    cdef int eliminate(self) noexcept nogil:
+        """Non-zero: not positive definite."""
         cdef Py_ssize_t b, n
         for b in range(self.tree.n_leaves):
             if self._eliminate_row(
-                &self.leaf_row[b, 0], self.tree.depth, self.leaf_rhs[b], self.tree.leaf_node[b],
-                fills_in,
+                &self.leaf_row[b, 0], self.tree.depth, self.leaf_rhs[b], self.tree.leaf_node[b]
             ) != 0:
                 return 1
         for n in range(self.tree.n_nodes - 1, -1, -1):
             if self._eliminate_row(
-                &self.node_row[n, 0], self.tree.level[n] - 1, self.node_rhs[n], self.tree.parent[n],
-                fills_in,
+                &self.node_row[n, 0], self.tree.level[n] - 1, self.node_rhs[n], self.tree.parent[n]
             ) != 0:
                 return 1
         return 0
 
     cdef int _eliminate_row(
-        self, const double* row, Py_ssize_t n_above, double rhs, Py_ssize_t above, bint fills_in
+        self, const double* row, Py_ssize_t n_above, double rhs, Py_ssize_t above
     ) noexcept nogil:
         """Take one unknown out: its couplings are row[:n_above], its pivot is row[n_above]."""
         cdef Py_ssize_t j, k, node
@@ -86,9 +84,8 @@ cdef class System:
             share = row[j] / row[n_above]
             node = self.tree.node_path[above, j]
             target = &self.node_row[node, 0]
-            if not fills_in:
-                for k in range(j + 1):
-                    target[k] -= share * row[k]
+            for k in range(j + 1):
+                target[k] -= share * row[k]
             self.node_rhs[node] -= share * rhs
         return 0
 

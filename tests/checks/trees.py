@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.special import psi
 
+from checks.mutants import compiled, with_moves
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._model import Prior
-from skbnp.tree_factor_model._sampler import FAULTS, Sampler
+from skbnp.tree_factor_model._sampler import Sampler
 
 STRUCTURES = {"single": (), "mixture": (0,), "tree": (1, 3)}
 
@@ -29,10 +30,38 @@ def prior_of(structure="tree", **changes):
     return Prior(**(defaults | changes))
 
 
+# Wrong formulas: the part of the sampler that has them, and the class in tests/mutants.
+FAULTS = {
+    "children_only": ("precisions", "ChildrenOnly"),
+    "descendants_only": ("precisions", "DescendantsOnly"),
+    "children_shape": ("precisions", "ChildrenShape"),
+    "no_determinant": ("LAWS", "NoDeterminant"),
+    "short_tail": ("LAWS", "ShortTail"),
+    "no_new_paths": ("slice", "NoNewPaths"),
+    "keeps_own_count": ("collapsed", "KeepsOwnCount"),
+    "blind_birth": ("collapsed", "BlindBirth"),
+    "flat_scores": ("scores", "FlatScores"),
+    "unweighted_rows": ("loadings", "UnweightedRows"),
+    "fills_in": ("loadings", "FillsIn"),
+    "mean_given_scores": ("leaf_means", "MeanGivenScores"),
+}
+
+
+def mutant(fault):
+    """The sampler with a wrong formula, or as it is for "none"."""
+    if fault == "none":
+        return Sampler
+    part, name = FAULTS[fault]
+    wrong = getattr(compiled("tree_factor_model"), name)
+    if part == "LAWS":
+        return type("SamplerMutant", (Sampler,), {"LAWS": wrong})
+    return with_moves(Sampler, **{part: wrong})
+
+
 def make_sampler(X, prior, state, seed=0, fault="none", **options):
     bit_generator = np.random.default_rng(seed).bit_generator
     options = {"adapt_depth": False} | options
-    return Sampler(X, prior, state, bit_generator, fault=FAULTS[fault], **options)
+    return mutant(fault)(X, prior, state, bit_generator, **options)
 
 
 def joint_draw(prior, n=5, holes=0.0, move=None, **options):

@@ -1,6 +1,7 @@
 """The multiplicative gamma process against closed forms, quadrature and its own samples."""
 
 import doctest
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from scipy.special import psi
 
 from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import z_score
+from checks.mutants import compiled
 from skbnp.processes import multiplicative_gamma as mgp
 
-CHILDREN_ONLY, DESCENDANTS_ONLY, CHILDREN_SHAPE = 1, 2, 3
+RULES = ("children_only", "descendants_only", "children_shape")
 KINDS = [{}, {"shifted": True}, {"shifted": "all"}, {"truncated": True}, {"truncated": "all"}]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 TREE = [-1, 0, 0, 1, 1, 2]
@@ -166,7 +168,8 @@ def test_multipliers_against_quadrature():
     """
     rng = np.random.default_rng(5)
     delta, squares = rng.gamma(2.0, size=6), rng.gamma(2.0, size=6)
-    for h, wrong_rules in ((0, (1, 2, 3)), (2, (2, 3)), (5, (1, 2, 3))):
+    wrongly = compiled("tree_factor_model").update_multipliers
+    for h, wrong_rules in ((0, RULES), (2, RULES[1:]), (5, RULES)):
         parent = np.array(TREE)
         # Make h the first node to be updated: what it does not reach stays out of its conditional,
         # and its ancestors' part of tau is folded into the squares.
@@ -184,10 +187,10 @@ def test_multipliers_against_quadrature():
         mean = conditional_mean(0, delta[subtree], squares[subtree] * above, 3, small_parent, 2, 3)
         draws = [mgp.sample_multipliers(*arguments, random_state=rng)[0] for _ in range(8000)]
         assert abs(z_score(draws, mean)) < 4
-        for fault in wrong_rules:
-            if len(subtree) == 2 and fault == CHILDREN_ONLY:
+        for rule in wrong_rules:
+            if len(subtree) == 2 and rule == "children_only":
                 continue
-            wrong = [mgp._update_multipliers(*arguments, rng, fault)[0] for _ in range(2000)]
+            wrong = [wrongly(*arguments, rng, rule)[0] for _ in range(2000)]
             assert abs(z_score(wrong, mean)) > 6
 
 
@@ -211,7 +214,7 @@ def joint_statistics(delta, squares, tau, shapes):
 def test_updates_leave_the_joint_law_alone(parent):
     """Paired: draw (delta, phi, d) from the prior, update all delta; |z| < 4 each."""
 
-    def differences(n_draws, fault):
+    def differences(n_draws, update):
         rng = np.random.default_rng(6)
         up = np.arange(-1, 5) if parent is None else np.array(parent)
         shapes = np.where(up < 0, 3.0, 4.0)
@@ -219,7 +222,7 @@ def test_updates_leave_the_joint_law_alone(parent):
         for _ in range(n_draws):
             delta, tau = mgp.sample(len(up), 3.0, 4.0, parent=up, random_state=rng)
             squares = rng.chisquare(2, size=len(up)) / tau
-            new = mgp._update_multipliers(squares, 2, delta, 3.0, 4.0, up, rng, fault)
+            new = update(squares, 2, delta, 3.0, 4.0, up, rng)
             new_tau = new.copy()
             for h in range(len(up)):
                 new_tau[h] *= new_tau[up[h]] if up[h] >= 0 else 1.0
@@ -230,9 +233,10 @@ def test_updates_leave_the_joint_law_alone(parent):
         z = rows.mean(0) / rows.std(0, ddof=1) * np.sqrt(n_draws)
         return dict(zip(before, z, strict=True))
 
-    assert_z_scores_small(differences(20_000, 0))
-    for fault in (CHILDREN_ONLY, DESCENDANTS_ONLY, CHILDREN_SHAPE):
-        assert max(map(abs, differences(2000, fault).values())) > 8
+    assert_z_scores_small(differences(20_000, mgp.sample_multipliers))
+    for rule in RULES:
+        wrong = partial(compiled("tree_factor_model").update_multipliers, rule=rule)
+        assert max(map(abs, differences(2000, wrong).values())) > 8
 
 
 def test_extremes_stay_finite():

@@ -25,8 +25,6 @@ FAMILY = [
 ]
 every_member = pytest.mark.parametrize("member", FAMILY, ids=str)
 
-ONE_RESTAURANT = 1
-
 
 @pytest.mark.parametrize("n, depth, expected", [(3, 2, 12), (4, 2, 60), (3, 3, 22), (4, 1, 15)])
 def test_number_of_nested_partitions(n, depth, expected):
@@ -203,23 +201,22 @@ def posterior_moments(level, prior):
     return mean, weight @ (np.exp(x) - mean) ** 2
 
 
-def concentration_chain(n_updates, fault=0):
-    prior = ((2.0, 4.0), (3.0, 1.5))
-    chain = ncrp._concentration_chain(PATHS, (1.0, 1.0), prior, 6, n_updates, fault)
-    return chain, prior
+PRIORS = ((2.0, 4.0), (3.0, 1.5))
 
 
 def test_concentration_against_quadrature():
-    chain, prior = concentration_chain(60_000)
+    chain = ncrp._concentration_chain(PATHS, (1.0, 1.0), PRIORS, 6, 60_000)
     for level in range(2):
-        mean, variance = posterior_moments(level, prior[level])
+        mean, variance = posterior_moments(level, PRIORS[level])
         assert abs(z_score(chain[:, level], mean)) < 4
         assert abs(z_score((chain[:, level] - mean) ** 2, variance)) < 4
 
 
 def test_one_restaurant_for_all_is_noticed():
-    chain, prior = concentration_chain(3000, fault=ONE_RESTAURANT)
-    assert abs(z_score(chain[:, 1], posterior_moments(1, prior[1])[0])) > 10
+    _, parent, level, count = ncrp.node_table(PATHS)
+    first = np.flatnonzero(level == 1)[0]
+    chain = crp._concentration_chain(count[parent == first], 1.0, 0.0, None, PRIORS[1], 6, 3000)
+    assert abs(z_score(chain, posterior_moments(1, PRIORS[1])[0])) > 10
 
 
 def test_levels_without_branching_keep_their_zero():

@@ -1,16 +1,11 @@
 """Paths row by row, weights of the branches integrated out: mathematics, section 5."""
 
-from libc.math cimport INFINITY, NAN, log, log1p, sqrt
-from numpy.random cimport bitgen_t
+from libc.math cimport INFINITY, NAN, log, sqrt
 
 import numpy as np
 
-from skbnp.mcmc.chain cimport BROKEN, DONE, Move
+from skbnp.mcmc.chain cimport BROKEN, DONE
 from skbnp.numerics cimport rng as draws
-from skbnp.tree_factor_model._faults cimport BLIND_BIRTH, KEEPS_OWN_COUNT
-from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
-from skbnp.tree_factor_model._rows cimport Law
-from skbnp.tree_factor_model._state cimport State
 
 from skbnp.numerics.buffers import longer
 
@@ -19,8 +14,6 @@ cdef enum:
     # Owner of a leaf, the node below which it departs if it is an auxiliary; else one of these.
     REGULAR = -2            # it holds rows
     DEAD = -3               # nobody may choose it any more
-
-cdef class Birth
 
 
 cdef class CollapsedPaths(Move):
@@ -41,26 +34,14 @@ cdef class CollapsedPaths(Move):
 
     NAME = "paths"
     COUNTS = ("paths",)                         # rows whose leaf changed, rows drawn
+    BIRTH = Birth
 
-    cdef:
-        State state
-        LeafLaws laws
-        Law law
-        Birth birth
-        bint _integrated, _keeps_own_count
-        Py_ssize_t[::1] order                   # (n_samples,)
-        double[:, ::1] log_density              # (n_leaf_slots, n_samples)
-        double[::1] log_weight                  # (n_leaf_slots,)
-        Py_ssize_t[::1] owner                   # (n_leaf_slots,)
-        Py_ssize_t[::1] auxiliary               # (n_node_slots + 1,) leaves, -1: none; n + 1
-
-    def __init__(self, State state, LeafLaws laws, birth, bit_generator, int fault=0):
+    def __init__(self, State state, LeafLaws laws, birth, bit_generator):
         super().__init__(bit_generator)
         self.state, self.laws = state, laws
         self.law = Law(state.rows, state.max_depth)
-        self.birth = Birth(state, laws, self.law, fault == BLIND_BIRTH)
+        self.birth = self.BIRTH(state, laws, self.law)
         self._integrated = birth == "integrated"
-        self._keeps_own_count = fault == KEEPS_OWN_COUNT
         self.order = np.empty(state.n_samples, dtype=np.intp)
         self.log_density = np.zeros((0, state.n_samples))
         self.owner = self.auxiliary = np.zeros(0, dtype=np.intp)
@@ -114,13 +95,11 @@ cdef class CollapsedPaths(Move):
                 if self._integrated:
                     self.log_density[b, i] = self.birth.log_density_alone(self.rng, b, departs, i)
             elif self.owner[b] == REGULAR:
-                self.log_weight[b] = self._log_path_weight(b, REGULAR)
+                self.log_weight[b] = self.log_weight_in_use(b, own)
             elif self.owner[b] != DEAD and not (alone and self._is_hidden(self.owner[b], departs)):
                 self.log_weight[b] = self._log_path_weight(b, self.owner[b])
             if self.log_weight[b] > -INFINITY:
                 self.log_weight[b] += self.log_density[b, i]
-                if self._keeps_own_count and b == own and not alone:
-                    self.log_weight[b] += log1p(1.0 / self.state.leaf_count[b])
         if draws.categorical_from_logs(
             self.rng, &self.log_weight[0], self.state.n_leaf_slots, &b
         ) != 0:
@@ -142,6 +121,10 @@ cdef class CollapsedPaths(Move):
         if self._replace_auxiliary(b) != 0:
             return 1
         return self._fill_column(b) if self._integrated else 0
+
+    cdef double log_weight_in_use(self, Py_ssize_t b, Py_ssize_t own) noexcept nogil:
+        """Of a leaf with other rows than this, whose ``own`` leaf was one of them."""
+        return self._log_path_weight(b, REGULAR)
 
     cdef bint _is_hidden(self, Py_ssize_t node, Py_ssize_t departs) noexcept nogil:
         """Whether an auxiliary is out of the choice while a row is alone on its tail.
@@ -250,19 +233,8 @@ cdef class CollapsedPaths(Move):
 cdef class Birth:
     """New paths that have scores on their tail, but no loadings and no mean yet: (T5.4), (T5.5)."""
 
-    cdef:
-        State state
-        LeafLaws laws
-        Law law
-        bint _blind
-        double[:, ::1] score                    # (n_leaf_slots, max_depth)
-        double[::1] row_precision               # (n_leaf_slots,) u
-        double[::1] precision                   # (n_features,) of y under a tail
-        double[::1] no_mean                     # (n_features,)
-        double[::1] shared_precision            # (max_depth,) psi u of the shared levels
-
-    def __init__(self, State state, LeafLaws laws, Law law, bint blind):
-        self.state, self.laws, self.law, self._blind = state, laws, law, blind
+    def __init__(self, State state, LeafLaws laws, Law law):
+        self.state, self.laws, self.law = state, laws, law
         self.score, self.row_precision = np.zeros((0, state.max_depth)), np.zeros(0)
         self.precision, self.no_mean = np.empty(state.n_features), np.zeros(state.n_features)
         self.shared_precision = np.empty(state.max_depth)
@@ -376,7 +348,7 @@ cdef class Birth:
                 precision = self.state.local_precision[node, p] * self.state.tau(node)
                 self.state.loadings[node, p] = draws.normal(rng) / sqrt(precision)
                 off -= self.score[b, h] * self.state.loadings[node, p]
-            if not self.state.rows.is_observed[g, p] or self._blind:
+            if not self.sees(g, p):
                 continue
             off *= self.precision[p]
             self.state.leaf_mean[b, p] += off / self.state.mean_precision[p]
@@ -385,3 +357,7 @@ cdef class Birth:
                 inverse = 1.0 / (self.state.local_precision[node, p] * self.state.tau(node))
                 self.state.loadings[node, p] += off * self.score[b, h] * inverse
         return 0
+
+    cdef bint sees(self, Py_ssize_t g, Py_ssize_t p) noexcept nogil:
+        """Whether a row with pattern g says something of the loadings of feature p."""
+        return self.state.rows.is_observed[g, p]

@@ -35,7 +35,6 @@ cdef class Concentrations(Move):
                 state.concentration[h] = ncrp.draw_concentration(
                     self.rng, state.concentration[h], &self.n_rows[0], &self.n_children[0], n_nodes,
                     state.hyper.concentration_shape, state.hyper.concentration_rate[k],
-                    ncrp.NO_NESTED_FAULT,
                 )
         return DONE
 

@@ -1,17 +1,9 @@
 """Leaf means, scores integrated out: mathematics, section 7."""
 
 from libc.math cimport isfinite, sqrt
-from libc.stdint cimport uint64_t
 
-from skbnp.mcmc.chain cimport Move
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.tree_factor_model._faults cimport MEAN_GIVEN_SCORES
-from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
-from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
-
-cdef class LeafMean
 
 
 cdef class LeafMeans(Move):
@@ -22,16 +14,12 @@ cdef class LeafMeans(Move):
     """
 
     NAME = "leaf_means"
+    DRAW = LeafMean
 
-    cdef:
-        State state
-        Pool pool
-        LeafMean draw
-
-    def __init__(self, State state, LeafLaws laws, Pool pool, bit_generator, int fault=0):
+    def __init__(self, State state, LeafLaws laws, Pool pool, bit_generator):
         super().__init__(bit_generator)
         self.state, self.pool = state, pool
-        self.draw = LeafMean(state, laws, fault == MEAN_GIVEN_SCORES)
+        self.draw = self.DRAW(state, laws)
 
     cpdef int run(self) except -1:
         self.draw.key = draws.bits(self.rng)
@@ -45,14 +33,8 @@ cdef class LeafMean(Work):
     solve by Woodbury on diag(xi + W kappa lambda), (T7.3).
     """
 
-    cdef:
-        State state
-        LeafLaws laws
-        uint64_t key                            # of the random numbers
-        bint _given_scores
-
-    def __init__(self, State state, LeafLaws laws, bint given_scores):
-        self.state, self.laws, self._given_scores = state, laws, given_scores
+    def __init__(self, State state, LeafLaws laws):
+        self.state, self.laws = state, laws
 
     cdef int item(self, Scratch scratch, Py_ssize_t k) except -1 nogil:
         cdef Py_ssize_t n_features = self.state.n_features, depth = self.state.depth, p, h, t, i
@@ -88,8 +70,7 @@ cdef class LeafMean(Work):
         linalg.gemm(False, False, 1, depth, n_features, 1.0, v, s, 0.0, by_level)
         for p in range(n_features):
             v[p] *= scratch.law.root[p] * scratch.law.root[p]
-            if not self._given_scores:
-                v[p] -= linalg.dot(depth, &s[p * depth], by_level)
+            v[p] -= self.through_scores(depth, &s[p * depth], by_level)
             v[p] += sqrt(self.state.mean_precision[p]) * draws.normal(&stream.rng)
         # v <- Q^-1 v, with S' A^-1/2 in ``scaled``
         for p in range(n_features):
@@ -116,3 +97,9 @@ cdef class LeafMean(Work):
         for p in range(n_features):
             self.state.leaf_mean[k, p] = v[p]
         return 0
+
+    cdef double through_scores(
+        self, Py_ssize_t depth, const double* row, const double* by_level
+    ) noexcept nogil:
+        """A row of SS' v: what Gamma lacks of kappa Lambda, as the scores are integrated out."""
+        return linalg.dot(depth, row, by_level)

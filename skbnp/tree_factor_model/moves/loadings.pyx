@@ -1,20 +1,11 @@
 """Loadings of all nodes and means of all leaves, given the scores: mathematics, section 9."""
 
-from libc.stdint cimport uint64_t
 
 import numpy as np
 
-from skbnp.mcmc.chain cimport Move
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.tree_factor_model._faults cimport FILLS_IN, UNWEIGHTED_ROWS
-from skbnp.tree_factor_model._products cimport Products
-from skbnp.tree_factor_model._rows cimport CHUNK, Law
-from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._system cimport System
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
-
-cdef class Features
+from skbnp.tree_factor_model._rows cimport CHUNK
 
 
 cdef class Loadings(Move):
@@ -25,17 +16,12 @@ cdef class Loadings(Move):
     """
 
     NAME = "loadings"
+    FEATURES = Features
 
-    cdef:
-        State state
-        Pool pool
-        Products products
-        Features features
-
-    def __init__(self, State state, Pool pool, Products products, bit_generator, int fault=0):
+    def __init__(self, State state, Pool pool, Products products, bit_generator):
         super().__init__(bit_generator)
         self.state, self.pool, self.products = state, pool, products
-        self.features = Features(state, products, fault)
+        self.features = self.FEATURES(state, products)
 
     cpdef int run(self) except -1:
         self.products.need()
@@ -74,7 +60,7 @@ cdef class Loadings(Move):
         self.features.add_products()
         self.features.begin(scratch, p)
         before = scratch.system.rows()
-        if scratch.system.eliminate(False) != 0:
+        if scratch.system.eliminate() != 0:
             raise ArithmeticError(f"the system of feature {p} is not positive definite")
         return before, scratch.system.rows()
 
@@ -82,17 +68,8 @@ cdef class Loadings(Move):
 cdef class Features(Work):
     """Loadings and leaf means of feature k."""
 
-    cdef:
-        State state
-        Products products
-        uint64_t key                            # of the random numbers
-        int _fault
-        # Z'WZ and Z'W y over all rows.
-        double[:, ::1] node_gram, node_side     # (n_nodes, max_depth), (n_nodes, n_features)
-        double[:, ::1] leaf_gram, leaf_side     # (n_leaves, max_depth + 1), (.., n_features)
-
-    def __init__(self, State state, Products products, int fault):
-        self.state, self.products, self._fault = state, products, fault
+    def __init__(self, State state, Products products):
+        self.state, self.products = state, products
         self.node_gram = self.node_side = self.leaf_gram = self.leaf_side = np.zeros((0, 0))
 
     cdef int reserve(self) except -1:
@@ -118,7 +95,7 @@ cdef class Features(Work):
         self._clear_grams(&self.node_gram[0, 0], &self.leaf_gram[0, 0])
         for r in range(self.state.n_pieces):
             b = self.state.piece_leaf[r]
-            w = self._weight(b)
+            w = self.weight(b)
             side = &self.products.side[r, 0]
             for h in range(depth):
                 linalg.axpy(n_features, w, side + h * n_features,
@@ -127,9 +104,9 @@ cdef class Features(Work):
             self._add_gram(b, &self.products.gram[r, 0], &self.node_gram[0, 0],
                            &self.leaf_gram[0, 0])
 
-    cdef double _weight(self, Py_ssize_t b) noexcept nogil:
+    cdef double weight(self, Py_ssize_t b) noexcept nogil:
         """Of the rows of a leaf, their own u apart."""
-        return 1.0 if self._fault == UNWEIGHTED_ROWS else self.state.noise_scale[b]
+        return self.state.noise_scale[b]
 
     cdef void _clear_grams(self, double* node_gram, double* leaf_gram) noexcept nogil:
         cdef Py_ssize_t n
@@ -147,7 +124,7 @@ cdef class Features(Work):
         the sums over the leaf of its path's scores and, last, of the weights.
         """
         cdef Py_ssize_t h, k, depth = self.state.depth, width = self.state.max_depth
-        cdef double w = self._weight(b)
+        cdef double w = self.weight(b)
         cdef double* row
         for h in range(depth):
             row = &node_gram[self.state.node_path[self.state.leaf_node[b], h] * width]
@@ -160,11 +137,14 @@ cdef class Features(Work):
     cdef int item(self, Scratch scratch, Py_ssize_t k) except -1 nogil:
         cdef draws.RowStream stream
         self.begin(scratch, k)
-        if scratch.system.eliminate(self._fault == FILLS_IN) != 0:
+        if self.eliminate(scratch.system) != 0:
             return self.fail()
         draws.start_row_stream(&stream, self.key, 0, k)
         scratch.system.substitute(k, &stream.rng)
         return 0
+
+    cdef int eliminate(self, System system) noexcept nogil:
+        return system.eliminate()
 
     cdef int begin(self, Scratch scratch, Py_ssize_t p) except -1 nogil:
         """Set up the system of a feature, from the rows in which it is observed."""

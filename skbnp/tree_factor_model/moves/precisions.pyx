@@ -4,17 +4,11 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from skbnp.mcmc.chain cimport DONE, Move
+from skbnp.mcmc.chain cimport DONE
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.processes cimport multiplicative_gamma as shrinkage
-from skbnp.tree_factor_model._faults cimport CHILDREN_SHAPE
-from skbnp.tree_factor_model._hyperparameters cimport Hyperparameters
 from skbnp.tree_factor_model._rows cimport CHUNK
-from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
-
-cdef class Squares
 
 
 cdef class Precisions(Move):
@@ -25,21 +19,10 @@ cdef class Precisions(Move):
 
     NAME = "precisions"
 
-    cdef:
-        State state
-        Hyperparameters hyper
-        Pool pool
-        Squares squares
-        int _shrinkage_fault
-        double[:, ::1] rss                      # (n_leaves, n_features)
-        double[::1] weighted_square             # (n_nodes,)
-        double[::1] of_nodes                    # scratch, (3 n_nodes,)
-
-    def __init__(self, State state, Pool pool, bit_generator, int fault=0):
+    def __init__(self, State state, Pool pool, bit_generator):
         super().__init__(bit_generator)
         self.state, self.hyper, self.pool = state, state.hyper, pool
         self.squares = Squares(state)
-        self._shrinkage_fault = fault if fault <= CHILDREN_SHAPE else 0
         self.rss, self.weighted_square = np.zeros((0, 0)), np.zeros(0)
 
     cpdef int run(self) except -1:
@@ -143,20 +126,19 @@ cdef class Precisions(Move):
             for p in range(self.state.n_features):
                 total += self.state.local_precision[n, p] * d[p] * d[p]
             self.weighted_square[n] = total
+        self.draw_multipliers()
+
+    cdef void draw_multipliers(self) noexcept nogil:
+        """zeta of all nodes, from the roots down."""
         shrinkage.draw_multipliers(
             self.rng, self.state.n_nodes, &self.state.parent[0], &self.weighted_square[0],
             self.state.n_features, self.hyper.root_shape, self.hyper.shape,
             &self.state.multiplier[0], &self.state.log_tau[0], &self.of_nodes[0],
-            self._shrinkage_fault,
         )
 
 
 cdef class Squares(Work):
     """sum u_i (y_ip - m_bp - x_i'd_p)^2 over the observed entries of piece k."""
-
-    cdef:
-        State state
-        double[:, ::1] piece                    # (n_pieces, n_features)
 
     def __init__(self, State state):
         self.state, self.piece = state, np.zeros((0, 0))

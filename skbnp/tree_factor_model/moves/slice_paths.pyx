@@ -1,18 +1,12 @@
 """Paths of all rows at once, by slices: mathematics, section 5."""
 
 from libc.math cimport INFINITY, expm1, fmin, log
-from libc.stdint cimport uint64_t
-from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.mcmc.chain cimport BROKEN, DONE, Move
+from skbnp.mcmc.chain cimport BROKEN, DONE
 from skbnp.numerics cimport rng as draws
-from skbnp.tree_factor_model._faults cimport NO_NEW_PATHS
-from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
-from skbnp.tree_factor_model._rows cimport CHUNK, Law
-from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
+from skbnp.tree_factor_model._rows cimport CHUNK
 
 from skbnp.numerics.buffers import longer
 
@@ -25,10 +19,6 @@ cdef enum:
 
 # Beyond this lead no Gumbel noise of a double reaches: -log(-log(1 - 2^-54)) = 37.4.
 cdef double HOPELESS = 40.0
-
-cdef class Masses
-cdef class Slices
-cdef class Offers
 
 
 cdef class SlicePaths(Move):
@@ -43,22 +33,12 @@ cdef class SlicePaths(Move):
     NAME = "paths"
     COUNTS = ("paths",)                         # rows whose leaf changed, rows drawn
 
-    cdef:
-        State state
-        LeafLaws laws
-        Pool pool
-        Masses masses
-        Slices slices
-        Offers offers
-        bint _fresh
-
-    def __init__(self, State state, LeafLaws laws, Pool pool, bit_generator, int fault=0):
+    def __init__(self, State state, LeafLaws laws, Pool pool, bit_generator):
         super().__init__(bit_generator)
         self.state, self.laws, self.pool = state, laws, pool
         self.masses = Masses(state)
         self.slices = Slices(state, self.masses)
         self.offers = Offers(state, laws, self.masses, self.slices)
-        self._fresh = fault != NO_NEW_PATHS
 
     cpdef int run(self) except -1:
         cdef Py_ssize_t n_blocks = (self.state.n_samples + BLOCK - 1) // BLOCK
@@ -69,15 +49,18 @@ cdef class SlicePaths(Move):
         with nogil:
             self.masses.weigh_children(self.rng)
         self.pool.run(self.slices, n_blocks)
-        if self._fresh:
-            with nogil:
-                status |= self.masses.grow_fresh_paths(self.rng, self.slices.least(n_blocks))
+        with nogil:
+            status |= self.grow_fresh_paths(self.slices.least(n_blocks))
         self.laws.compute_covariances()
         status |= self.pool.run(self.offers, n_blocks)
         with nogil:
             status |= self._take(self.offers.choice)
             self.state.compress()
         return status
+
+    cdef int grow_fresh_paths(self, double least) except -1 nogil:
+        """Offer new paths as well, as far as the least slice reaches."""
+        return self.masses.grow_fresh_paths(self.rng, least)
 
     cdef int _take(self, Py_ssize_t[::1] choice) noexcept nogil:
         cdef Py_ssize_t i
@@ -92,14 +75,6 @@ cdef class SlicePaths(Move):
 
 cdef class Masses:
     """What all leaves, fresh ones included, weigh in logarithms."""
-
-    cdef:
-        State state
-        double[::1] node_log_mass, node_gamma, node_rest, node_total    # (n_node_slots + 1,), n + 1
-        double[::1] leaf_log_mass               # (n_leaf_slots,)
-        unsigned char[::1] needed               # (n_node_slots,) fresh nodes with leaves
-        Py_ssize_t n_sticks                     # broken so far
-        double least                            # mass that a slice reaches
 
     def __init__(self, State state):
         self.state = state
@@ -218,13 +193,6 @@ cdef class Masses:
 cdef class Slices(Work):
     """A slice under the weight of each row of block k."""
 
-    cdef:
-        State state
-        Masses masses
-        uint64_t key                            # of the random numbers
-        double[::1] log_slice                   # (n_samples,)
-        double[::1] block_least                 # (n_blocks,)
-
     def __init__(self, State state, Masses masses):
         self.state, self.masses = state, masses
         self.log_slice = np.empty(state.n_samples)
@@ -251,15 +219,6 @@ cdef class Slices(Work):
 
 cdef class Offers(Work):
     """The rows of block k, by pattern, choose among the leaves with masses above slices: (T5.3)."""
-
-    cdef:
-        State state
-        LeafLaws laws
-        Masses masses
-        Slices slices
-        uint64_t key                            # of the random numbers
-        double[::1] best                        # (n_samples,)
-        Py_ssize_t[::1] choice                  # (n_samples,) leaves, -1: none
 
     def __init__(self, State state, LeafLaws laws, Masses masses, Slices slices):
         self.state, self.laws, self.masses, self.slices = state, laws, masses, slices

@@ -1,0 +1,231 @@
+"""Wrong formulas of the tree factor model, each a small method of the kernels overridden."""
+
+from libc.math cimport exp, log, log1p
+from numpy.random cimport bitgen_t
+
+import numpy as np
+
+from skbnp.mcmc.chain cimport DONE
+from skbnp.numerics cimport rng as draws
+from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
+from skbnp.tree_factor_model._rows cimport Law
+from skbnp.tree_factor_model._system cimport System
+from skbnp.tree_factor_model.moves.collapsed_paths cimport Birth, CollapsedPaths
+from skbnp.tree_factor_model.moves.leaf_means cimport LeafMean, LeafMeans
+from skbnp.tree_factor_model.moves.loadings cimport Features, Loadings
+from skbnp.tree_factor_model.moves.precisions cimport Precisions
+from skbnp.tree_factor_model.moves.scores cimport PieceScores, Scores
+from skbnp.tree_factor_model.moves.slice_paths cimport SlicePaths
+
+
+cdef class NoDeterminant(LeafLaws):
+    """Path densities without |Omega|."""
+
+    cdef double log_density(self, Law law, double square) noexcept nogil:
+        return LeafLaws.log_density(self, law, square) + 0.5 * law.log_det
+
+
+cdef class ShortTail(LeafLaws):
+    """u_i as if no entry of its row were observed."""
+
+    cdef double draw_row_precision(
+        self, bitgen_t* rng, Py_ssize_t b, Py_ssize_t i, double square
+    ) noexcept nogil:
+        cdef double df = self.state.tail_df[b]
+        return max(draws.draw_gamma(rng, 0.5 * df, 0.5 * (df + square)), 1e-300)
+
+
+cdef class NoNewPaths(SlicePaths):
+    """Slices over occupied leaves only."""
+
+    cdef int grow_fresh_paths(self, double least) except -1 nogil:
+        return DONE
+
+
+cdef class KeepsOwnCount(CollapsedPaths):
+    """A row that counts itself."""
+
+    cdef double log_weight_in_use(self, Py_ssize_t b, Py_ssize_t own) noexcept nogil:
+        cdef double log_weight = CollapsedPaths.log_weight_in_use(self, b, own)
+        if b == own:
+            log_weight += log1p(1.0 / self.state.leaf_count[b])
+        return log_weight
+
+
+cdef class BlindLoadings(Birth):
+    """New loadings that do not look at the row they are born for."""
+
+    cdef bint sees(self, Py_ssize_t g, Py_ssize_t p) noexcept nogil:
+        return False
+
+
+cdef class BlindBirth(CollapsedPaths):
+    """With these."""
+
+    BIRTH = BlindLoadings
+
+
+cdef class MeanThroughNoise(LeafMean):
+    """The noise of y given x, but x integrated."""
+
+    cdef double through_scores(
+        self, Py_ssize_t depth, const double* row, const double* by_level
+    ) noexcept nogil:
+        return 0.0
+
+
+cdef class MeanGivenScores(LeafMeans):
+    """With these."""
+
+    DRAW = MeanThroughNoise
+
+
+cdef class FlatPieceScores(PieceScores):
+    """Noise behind the solve: independent."""
+
+    cdef void draw(self, Law law, Py_ssize_t n) noexcept nogil:
+        law.solve(n)
+        self.add_noise(law, n)
+
+
+cdef class FlatScores(Scores):
+    """With these."""
+
+    DRAW = FlatPieceScores
+
+
+cdef class UnweightedFeatures(Features):
+    """Without the branches' noise scales."""
+
+    cdef double weight(self, Py_ssize_t b) noexcept nogil:
+        return 1.0
+
+
+cdef class UnweightedRows(Loadings):
+    """With these."""
+
+    FEATURES = UnweightedFeatures
+
+
+cdef class FillingFeatures(Features):
+    """Elimination without the Schur complements: of the right-hand sides alone."""
+
+    cdef int eliminate(self, System system) noexcept nogil:
+        cdef Py_ssize_t b, n, j
+        for b in range(self.state.n_leaves):
+            for j in range(self.state.depth):
+                n = self.state.node_path[self.state.leaf_node[b], j]
+                system.node_rhs[n] -= (
+                    system.leaf_row[b, j] / system.leaf_row[b, self.state.depth]
+                    * system.leaf_rhs[b]
+                )
+        for n in range(self.state.n_nodes - 1, -1, -1):
+            for j in range(self.state.level[n] - 1):
+                system.node_rhs[self.state.node_path[n, j]] -= (
+                    system.node_row[n, j] / system.node_row[n, self.state.level[n] - 1]
+                    * system.node_rhs[n]
+                )
+        return 0
+
+
+cdef class FillsIn(Loadings):
+    """With these."""
+
+    FEATURES = FillingFeatures
+
+
+# -- multipliers ------------------------------------------------------------------------------
+
+cdef enum Rule:
+    CHILDREN_ONLY           # as Zhang et al. print it
+    DESCENDANTS_ONLY        # the subtree without its root
+    CHILDREN_SHAPE          # the right rate, but the shape of the children
+
+RULES = ("children_only", "descendants_only", "children_shape")
+
+
+cdef void draw_multipliers(
+    bitgen_t* rng, Py_ssize_t n_nodes, const Py_ssize_t* parent, const double* square,
+    Py_ssize_t n_features, double root_shape, double shape, double* multiplier,
+    double* log_precision, double* scratch, Rule rule,
+) noexcept nogil:
+    """Update every multiplier from the roots down, by sums over the wrong nodes."""
+    cdef double* total = scratch
+    cdef double* size = scratch + n_nodes
+    cdef double* log_before = scratch + 2 * n_nodes
+    cdef double own, gain, first
+    cdef Py_ssize_t h
+    for h in range(n_nodes):
+        log_before[h] = log_precision[h]
+        total[h] = size[h] = 0.0
+    # Of all descendants, deepest first; `total` lacks the node itself until its turn has come.
+    for h in range(n_nodes - 1, -1, -1):
+        own = exp(log_precision[h]) * square[h]
+        if parent[h] >= 0:
+            total[parent[h]] += own
+            size[parent[h]] += 1.0
+            if rule != CHILDREN_ONLY:
+                total[parent[h]] += total[h]
+            if rule == DESCENDANTS_ONLY:
+                size[parent[h]] += size[h]
+    for h in range(n_nodes):
+        own = exp(log_before[h]) * square[h] if rule == CHILDREN_SHAPE else 0.0
+        gain = 0.0 if parent[h] < 0 else log_precision[parent[h]] - log_before[parent[h]]
+        first = root_shape if parent[h] < 0 else shape
+        multiplier[h] = draws.draw_gamma(
+            rng, first + 0.5 * n_features * size[h],
+            1.0 + 0.5 * exp(gain) * (total[h] + own) / multiplier[h],
+        )
+        log_precision[h] = log(multiplier[h])
+        if parent[h] >= 0:
+            log_precision[h] += log_precision[parent[h]]
+
+
+def update_multipliers(squares, n_features, delta, root_shape, shape, parent, random_state, rule):
+    """One update of all multipliers by one of ``RULES``; arguments as of `sample_multipliers`."""
+    cdef const Py_ssize_t[::1] above = np.ascontiguousarray(parent, dtype=np.intp)
+    cdef const double[::1] square = np.ascontiguousarray(squares)
+    cdef double[::1] multiplier = np.array(delta), log_precision = np.log(delta)
+    cdef double[::1] scratch = np.empty(3 * len(delta))
+    cdef Py_ssize_t h
+    for h in range(above.shape[0]):
+        if above[h] >= 0:
+            log_precision[h] += log_precision[above[h]]
+    draw_multipliers(
+        draws.borrow(random_state.bit_generator), above.shape[0], &above[0], &square[0],
+        n_features, root_shape, shape, &multiplier[0], &log_precision[0], &scratch[0],
+        RULES.index(rule),
+    )
+    return np.asarray(multiplier)
+
+
+cdef class WrongMultipliers(Precisions):
+    """Multipliers by a wrong rule."""
+
+    cdef void update(self, Rule rule) noexcept nogil:
+        draw_multipliers(
+            self.rng, self.state.n_nodes, &self.state.parent[0], &self.weighted_square[0],
+            self.state.n_features, self.hyper.root_shape, self.hyper.shape,
+            &self.state.multiplier[0], &self.state.log_tau[0], &self.of_nodes[0], rule,
+        )
+
+
+cdef class ChildrenOnly(WrongMultipliers):
+    """As Zhang et al. print it."""
+
+    cdef void draw_multipliers(self) noexcept nogil:
+        self.update(CHILDREN_ONLY)
+
+
+cdef class DescendantsOnly(WrongMultipliers):
+    """The subtree without its root."""
+
+    cdef void draw_multipliers(self) noexcept nogil:
+        self.update(DESCENDANTS_ONLY)
+
+
+cdef class ChildrenShape(WrongMultipliers):
+    """The right rate, but the shape of the children."""
+
+    cdef void draw_multipliers(self) noexcept nogil:
+        self.update(CHILDREN_SHAPE)
