@@ -1,8 +1,8 @@
 """One chain of the deep scale model: loadings, scores, noise, location, drift, mass.
 
 x_tn ~ N(location_n + drift A_tn, A_tn^2 + s_n^2), A = W Y, scores N(0, 1 + A^2 of the layer above);
-loadings follow Indian buffet processes. Pan & Han, repaired: `doc/mathematics/deep_scale_model` has the
-equations that kernels cite, as in (D1.1).
+loadings follow Indian buffet processes. Pan & Han, repaired:
+`doc/mathematics/deep_scale_model` has the equations that kernels cite, as in (D1.1).
 """
 
 from libc.math cimport exp, isnan, log, sqrt

@@ -1,17 +1,21 @@
 """The whole state of the mixture of factors, how it is stored, and its density."""
 
-from libc.math cimport NAN, fmax, isnan, log, sqrt
+from libc.math cimport fmax, isnan, log, sqrt
+from numpy.random cimport bitgen_t
 from scipy.special.cython_special cimport log_ndtr
 
 import numpy as np
-from scipy.special import gammaincc
 
+from skbnp.infinite_factor_clusterer._law cimport OF_FACTORS, OF_FEATURES, Law
+from skbnp.infinite_factor_clusterer._table cimport CENSORED, MISSING, Table
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport ScaleLayer
+from skbnp.mcmc cimport chain
+from skbnp.mcmc.chain cimport BROKEN, DONE
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_gamma_density
 
-from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE, checked_state
+from skbnp.infinite_factor_clusterer._model import checked_state
 from skbnp.likelihoods.sparse_loadings.layers import upper_layers
 
 cdef double LOG_2_PI = 1.8378770664093454836
@@ -22,6 +26,11 @@ cdef double log_inverse_gamma(double x, double shape, double scale) noexcept nog
     return shape * log(scale) - lgamma(shape) - (shape + 1.0) * log(x) - scale / x
 
 
+cdef double draw_inverse_gamma(bitgen_t* rng, double shape, double scale) noexcept nogil:
+    """A draw from IG(shape, scale), within the floats."""
+    return fmax(scale / fmax(draws.gamma(rng, shape), 1e-300), 1e-300)
+
+
 NO_PAD = (0, 0)
 
 
@@ -30,82 +39,51 @@ def _padded(array, rows, columns, filler):
     return np.pad(array, (rows, columns), constant_values=filler)
 
 
-cdef class State:
+cdef class State(chain.State):
     """State of one chain. Invariant between moves: clusters 0..n_clusters-1 are non-empty, every
     factor has a link, ``n_links`` counts them, ``by_cluster`` lists the rows of each cluster."""
 
-    def __cinit__(self, *args, **kwargs):
-        self.cell = np.zeros((0, 0), dtype=np.uint8)
-        self.Y = self.U = self.W = self.M = self.V = self.S = self.shift = np.zeros((0, 0))
-        self.slab = np.zeros(0)
-        self.n_links = np.zeros(0, dtype=np.intp)
+    def __init__(self, X, prior, state, limit=None, *, double log_jacobian=0.0):
+        """X is (n_samples, n_features), NaN where missing, -inf where below ``limit``.
 
-    def __init__(self, X, prior, state, bit_generator, limit, int fault):
-        """X is (n_samples, n_features), NaN where missing, -inf where below ``limit``."""
-        cdef Py_ssize_t i, _
-        self._bit_generator, self._rng = bit_generator, draws.borrow(bit_generator)
-        self.prior, self.fault = prior, fault
+        ``state`` is a dict as ``_model`` describes it for ``prior``; ``log_jacobian`` is added to
+        the log joint.
+        """
+        cdef Py_ssize_t _
+        self.prior, self.law, self.table = prior, Law(prior), Table(X, limit)
+        self.log_jacobian = log_jacobian
         self.n_samples, self.n_features = X.shape
-        self.means = ("factor", "both", "feature").index(prior.means)
-        self.shared_noise = prior.noise == "shared"
-        self.student = prior.tails == "student"
-        self.tail_grid = np.array(prior.tail_grid)
-        self.given_concentration = NAN if prior.concentration is None else prior.concentration
-        self.given_mass = NAN if prior.mass is None else prior.mass
-        for i in range(2):
-            self.concentration_law[i] = prior.concentration_prior[i]
-            self.mass_law[i] = prior.mass_prior[i]
-            self.rate_law[i] = prior.noise_rate_prior[i]
-            self.offset_law[i] = prior.offset_precision_prior[i]
-        self.smallest_rate = SMALLEST_RATE
-        shape, rate = prior.noise_rate_prior
-        self._log_rate_share = np.log(gammaincc(shape, rate * SMALLEST_RATE))
-        self.slab_shape, self.slab_scale = prior.slab_shape, prior.slab_scale
-        self.score_shape, self.score_scale = prior.score_shape, prior.score_scale
-        self.score_precision, self.noise_shape = prior.score_precision, prior.noise_shape
         self.has_upper = prior.max_layers > 1
         for _ in range(prior.max_layers - 1):
             self.upper = ScaleLayer(
                 self.n_samples, prior.mass_upper, prior.slab_shape, prior.slab_scale, self.upper
             )
-        self._take_cells(X, limit)
-        self._put(checked_state(state, prior, self.n_samples, self.n_features))
-        known = np.isfinite(X)
-        if not np.array_equal(np.asarray(self.X)[known], X[known]):
-            raise ValueError("filled of the state must be the data where they are known")
+        self._put(self._checked(state, X))
 
     # -- in and out ---------------------------------------------------------------------------
 
-    def _take_cells(self, X, limit):
-        """Which cells are open, and the patterns of missing ones."""
-        n, p = self.n_samples, self.n_features
-        missing, below = np.isnan(X), np.isneginf(X)
-        if below.any() and limit is None:
-            raise ValueError("limit must be given where X is -inf")
-        self.limit = np.zeros(p) if limit is None else np.array(limit, dtype=np.float64)
-        self.has_open_cells = missing.any() or below.any()
-        if self.has_open_cells:
-            cell = np.where(missing, MISSING, np.where(below, CENSORED, KNOWN))
-            self.cell = cell.astype(np.uint8)
-        # Rows without a missing cell come first.
-        kinds, pattern = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
-        pattern = pattern.ravel()
-        self.n_patterns = len(kinds)
-        self.pattern = pattern.astype(np.intp)
-        self.by_pattern = np.argsort(pattern, kind="stable").astype(np.intp)
-        self.pattern_start = np.searchsorted(
-            pattern[self.by_pattern], np.arange(self.n_patterns + 1)
-        ).astype(np.intp)
-        observed = [
-            np.flatnonzero(~missing[self.by_pattern[self.pattern_start[g]]])
-            for g in range(self.n_patterns)
-        ]
-        # For moves that take filled cells as they are.
-        observed.append(np.arange(p))
-        self.feature_start = np.cumsum([0, *map(len, observed)], dtype=np.intp)
-        self.feature = np.concatenate([*observed, []]).astype(np.intp)
-        self.R = np.zeros((n, p))
-        self.by_cluster = np.zeros(n, dtype=np.intp)
+    def get_state(self):
+        """The state as ``_model`` describes it, copies."""
+        return self.snapshot()
+
+    def set_state(self, state):
+        """Take what ``get_state`` returned; a ValueError, and no change, if it cannot be that."""
+        self._put(self._checked(state, self.data()))
+
+    def _checked(self, state, X):
+        checked = checked_state(state, self.prior, self.n_samples, self.n_features)
+        known = np.isfinite(X)
+        if not np.array_equal(checked["filled"][known], X[known]):
+            raise ValueError("filled of the state must be the data where they are known")
+        return checked
+
+    def data(self):
+        """The data, NaN where missing and -inf where censored, a copy."""
+        X = np.array(self.X)
+        if self.table.has_open_cells:
+            cell = np.asarray(self.table.cell)
+            X[cell == MISSING], X[cell == CENSORED] = np.nan, -np.inf
+        return X
 
     def _put(self, state):
         """Take a checked state over."""
@@ -135,17 +113,20 @@ cdef class State:
         self.concentration, self.mass, self.offset_precision, self.tail_df = state["hyper"]
         if self.has_upper:
             self.upper.reset(k, upper_layers(state))
-        self._refresh_inflation()
-        self._sort_rows()
+        self.R = np.zeros((n, p))
+        self.by_cluster = np.zeros(n, dtype=np.intp)
+        self.has_residuals = False
+        self.refresh_inflation()
+        self.sort_rows()
 
-    def _state(self, bint with_rows=True):
+    def snapshot(self, bint with_rows=True):
         """The state as ``_model`` describes it, copies; without what is as long as the data."""
         k, g = self.n_factors, self.n_clusters
         state = {
             "loadings1": np.array(self.W[:, :k]),
             "score_mean": np.array(self.M[:g, :k]),
             "score_variance": np.array(self.V[:g, :k]),
-            "noise_variance": np.array(self.S[:1 if self.shared_noise else g]),
+            "noise_variance": np.array(self.S[:1 if self.law.shared_noise else g]),
             "offset": np.array(self.shift[:g]),
             "hyper": np.array(
                 [self.concentration, self.mass, self.offset_precision, self.tail_df]
@@ -158,17 +139,17 @@ cdef class State:
             state["scores1"] = np.array(self.Y[:, :k])
             state["row_precision"] = np.array(self.row_precision)
             state["filled"] = np.array(self.X)
-        for number, (loadings, scores) in enumerate(self._upper_layers(), start=2):
+        for number, (loadings, scores) in enumerate(self.upper_layers(), start=2):
             state[f"loadings{number}"] = loadings
             if with_rows:
                 state[f"scores{number}"] = scores
         return state
 
-    def _upper_layers(self):
+    def upper_layers(self):
         """(loadings, scores) of the layers above the first."""
         return self.upper.layers() if self.has_upper else []
 
-    cdef int _reserve_factors(self, Py_ssize_t n) except -1 with gil:
+    cdef int reserve_factors(self, Py_ssize_t n) except -1 with gil:
         """Room for n factors."""
         if n <= self.factor_room:
             return 0
@@ -181,7 +162,7 @@ cdef class State:
         self.factor_room = room
         return 0
 
-    cdef int _reserve_clusters(self, Py_ssize_t n) except -1 with gil:
+    cdef int reserve_clusters(self, Py_ssize_t n) except -1 with gil:
         """Room for n clusters."""
         if n <= self.cluster_room:
             return 0
@@ -196,14 +177,20 @@ cdef class State:
 
     # -- bookkeeping --------------------------------------------------------------------------
 
-    cdef double* _noise(self, Py_ssize_t g) noexcept nogil:
-        """Noise variances of a cluster."""
-        return &self.S[0 if self.shared_noise else g, 0]
+    cdef int outcome(self) noexcept nogil:
+        """BROKEN if something had no finite result since the last call."""
+        cdef bint was_broken = self.is_broken
+        self.is_broken = False
+        return BROKEN if was_broken else DONE
 
-    cdef Py_ssize_t _n_members(self, Py_ssize_t g) noexcept nogil:
+    cdef double* noise(self, Py_ssize_t g) noexcept nogil:
+        """Noise variances of a cluster."""
+        return &self.S[0 if self.law.shared_noise else g, 0]
+
+    cdef Py_ssize_t n_members(self, Py_ssize_t g) noexcept nogil:
         return self.cluster_start[g + 1] - self.cluster_start[g]
 
-    cdef void _refresh_inflation(self) noexcept nogil:
+    cdef void refresh_inflation(self) noexcept nogil:
         """u = 1 + A^2 of the layer above."""
         cdef Py_ssize_t t, k
         cdef double a
@@ -215,20 +202,11 @@ cdef class State:
                 a = self.upper.A[k, t]
                 self.U[t, k] = 1.0 + a * a
 
-    cdef double _inflation(self, Py_ssize_t t, Py_ssize_t k) noexcept nogil:
+    cdef double inflation(self, Py_ssize_t t, Py_ssize_t k) noexcept nogil:
         """u of a row's score: 1 without factors above."""
         return self.U[t, k] if self.inflated else 1.0
 
-    cdef void _break(self, int move) noexcept nogil:
-        """Remember the first move that had no finite result."""
-        if self._broken == NO_MOVE:
-            self._broken = move
-
-    cdef double _inverse_gamma(self, double shape, double scale) noexcept nogil:
-        """A draw from IG(shape, scale), within the floats."""
-        return fmax(scale / fmax(draws.gamma(self._rng, shape), 1e-300), 1e-300)
-
-    cdef void _sort_rows(self) noexcept nogil:
+    cdef void sort_rows(self) noexcept nogil:
         """List the rows by cluster, in each by pattern: O(T)."""
         cdef Py_ssize_t i, g, t
         for g in range(self.n_clusters + 1):
@@ -238,7 +216,7 @@ cdef class State:
         for g in range(self.n_clusters):
             self.cluster_start[g + 1] += self.cluster_start[g]
         for i in range(self.n_samples):
-            t = self.by_pattern[i]
+            t = self.table.by_pattern[i]
             g = self.label[t]
             self.by_cluster[self.cluster_start[g]] = t
             self.cluster_start[g] += 1
@@ -246,7 +224,35 @@ cdef class State:
             self.cluster_start[g] = self.cluster_start[g - 1]
         self.cluster_start[0] = 0
 
-    cdef void _refresh_residuals(self) noexcept nogil:
+    cdef void join(self, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        """Rows of ``high`` go to ``low``; the last cluster takes the slot that comes free."""
+        cdef Py_ssize_t t, last = self.n_clusters - 1
+        for t in range(self.n_samples):
+            if self.label[t] == high:
+                self.label[t] = low
+            elif self.label[t] == last:
+                self.label[t] = high
+        self.n_clusters = last
+
+    cdef void remove_factor(self, Py_ssize_t k) noexcept nogil:
+        """The last factor takes the slot of factor k."""
+        cdef Py_ssize_t g, j, t, last = self.n_factors - 1
+        for t in range(self.n_samples):
+            self.Y[t, k], self.U[t, k] = self.Y[t, last], self.U[t, last]
+        for j in range(self.n_features):
+            self.W[j, k] = self.W[j, last]
+            self.W[j, last] = 0.0
+        for g in range(self.n_clusters):
+            self.M[g, k], self.V[g, k] = self.M[g, last], self.V[g, last]
+        self.slab[k], self.n_links[k] = self.slab[last], self.n_links[last]
+        self.n_factors = last
+
+    cdef void need_residuals(self) noexcept nogil:
+        """R of the present state."""
+        if not self.has_residuals:
+            self.refresh_residuals()
+
+    cdef void refresh_residuals(self) noexcept nogil:
         """R = X - Y W': O(T K N) in one matrix product."""
         cdef Py_ssize_t n = self.n_samples * self.n_features, i
         cdef const double* x = &self.X[0, 0]
@@ -259,18 +265,23 @@ cdef class State:
                 &self.Y[0, 0], self.factor_room, &self.W[0, 0], self.factor_room, 1.0,
                 r, self.n_features,
             )
+        self.has_residuals = True
 
     # -- the density --------------------------------------------------------------------------
 
-    cdef double _log_prior(self) noexcept nogil:
+    cpdef double log_joint(self):
+        """log p(X, state), filled cells integrated out."""
+        return self.log_prior() + self.log_data() + self.log_jacobian
+
+    cdef double log_prior(self) noexcept nogil:
         """Log density of all parameters, the partition, the links and the layers above."""
-        cdef Py_ssize_t g, j, k, n_noises = 1 if self.shared_noise else self.n_clusters
+        cdef Py_ssize_t g, j, k, n_noises = 1 if self.law.shared_noise else self.n_clusters
         cdef double total = 0.0, harmonic = 0.0, w, variance
         # The partition: each cluster weighs (n - 1)!, equation (F2.1).
         total += self.n_clusters * log(self.concentration) + lgamma(self.concentration)
         total -= lgamma(self.concentration + self.n_samples)
         for g in range(self.n_clusters):
-            total += lgamma(<double> self._n_members(g))
+            total += lgamma(<double> self.n_members(g))
         # The links of the buffet and their loadings.
         for j in range(self.n_features):
             harmonic += 1.0 / (j + 1)
@@ -279,7 +290,7 @@ cdef class State:
         for k in range(self.n_factors):
             total += lgamma(self.n_features - self.n_links[k] + 1.0)
             total += lgamma(<double> self.n_links[k]) - lgamma(self.n_features + 1.0)
-            total += log_inverse_gamma(self.slab[k], self.slab_shape, self.slab_scale)
+            total += log_inverse_gamma(self.slab[k], self.law.slab_shape, self.law.slab_scale)
             for j in range(self.n_features):
                 w = self.W[j, k]
                 if w != 0.0:
@@ -287,62 +298,62 @@ cdef class State:
         # Clusters.
         for g in range(self.n_clusters):
             for k in range(self.n_factors):
-                total += log_inverse_gamma(self.V[g, k], self.score_shape, self.score_scale)
-                if self.means != OF_FEATURES:
-                    variance = self.V[g, k] / self.score_precision
+                total += log_inverse_gamma(self.V[g, k], self.law.score_shape, self.law.score_scale)
+                if self.law.means != OF_FEATURES:
+                    variance = self.V[g, k] / self.law.score_precision
                     total -= 0.5 * (
                         LOG_2_PI + log(variance) + self.M[g, k] * self.M[g, k] / variance
                     )
-            if self.means != OF_FACTORS:
+            if self.law.means != OF_FACTORS:
                 for j in range(self.n_features):
-                    variance = self._noise(g)[j] / self.offset_precision
+                    variance = self.noise(g)[j] / self.offset_precision
                     total -= 0.5 * (
                         LOG_2_PI + log(variance) + self.shift[g, j] * self.shift[g, j] / variance
                     )
         for j in range(self.n_features):
-            total += log_gamma_density(self.rate[j], self.rate_law[0], self.rate_law[1])
-            total -= self._log_rate_share
+            total += log_gamma_density(self.rate[j], self.law.rate_law[0], self.law.rate_law[1])
+            total -= self.law.log_rate_share
             for g in range(n_noises):
-                total += log_inverse_gamma(self.S[g, j], self.noise_shape, self.rate[j])
+                total += log_inverse_gamma(self.S[g, j], self.law.noise_shape, self.rate[j])
         # Hyperparameters.
-        if isnan(self.given_concentration):
+        if isnan(self.law.given_concentration):
             total += log_gamma_density(
-                self.concentration, self.concentration_law[0], self.concentration_law[1]
+                self.concentration, self.law.concentration_law[0], self.law.concentration_law[1]
             )
-        if isnan(self.given_mass):
-            total += log_gamma_density(self.mass, self.mass_law[0], self.mass_law[1])
-        if self.means != OF_FACTORS:
+        if isnan(self.law.given_mass):
+            total += log_gamma_density(self.mass, self.law.mass_law[0], self.law.mass_law[1])
+        if self.law.means != OF_FACTORS:
             total += log_gamma_density(
-                self.offset_precision, self.offset_law[0], self.offset_law[1]
+                self.offset_precision, self.law.offset_law[0], self.law.offset_law[1]
             )
-        if self.student:
-            total -= log(<double> self.tail_grid.shape[0])
+        if self.law.student:
+            total -= log(<double> self.law.tail_grid.shape[0])
         if self.has_upper:
             total += self.upper.log_prior()
         return total
 
-    cdef double _log_data(self) noexcept nogil:
+    cdef double log_data(self) noexcept nogil:
         """Log density of rows, scores and row precisions: O(T (N K + N + K))."""
         cdef Py_ssize_t t, g, j, k
         cdef double total = 0.0, weight, off, variance
         cdef double tail_law[2]
         tail_law[0] = tail_law[1] = 0.5 * self.tail_df
-        self._refresh_residuals()
+        self.refresh_residuals()
         for t in range(self.n_samples):
             g, weight = self.label[t], self.row_precision[t]
             for j in range(self.n_features):
-                off, variance = self.R[t, j] - self.shift[g, j], self._noise(g)[j] / weight
-                if self.has_open_cells and self.cell[t, j] == MISSING:
+                off, variance = self.R[t, j] - self.shift[g, j], self.noise(g)[j] / weight
+                if self.table.has_open_cells and self.table.cell[t, j] == MISSING:
                     continue
-                if self.has_open_cells and self.cell[t, j] == CENSORED:
+                if self.table.has_open_cells and self.table.cell[t, j] == CENSORED:
                     # The mean is what the filled cell lies ``off`` from.
-                    off = self.limit[j] - (self.X[t, j] - off)
+                    off = self.table.limit[j] - (self.X[t, j] - off)
                     total += log_ndtr(off / sqrt(variance))
                     continue
                 total -= 0.5 * (LOG_2_PI + log(variance) + off * off / variance)
             for k in range(self.n_factors):
                 off = self.Y[t, k] - self.M[g, k]
-                variance = self.V[g, k] * self._inflation(t, k) / weight
+                variance = self.V[g, k] * self.inflation(t, k) / weight
                 total -= 0.5 * (LOG_2_PI + log(variance) + off * off / variance)
             if self.tail_df < 1e300:
                 total += log_gamma_density(weight, tail_law[0], tail_law[1])

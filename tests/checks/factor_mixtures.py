@@ -2,9 +2,61 @@
 
 import numpy as np
 
+from checks.mutants import compiled, with_moves
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
+
+# What leaves the posterior as it is by itself: a move and those that draw what it integrates out.
+MOVES = {
+    "labels": ("labels", "tails", "scores"),
+    "tails": ("tails", "scores"),
+    "means": ("means", "scores"),
+    "scores": ("scores",),
+    "energies": ("energies",),
+    "loadings": ("loadings",),
+    "births": ("births",),
+    "splits": ("splits", "energies"),
+    "rescales": ("rescales",),
+    "hyper": ("hyper",),
+    "upper": ("upper",),
+}
+
+# Wrong formulas: the move that has them, and the class in tests/mutants.
+FAULTS = {
+    "no_determinant": ("ROW_LAW", "NoDeterminant"),
+    "no_slice": ("labels", "NoSlice"),
+    "blind_means": ("means", "BlindMeans"),
+    "prior_scores": ("scores", "PriorScores"),
+    "unweighted": ("loadings", "Unweighted"),
+    "own_link": ("loadings", "OwnLink"),
+    "birth_count": ("births", "BirthCount"),
+    "stale_noise": ("births", "StaleNoise"),
+    "flat_upper": ("births", "FlatUpper"),
+    "no_stretch": ("rescales", "NoStretch"),
+    "no_partition": ("splits", "NoPartition"),
+    "free_division": ("splits", "FreeDivision"),
+    "free_scores": ("LAUNCH", "FreeScores"),
+}
+
+
+def mutant(fault):
+    """The sampler with a wrong formula of `FAULTS`; "none": the shipped one."""
+    if fault == "none":
+        return Sampler
+    part, name = FAULTS[fault]
+    wrong = getattr(compiled("infinite_factor_clusterer"), name)
+    if part.isupper():
+        return type("SamplerMutant", (Sampler,), {part: wrong})
+    return with_moves(Sampler, **{part: wrong})
+
+
+def make_moves(sampler, name):
+    """A move of `MOVES`, as far as the sampler has it."""
+    known = {move.NAME for move in sampler.moves}
+    for part in MOVES[name]:
+        if part in known:
+            sampler.sweep_only(part)
 
 
 def prior(**options):
@@ -16,7 +68,9 @@ def prior(**options):
     return Prior(**(law | options))
 
 
-def joint_draw(law, n_samples=5, n_features=3, holes=None, limit=None, step=None, **options):
+def joint_draw(
+    law, n_samples=5, n_features=3, holes=None, limit=None, step=None, fault="none", **options
+):
     """``make_joint_draw`` of the joint-distribution tests; ``step`` is a move's name, or None.
 
     ``holes`` are missing cells; readings below ``limit`` are seen to be that and no more.
@@ -31,9 +85,8 @@ def joint_draw(law, n_samples=5, n_features=3, holes=None, limit=None, step=None
             limits = np.full(n_features, limit)
             X = np.where(X < limit, -np.inf, X)
         bits = np.random.Philox(rng.integers(2**63))
-        if step is None:
-            return Sampler(X, law, state, bits, limit=limits, **options)
-        return OneMove(Sampler(X, law, state, bits, limit=limits, **options), step)
+        sampler = mutant(fault)(X, law, state, bits, limit=limits, **options)
+        return sampler if step is None else OneMove(sampler, step)
 
     return make
 
@@ -45,7 +98,7 @@ class OneMove:
         self.sampler, self.move = sampler, move
 
     def sweep(self):
-        self.sampler.sweep_only(self.move)
+        make_moves(self.sampler, self.move)
 
     def __getattr__(self, name):
         return getattr(self.sampler, name)

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import t
 
 from checks.enumeration import canonical, set_partitions
+from checks.factor_mixtures import make_moves
 from checks.monte_carlo import z_score
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._sampler import Sampler
@@ -110,7 +111,7 @@ def test_all_partitions_of_four_rows(moves):
     drawn = []
     for _ in range(12_000):
         for move in moves:
-            sampler.sweep_only(move)
+            make_moves(sampler, move)
         drawn.append(canonical(sampler.get_state()["label"]))
     for labels, probability in partition_probabilities(sampled_rates).items():
         hits = np.array([other == labels for other in drawn], dtype=float)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from checks.factor_mixtures import MOVES, make_moves
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint, log_joint
-from skbnp.infinite_factor_clusterer._sampler import MOVES, Sampler
+from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._start import start_state
 
 LAWS = {
@@ -45,8 +46,8 @@ def test_kernel_and_reference(name, kind):
         for _ in range(10):
             sampler.sweep()
             assert_agrees(sampler, X, law, limit)
-        for move in MOVES[1:]:
-            sampler.sweep_only(move)
+        for move in MOVES:
+            make_moves(sampler, move)
             assert_agrees(sampler, X, law, limit)
 
 
@@ -89,7 +90,7 @@ def test_a_state_restored_goes_on_alike(name):
         ("hyper", np.array([1.0, 1.0, 1.0, 5.5]), "degrees of freedom"),
         ("filled", np.zeros((7, 4)), "where they are known"),
         ("bit_generator", {"state": 3}, "bit generator"),
-        ("n_births", -1, "n_births"),
+        ("moves", {"births": {"accepted": [9, 0], "proposed": [1, 0]}}, "accepted of births"),
     ],
 )
 def test_states_that_do_not_fit(name, wrong, said):

@@ -974,7 +974,8 @@ cdef class ScaleLayer:
     cdef int _printed_moves(self, bitgen_t* rng) except -1 nogil:
         """Equations 12 and 13 as printed, an attempt for each row and column.
 
-        They leave no posterior as it is (sections 13.5, 13.6), and without columns nothing comes back.
+        They leave no posterior as it is (sections 13.5, 13.6); without columns nothing comes
+        back.
         """
         cdef Py_ssize_t _, k, n_columns, n_active
         for _ in range(self.n_below):

@@ -1,0 +1,51 @@
+"""Concentration of the clusters and mass of the factors."""
+
+from libc.math cimport isfinite, isnan
+
+import numpy as np
+
+from skbnp.infinite_factor_clusterer._state cimport State
+from skbnp.mcmc.chain cimport Move
+from skbnp.numerics cimport rng as draws
+from skbnp.processes cimport crp
+
+
+cdef class Hyper(Move):
+    """concentration | sizes of clusters; mass | number of factors."""
+
+    NAME = "hyper"
+
+    def __init__(self, State state, bit_generator):
+        super().__init__(bit_generator)
+        self.state = state
+        self.size = np.zeros(0, dtype=np.intp)
+
+    cpdef int run(self) except -1:
+        with nogil:
+            self.update()
+        return self.state.outcome()
+
+    cdef int update(self) except -1 nogil:
+        """Concentration by Escobar & West (1995); mass | K ~ Gamma(a + K, b + H_N)."""
+        cdef Py_ssize_t g, j
+        cdef double harmonic = 0.0
+        if isnan(self.state.law.given_concentration):
+            if self.size.shape[0] < self.state.n_clusters:
+                with gil:
+                    self.size = np.zeros(self.state.cluster_room, dtype=np.intp)
+            for g in range(self.state.n_clusters):
+                self.size[g] = self.state.n_members(g)
+            self.state.concentration = max(1e-300, crp.draw_concentration(
+                self.rng, self.state.concentration, &self.size[0], self.state.n_clusters, 0.0, 0,
+                self.state.law.concentration_law[0], self.state.law.concentration_law[1],
+            ))
+        if isnan(self.state.law.given_mass):
+            for j in range(self.state.n_features):
+                harmonic += 1.0 / (j + 1)
+            self.state.mass = max(1e-300, draws.draw_gamma(
+                self.rng, self.state.law.mass_law[0] + self.state.n_factors,
+                self.state.law.mass_law[1] + harmonic,
+            ))
+        if not (isfinite(self.state.concentration) and isfinite(self.state.mass)):
+            self.state.is_broken = True
+        return 0
