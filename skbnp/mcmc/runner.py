@@ -10,16 +10,22 @@ rounds has one for each round, which keeps no draws, and a last one of fixed len
 """
 
 import math
-import time
-from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from skbnp.mcmc.advance import (
+    ChainRun,
+    FixedLengths,
+    LengthsInRounds,
+    Plan,
+    advance,
+    chain_tasks,
+)
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.clock import Clock
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import one_blas_thread
@@ -32,32 +38,6 @@ _BLOCK_SECONDS_ACROSS_PROCESSES = 5.0
 
 # Times in a row that a block is tried again after a worker process died.
 _MAX_BROKEN = 3
-
-# ProgressBar's work per finished task grows with the number of tasks before it: 4 chains of 5,000
-# tasks kept it busy for 17 s, 4 of 1,000 for 0.7 s.
-_MAX_TASKS_PER_CHAIN = 1000
-
-
-class NonFiniteLogJointError(ArithmeticError):
-    """The log joint density of a chain is no longer a finite number.
-
-    Parameters
-    ----------
-    chain, sweep : int
-        Both count from zero, `sweep` from the first one of the warm-up.
-    move : str
-        The move after which it happened, empty if the sampler does not know.
-    value : float
-        The log joint.
-    """
-
-    def __init__(self, chain, sweep, move, value):
-        super().__init__(chain, sweep, move, value)  # the arguments, so that it pickles
-        self.chain, self.sweep, self.move, self.value = chain, sweep, move, value
-
-    def __str__(self):
-        move = f", first after the move {self.move!r}" if self.move else ""
-        return f"log joint is {self.value} in chain {self.chain} after sweep {self.sweep}{move}"
 
 
 def run_chains(
@@ -149,14 +129,14 @@ def run_chains(
     """
     _check_sizes(n_chains=(n_chains, 1), n_draws=(n_draws, 1), seed=(seed, 0))
     if isinstance(n_warmup, WarmupRounds):
-        lengths = _InRounds(make_sampler, n_warmup, n_draws, density)
+        lengths = LengthsInRounds(make_sampler, n_warmup, n_draws, density)
         most_sweeps = n_warmup.most_sweeps(n_chains, n_draws)
     else:
         _check_sizes(n_warmup=(n_warmup, 0), thin=(thin, 1))
-        lengths = _Fixed(_Plan(make_sampler, n_warmup, n_draws, thin, density))
+        lengths = FixedLengths(Plan(make_sampler, n_warmup, n_draws, thin, density))
         most_sweeps = lengths.plan.n_sweeps
     run = _Run(lengths, seed, n_chains, store, start)
-    tasks = _chain_tasks(callbacks, n_chains, most_sweeps, lengths.is_fixed)
+    tasks = chain_tasks(callbacks, n_chains, most_sweeps, lengths.is_fixed)
     for task in filter(None, tasks):
         task.begin()
     if checkpoint is not None and not run.is_done():
@@ -213,223 +193,6 @@ def _check_sizes(**sizes):
             raise ValueError(f"{name} must be >= {least}, got {value}")
 
 
-# -- one chain
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What all chains have in common.
-
-    The plan of a round of warm-up ends with that round, keeps no draws, and ``recorded`` are the
-    sweep from which on figures are recorded, and every so manieth.
-    """
-
-    make_sampler: Callable
-    n_warmup: int
-    n_draws: int
-    thin: int
-    density: Callable | None = None
-    recorded: tuple[int, int] | None = None
-
-    @property
-    def is_round(self):
-        """Whether this is a round of warm-up, after which another plan follows."""
-        return self.recorded is not None
-
-    def is_recorded(self, n_swept):
-        """Whether figures are recorded once `n_swept` sweeps are done."""
-        if not self.is_round:
-            return False
-        start, every = self.recorded
-        return n_swept > start and (n_swept - start) % every == 0
-
-    def n_recorded(self, n_swept):
-        """How many times they have been recorded in this round by then."""
-        start, every = self.recorded
-        return max(0, n_swept - start) // every
-
-    @property
-    def n_sweeps(self):
-        return self.n_warmup + self.n_draws * self.thin
-
-    def is_kept(self, n_swept):
-        """Whether a draw is kept once `n_swept` sweeps are done."""
-        return n_swept > self.n_warmup and (n_swept - self.n_warmup) % self.thin == 0
-
-    def n_kept(self, n_swept):
-        """How many draws have been kept once `n_swept` sweeps are done."""
-        return max(0, n_swept - self.n_warmup) // self.thin
-
-
-class _Chain:
-    """Where one chain stands.
-
-    Within a process its sampler stays alive. On the way to another process the sampler shrinks
-    to its state, from which the chain goes on there.
-    """
-
-    def __init__(self, index, seed, end=None):
-        end = end or {"n_swept": 0, "counts": {}, "counts_after_warmup": {}, "state": None}
-        self.index = index
-        self.seed = seed
-        # Files of earlier versions lack these two.
-        self.record = {name: x.tolist() for name, x in end.get("record", {}).items()}
-        self.log_sums = end.get("log_sums")
-        self.n_swept = end["n_swept"]
-        self.counts = end["counts"]
-        self.counts_after_warmup = end["counts_after_warmup"]
-        self._sampler = None
-        self._state = end["state"]
-
-    def wake(self, make_sampler):
-        """The sampler, built from the seed or the state if it is not alive here."""
-        if self._sampler is None:
-            bit_generator = np.random.default_rng(self.seed).bit_generator
-            sampler = make_sampler(bit_generator, self.index)
-            if self._state is not None:
-                try:
-                    sampler.set_state(self._state)
-                except Exception as error:
-                    raise ValueError(
-                        f"chain {self.index} cannot go on from its last state: {error!r}"
-                    ) from error
-            self._sampler, self._state = sampler, None
-        return self._sampler
-
-    def end(self):
-        """All that `__init__` needs to go on from here, as plain data."""
-        return {
-            "n_swept": self.n_swept,
-            "counts": self.counts,
-            "counts_after_warmup": self.counts_after_warmup,
-            "state": self.get_state(),
-            "record": {name: np.array(x) for name, x in self.record.items()},
-            "log_sums": self.log_sums,
-        }
-
-    def get_state(self):
-        return self._state if self._sampler is None else self._sampler.get_state()
-
-    def __getstate__(self):
-        return {**self.__dict__, "_sampler": None, "_state": self.get_state()}
-
-    def acceptance(self, move):
-        """How many proposals of a move were accepted and made since the warm-up."""
-        none = (0, 0)
-        return np.subtract(self.counts.get(move, none), self.counts_after_warmup.get(move, none))
-
-
-@dataclass
-class _Block:
-    """What a chain has kept in one block: figures of every draw, and the stored draws."""
-
-    rows: list = field(default_factory=list)
-    draws: list = field(default_factory=list)
-    stopped: bool = False
-
-
-def _advance(chain, plan, n_sweeps, store_every, task):
-    """Take a chain on by some sweeps.
-
-    Returns the chain, which is another object if it has come from another process, and what it
-    has kept in these sweeps.
-    """
-    block = _Block()
-    with one_blas_thread, HeldInterrupt():
-        sampler = chain.wake(plan.make_sampler)
-        for _ in range(n_sweeps):
-            block.stopped = _sweep_as_task(task, sampler, chain, plan, store_every, block)
-            if block.stopped:
-                break
-        chain.counts = _counts(sampler)
-    return chain, block
-
-
-def _sweep(sampler, chain, plan, store_every, block):
-    """One sweep and what must follow it."""
-    sweep = chain.n_swept
-    if sweep == plan.n_warmup:
-        chain.counts_after_warmup = _counts(sampler)
-    sampler.sweep()
-    log_joint = float(sampler.log_joint())
-    if not math.isfinite(log_joint):
-        move = getattr(sampler, "broken_move", "")
-        raise NonFiniteLogJointError(chain.index, sweep, move, log_joint)
-    if sweep < plan.n_warmup:
-        sampler.adapt(sweep)
-    chain.n_swept += 1
-    if plan.is_kept(chain.n_swept):
-        is_stored = plan.n_kept(chain.n_swept) % store_every == 0
-        figures, log_densities = _figures(log_joint, sampler, plan.density)
-        block.rows.append(figures)
-        if log_densities is not None:
-            before = chain.log_sums
-            chain.log_sums = (
-                log_densities if before is None else np.logaddexp(before, log_densities)
-            )
-        if is_stored:
-            block.draws.append(_owned(sampler.draw()))
-    elif plan.is_recorded(chain.n_swept):
-        for name, value in _figures(log_joint, sampler, plan.density)[0].items():
-            chain.record.setdefault(name, []).append(float(value))
-
-
-def _figures(log_joint, sampler, density):
-    """What is traced of the present sweep, and the log densities of the fixed rows or None."""
-    if density is None:
-        return {"log_joint": log_joint, **sampler.scalars()}, None
-    found = density(sampler)
-    return {"log_joint": log_joint, "log_density": float(found.mean()), **sampler.scalars()}, found
-
-
-def _counts(sampler):
-    return {move: (int(done), int(made)) for move, (done, made) in sampler.acceptance().items()}
-
-
-def _owned(draw):
-    """The draw with arrays that a later sweep cannot change: views copied, all read-only."""
-    owned = {}
-    for name, value in draw.items():
-        if isinstance(value, np.ndarray):
-            value = value if value.flags.owndata else value.copy()
-            value.flags.writeable = False
-        owned[name] = value
-    return owned
-
-
-# -- lengths: which plan the chains follow, given where the warm-up stands
-
-
-@dataclass(frozen=True)
-class _Fixed:
-    """Lengths that are known before: one plan."""
-
-    plan: _Plan
-    is_fixed = True
-
-    def plan_of(self, warmup):
-        return self.plan
-
-
-@dataclass(frozen=True)
-class _InRounds:
-    """A warm-up in rounds, each a plan of its own."""
-
-    make_sampler: Callable
-    rounds: WarmupRounds
-    n_draws: int
-    density: Callable | None
-    is_fixed = False
-
-    def plan_of(self, warmup):
-        if warmup.ended:
-            n_warmup = self.rounds.end_of(warmup.n_rounds)
-            return _Plan(self.make_sampler, n_warmup, self.n_draws, warmup.thin, self.density)
-        n_warmup = self.rounds.end_of(warmup.n_rounds + 1)
-        recorded = self.rounds.recorded(warmup.n_rounds)
-        return _Plan(self.make_sampler, n_warmup, 0, 1, self.density, recorded)
-
-
 # -- all chains
 
 
@@ -447,7 +210,7 @@ class _Run:
             _check_start(start, plan, seed, n_chains)
         self.seed = seed
         self.chains = [
-            _Chain(index, child, end)
+            ChainRun(index, child, end)
             for index, (child, end) in enumerate(
                 zip(np.random.SeedSequence(seed).spawn(n_chains), ends, strict=True)
             )
@@ -483,7 +246,7 @@ class _Run:
         return min(chain.n_swept for chain in self.chains)
 
     def take(self, results):
-        """Take over what `_advance` returned for each chain."""
+        """Take over what `advance` returned for each chain."""
         self.chains = [chain for chain, _ in results]
         n_all = sum(chain.n_swept for chain in self.chains)
         # Not the difference to before: a chain of this process has counted on by itself.
@@ -644,7 +407,7 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
                     # Before the first draw nobody knows how much room draws take.
                     goal = min(goal, plan.n_warmup + plan.thin)
                 calls = [
-                    delayed(_advance)(
+                    delayed(advance)(
                         chain, plan, max(0, goal - chain.n_swept), run.kept.store_every, task
                     )
                     for chain, task in zip(run.chains, tasks, strict=True)
@@ -676,7 +439,7 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
 def _clock_of(run, verbose):
     """A clock for the sweeps of the present plan."""
     of_round = f", round {run.warmup.n_rounds + 1} of warm-up" if run.plan.is_round else ""
-    return _Clock(len(run.chains), run.n_swept, run.plan.n_sweeps, verbose, of_round)
+    return Clock(len(run.chains), run.n_swept, run.plan.n_sweeps, verbose, of_round)
 
 
 class _Workers:
@@ -709,126 +472,3 @@ def _block_length(n_sweeps, seconds, across_processes):
     target = _BLOCK_SECONDS_ACROSS_PROCESSES if across_processes else _BLOCK_SECONDS
     # At most tenfold: the first sweeps may be unlike the later ones.
     return int(np.clip(n_sweeps * target / max(seconds, 1e-9), 1, 10 * n_sweeps))
-
-
-class _Clock:
-    """Counts sweeps, times blocks and tells the user how long it will take."""
-
-    def __init__(self, n_chains, n_swept, n_sweeps, verbose, of_what=""):
-        self.of_what = of_what
-        self.n_chains = n_chains
-        self.n_sweeps = n_sweeps
-        self.verbose = verbose
-        self.n_swept = self._n_at_start = n_swept
-        self._started = self._last = time.perf_counter()
-        self._after_first = None
-        self._has_told = False
-
-    def block_done(self, n_sweeps):
-        """Count the sweeps of a block that ends now; return its duration."""
-        now = time.perf_counter()
-        seconds, self._last = now - self._last, now
-        self.n_swept += n_sweeps
-        if self._after_first is None:
-            self._after_first = (now, self.n_swept)
-        self._tell(now - self._started, self._remaining(now))
-        return seconds
-
-    def _remaining(self, now):
-        """Expected seconds to the end; start-up is in the first block, so leave it out."""
-        then, n_then = self._after_first
-        if self.n_swept == n_then:
-            then, n_then = self._started, self._n_at_start
-        if self.n_swept == n_then:
-            return math.inf
-        return (now - then) / (self.n_swept - n_then) * (self.n_sweeps - self.n_swept)
-
-    def _tell(self, elapsed, remaining):
-        if self.verbose >= 1 and not self._has_told and self.n_swept - self._n_at_start >= 10:
-            total = _duration(elapsed + remaining)
-            print(
-                f"{self.n_chains} chains of {self.n_sweeps - self._n_at_start} sweeps"
-                f"{self.of_what}: about {total} in all",
-                flush=True,
-            )
-            self._has_told = True
-        if self.verbose >= 2:
-            print(
-                f"sweep {self.n_swept} of {self.n_sweeps}: {_duration(elapsed)}, "
-                f"about {_duration(remaining)} left",
-                flush=True,
-            )
-
-
-def _duration(seconds):
-    """Seconds as a person says them."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-
-
-# -- callbacks: fit -> chain -> sweep
-
-
-@dataclass(frozen=True)
-class _ChainTask:
-    """The task of one chain, as the callbacks of an estimator see it."""
-
-    estimator: object
-    context: object
-    sweeps_per_task: int
-
-    def begin(self):
-        self.context.call_on_fit_task_begin(estimator=self.estimator)
-
-    def end(self):
-        self.context.call_on_fit_task_end(estimator=self.estimator)
-
-    def begin_sweep(self, sweep):
-        """Begin the task of a sweep; None for a sweep that is no task."""
-        if (sweep + 1) % self.sweeps_per_task:
-            return None
-        context = self.context.subcontext(task_name="sweep", task_id=sweep // self.sweeps_per_task)
-        return context.call_on_fit_task_begin(estimator=self.estimator)
-
-    def end_sweep(self, context):
-        """End the task of a sweep; return whether a callback says stop."""
-        if context is None:
-            return False
-        stop = context.call_on_fit_task_end(estimator=self.estimator)
-        # A context holds on to all its finished children, and is pickled with them.
-        getattr(self.context, "_children_map", {}).pop(context.task_id, None)
-        return stop
-
-
-def _chain_tasks(callbacks, n_chains, n_sweeps, is_exact):
-    """The task of each chain, of so many sweeps or at most so many; None without callbacks."""
-    if callbacks is None or not getattr(callbacks[0], "_skl_callbacks", []):
-        return [None] * n_chains
-    estimator, root = callbacks
-    sweeps_per_task = -(-n_sweeps // _MAX_TASKS_PER_CHAIN)
-    contexts = [
-        root.subcontext(
-            task_name="chain",
-            task_id=None if root.sequential_subtasks else chain,
-            max_subtasks=n_sweeps // sweeps_per_task if is_exact else None,
-            # Sweeps are numbered here: a context counts only what has passed in its process.
-            sequential_subtasks=False,
-        )
-        for chain in range(n_chains)
-    ]
-    return [_ChainTask(estimator, context, sweeps_per_task) for context in contexts]
-
-
-def _sweep_as_task(task, sampler, chain, plan, store_every, block):
-    """Make one sweep, with its callbacks if there are any; return whether one says stop."""
-    if task is None:
-        _sweep(sampler, chain, plan, store_every, block)
-        return False
-    context = task.begin_sweep(chain.n_swept)
-    _sweep(sampler, chain, plan, store_every, block)
-    return task.end_sweep(context)

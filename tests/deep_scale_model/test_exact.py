@@ -99,7 +99,7 @@ def test_moves_that_are_refused_change_nothing():
 
 @pytest.mark.parametrize("birth_move", ["singleton", "finite", "pan-han"])
 def test_no_factor_at_all(birth_move):
-    """Nothing comes back under the printed moves, in a few sweeps under the others: section 13.5."""
+    """Nothing comes back under the printed moves, in a few sweeps under others: section 13.5."""
     law = prior(birth_move=birth_move, mass=2.0)
     state, X = model.draw_joint(law, 6, 4, np.random.default_rng(0))
     state |= {"loadings1": np.zeros((4, 0)), "scores1": np.zeros((6, 0))}

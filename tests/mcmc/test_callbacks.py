@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from checks.toy_samplers import StopAt, TaskLog, ToyEstimator, ToySampler
-from skbnp.mcmc import run_chains, runner
+from skbnp.mcmc import advance, run_chains, runner
 
 N_SWEEPS = 3 + 4 * 2  # of ToyEstimator
 EVENTS = ("begin", "end")
@@ -53,7 +53,7 @@ def test_no_tasks_without_callbacks():
 
 
 def test_long_chains_have_fewer_tasks(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "_MAX_TASKS_PER_CHAIN", 5)
+    monkeypatch.setattr(advance, "_MAX_TASKS_PER_CHAIN", 5)
     log = TaskLog(tmp_path / "log")
     ToyEstimator(n_chains=1).set_callbacks(log).fit()
     sweeps = [line for line in log.lines() if "begin" in line and "sweep" in line]

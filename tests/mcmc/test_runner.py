@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info
 
 from checks.slow import slow_where
 from checks.toy_samplers import CarelessSampler, ToySampler
-from skbnp.mcmc import NonFiniteLogJointError, rows, run_chains, runner
+from skbnp.mcmc import NonFiniteLogJointError, advance, clock, rows, run_chains, runner
 
 SIZES = {"n_chains": 3, "n_warmup": 12, "n_draws": 9, "thin": 2, "seed": 7}
 
@@ -85,13 +85,13 @@ def test_same_draws_whatever_the_blocks(monkeypatch, lengths, backend):
 
 
 def test_chain_goes_on_after_pickling():
-    plan = runner._Plan(ToySampler, 5, 20, 1)
-    chains = [runner._Chain(0, np.random.SeedSequence(1)) for _ in range(2)]
+    plan = advance.Plan(ToySampler, 5, 20, 1)
+    chains = [advance.ChainRun(0, np.random.SeedSequence(1)) for _ in range(2)]
     stays, rows = chains[0], []
-    _, whole = runner._advance(stays, plan, 25, 1, None)
+    _, whole = advance.advance(stays, plan, 25, 1, None)
     travels = chains[1]
     for length in [1, 3, 4, 10, 7]:
-        travels, record = runner._advance(
+        travels, record = advance.advance(
             pickle.loads(pickle.dumps(travels)), plan, length, 1, None
         )
         rows += record.rows
@@ -237,7 +237,7 @@ def test_verbose(capsys):
     [(0.04, "0.0 s"), (9.96, "10 s"), (59.6, "1 min 0 s"), (125, "2 min 5 s"), (7300, "2 h 1 min")],
 )
 def test_duration(seconds, words):
-    assert runner._duration(seconds) == words
+    assert clock._duration(seconds) == words
 
 
 def test_block_length_follows_the_clock():
