@@ -1,23 +1,21 @@
-"""The public estimator."""
+"""TreeFactorModel: densities, holes and factors by low-rank Gaussians that share loadings."""
 
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.estimators.chains import BaseMCMCEstimator
-from skbnp.estimators.parameters import parameter
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.partitions import central_draw
-from skbnp.tree_factor_model._model import LEAST_SHRINKAGE, Prior
+from skbnp.tree_factor_model._model import Prior
 from skbnp.tree_factor_model._new_branches import with_new_branches
+from skbnp.tree_factor_model._new_chain import make_sampler
+from skbnp.tree_factor_model._parameters import TreeParameters
 from skbnp.tree_factor_model._predictive import (
     branch_probabilities,
     conditional_moments,
@@ -27,32 +25,18 @@ from skbnp.tree_factor_model._predictive import (
     sample_rows,
 )
 from skbnp.tree_factor_model._rows import Rows
-from skbnp.tree_factor_model._sampler import Sampler
-from skbnp.tree_factor_model._start import MOST_START_ROWS, start_state, units
+from skbnp.tree_factor_model._standard_prior import PriorMixin
+from skbnp.tree_factor_model._start import units
 from skbnp.tree_factor_model._states import check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows
 
-# Levels that "auto" takes at most, where branches share half of them and where they own them, and
-# branches that a chain starts with at most.
-_AUTO_DEPTH, _AUTO_OWN_DEPTH, _AUTO_BRANCHES = 64, 40, 16
-# Rows for each feature that the covariances of many branches take, and rows for each cluster that
-# a chain starts with where there are fewer.
-_ROWS_PER_FEATURE, _ROWS_PER_CLUSTER = 10, 75
-# Features beyond which a mixture of full Gaussians takes too long to start from.
-_MOST_EM_FEATURES = 256
-# Sweeps that a chain started from labels makes before its paths may change.
-_SWEEPS_BEFORE_PATHS = 10
-# Sweeps of the one branch that fills rows with holes before they are told apart.
-_SWEEPS_TO_FILL = 20
-# Least prior mean of a concentration, as a power of ten.
-_LEAST_CONCENTRATION = 100
 # New branches that stand for all, below each node.
 _NEW_BRANCHES = 4
 # Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
 _COMPARISONS = 2e9
 
 
-class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
+class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParameters):
     r"""Tree-structured infinite factor model: low-rank Gaussians whose covariances share terms.
 
     .. math::
@@ -80,7 +64,6 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
     all gammas by shape and rate, all for X centred and divided by its `scale`. Density,
     imputation and inversion average over branches and draws. NaN is a missing entry, missing at
     random.
-
 
     Attributes
     ----------
@@ -152,278 +135,11 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
     True
     """
 
-    structure: str = parameter(
-        "tree",
-        '{"tree", "single", "mixture"}',
-        [StrOptions({"tree", "single", "mixture"})],
-        """
-        "single": one path, the infinite factor model of the multiplicative gamma process.
-        "mixture": a Dirichlet process mixture of factor analysers that share nothing.
-        """,
-    )
-    max_depth: int | str = parameter(
-        "auto",
-        'int or "auto"',
-        [Interval(Integral, 1, 1_000, closed="both"), StrOptions({"auto"})],
-        """
-        Loadings on a path, up to 1,000. Deeper does not overfit, shrinkage sees to that; "auto" is
-        the number of features, at most 64, or 40 where it lets the tree branch early.
-        """,
-    )
-    branch_levels: int | str | list = parameter(
-        "auto",
-        'sequence of int or "auto"',
-        [list, tuple, StrOptions({"auto"})],
-        """
-        Levels l, 0 to `max_depth`, below which a tree may branch: 0 is above the first loading,
-        `max_depth` lets leaves differ by their means and scales alone. "auto" is half the depth and
-        the depth, so that branches share loadings, for ten rows or more for each feature; with
-        fewer it is (1, 2), so that they own nearly all of them.
-        """,
-    )
-    branch_depth: int | None = parameter(
-        None,
-        "int or None",
-        [Interval(Integral, 2, None, closed="left"), None],
-        """
-        Short for ``branch_levels=(1, ..., branch_depth - 1)``: one shared loading, then branching.
-        """,
-    )
-    branch_scale: str = parameter(
-        "loadings",
-        '{"loadings", "whole", "noise", "none"}',
-        [StrOptions({"loadings", "whole", "noise", "none"})],
-        """
-        Precisions that belong to a branch: those of its scores and its noise, one for its whole
-        covariance, that of its noise, or none (the published model).
-        """,
-    )
-    noise: str = parameter(
-        "diagonal",
-        '{"diagonal", "isotropic"}',
-        [StrOptions({"diagonal", "isotropic"})],
-        """
-        A noise precision for each feature, or one.
-        """,
-    )
-    tail: str = parameter(
-        "gaussian",
-        '{"gaussian", "t"}',
-        [StrOptions({"gaussian", "t"})],
-        r"""
-        "t" divides the covariance of every row by a factor :math:`u_i \sim \mathrm{Gamma}
-        (\mathrm{df}_b / 2, \mathrm{df}_b / 2)` of its own: for rows whose overall contrast
-        varies, as that of image patches does, and against outliers.
-        """,
-    )
-    tail_df: str = parameter(
-        "branch",
-        '{"branch", "shared"}',
-        [StrOptions({"branch", "shared"})],
-        """
-        Degrees of freedom of the tails for each branch, or one for all. They are drawn from a grid
-        from 0.5 to 1000 with prior masses proportional to 1 / df.
-        """,
-    )
-    path_update: str = parameter(
-        "slice",
-        '{"slice", "collapsed"}',
-        [StrOptions({"slice", "collapsed"})],
-        """
-        Paths of all rows at once given weights of the branches, or row by row given all others.
-        """,
-    )
-    birth: str = parameter(
-        "integrated",
-        '{"integrated", "prior"}',
-        [StrOptions({"integrated", "prior"})],
-        """
-        What a new path is judged by when paths are drawn row by row: its loadings and mean
-        integrated out, and drawn for the row that opens it; or a draw of them from the prior,
-        which no row of more than a few features will take.
-        """,
-    )
-    concentration: float | str | list = parameter(
-        "sample",
-        'float, sequence of float or "sample"',
-        [
-            Interval(Real, 0, None, closed="neither"),
-            list,
-            tuple,
-            StrOptions({"sample"}),
-        ],
-        """
-        Strength of branching, > 0, at all branching levels or at each. More gives more branches.
-        """,
-    )
-    concentration_prior: tuple = parameter(
-        (2.0, 2.0),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
-        Gamma prior of a sampled concentration at the first branching level.
-        """,
-    )
-    concentration_decay: float = parameter(
-        0.5,
-        "float",
-        [Interval(Real, 1e-6, 1, closed="both")],
-        """
-        Factor, from 1e-6 to 1, by which its prior mean falls from each branching level to the
-        next.
-        """,
-    )
-    shrinkage_root: float = parameter(
-        2.0,
-        "float",
-        [Interval(Real, 0.5, 1e6, closed="both")],
-        """
-        c1, at least 0.5, should be above 1: larger makes all loadings smaller.
-        """,
-    )
-    shrinkage: float = parameter(
-        3.0,
-        "float",
-        [Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
-        """
-        c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
-        larger makes them fall faster.
-        """,
-    )
-    local_shrinkage_df: float = parameter(
-        3.0,
-        "float",
-        [Interval(Real, 0.5, 1e10, closed="both")],
-        """
-        Degrees of freedom nu of the loadings, at least 0.5: fewer, heavier tails.
-        """,
-    )
-    noise_prior: tuple = parameter(
-        (1.0, 0.3),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
-        Gamma prior of the noise precision.
-        """,
-    )
-    noise_rate_prior: tuple | None = parameter(
-        None,
-        "tuple of (shape, rate) or None",
-        [tuple, list, None],
-        """
-        Gamma prior of the rate of `noise_prior`; None fixes it.
-        """,
-    )
-    mean_precision_prior: tuple = parameter(
-        (1.0, 1.0),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
-        Gamma prior of the precision of the leaf means.
-        """,
-    )
-    score_precision_prior: float = parameter(
-        1.0,
-        "float",
-        [Interval(Real, 0.1, 1e10, closed="both")],
-        """
-        Shape and rate of the prior of the branches' score precisions, at least 0.1: larger draws
-        them to 1.
-        """,
-    )
-    noise_scale_prior: float = parameter(
-        1.0,
-        "float",
-        [Interval(Real, 0.1, 1e10, closed="both")],
-        """
-        The same for the factor of their noise precision.
-        """,
-    )
-    scale: str = parameter(
-        "global",
-        '{"global", "column"}',
-        [StrOptions({"global", "column"})],
-        """
-        Divide centred X by one standard deviation, or each column by its own.
-        """,
-    )
-    init: str = parameter(
-        "auto",
-        '{"auto", "klines", "em", "kmeans", "single"}',
-        [StrOptions({"auto", "klines", "em", "kmeans", "single"})],
-        """
-        Chains start from rows grouped by the lines they scatter along; from the components of a
-        Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
-        features and some ten rows for each; from the clusters of k-means, grouped by their
-        centres, where clusters differ in their means; or from one branch. "auto" is "kmeans" for
-        fewer than ten rows for each feature, else "em" up to 256 features and "klines" beyond.
-        """,
-    )
-    init_children: int | str | list = parameter(
-        "auto",
-        'int, sequence of int or "auto"',
-        [
-            Interval(Integral, 1, None, closed="left"),
-            list,
-            tuple,
-            StrOptions({"auto"}),
-        ],
-        """
-        Groups below every branching level, or each, at the start, at most. Start with too many
-        rather than too few: branches merge easily and split hardly. "auto" makes about 16
-        branches, with "kmeans" one for each 75 rows, if that is less.
-        """,
-    )
-    new_branch: str = parameter(
-        "drop",
-        '{"drop", "prior"}',
-        [StrOptions({"drop", "prior"})],
-        """
-        What becomes of the probability that a new row opens a branch of its own: prediction leaves
-        it out, or puts four branches in for it, drawn from the prior with loadings and mean
-        integrated out, below each node that may branch. The latter is slower, and matters for rows
-        unlike all others.
-        """,
-    )
-    n_chains: int = parameter(
-        4,
-        None,
-        None,
-        """
-        Independent chains. They find different trees; averages over several predict better.
-        """,
-    )
-    n_warmup: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
-        Sweeps per chain before the first draw; "auto" is 500.
-        """,
-    )
-    n_draws: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
-        Draws kept per chain; "auto" is 200.
-        """,
-    )
-    n_jobs: int | None = parameter(
-        None,
-        None,
-        None,
-        """
-        Chains at a time in `fit`, threads over rows within a chain where jobs outnumber chains,
-        and when predicting; see `joblib.Parallel`. The results do not depend on it.
-        """,
-    )
-
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
     _parameters_after_sampling = ("new_branch",)
     _saved_types = (Prior, TrainingRows)
     _fitted_attributes: dict = {
-        **BaseMCMCEstimator._fitted_attributes,
+        **TreeParameters._fitted_attributes,
         "labels_": np.ndarray,
         "n_branches_": Integral,
         "tree_": dict,
@@ -438,7 +154,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
         "_n_features_out": Integral,
     }
     # Gaussian rows are Student-t ones with infinitely many degrees of freedom.
-    _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,), "tail_df": (np.inf,)}
+    _may_hold: dict = {**TreeParameters._may_hold, "X": (np.nan,), "tail_df": (np.inf,)}
 
     # -- prediction
 
@@ -671,10 +387,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
         if n < 2:
             raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         self._advise()
-        few = n < _ROWS_PER_FEATURE * d
-        self.max_depth_ = self._checked_depth(d, few)
-        self.branch_levels_ = self._checked_levels(few)
-        self.init_ = self._chosen_init(d, few)
+        self._settle(n, d)
         self._center, self._scale = units(X, self.scale)
         if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
             raise ValueError("X must have a finite mean and spread in every column, got overflow")
@@ -688,7 +401,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
         standard = self._standard(X)
         self._training_rows = TrainingRows(standard, self._center, self._scale)
         return partial(
-            _make_sampler,
+            make_sampler,
             X=standard,
             prior=self._prior,
             start=self.init_,
@@ -698,136 +411,6 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
             for_rows=self._row_threads(),
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
         )
-
-    def _advise(self):
-        """Warn of hyperparameters for which the prior has no finite variances."""
-        for name, least in (("shrinkage_root", 1), ("shrinkage", 2), ("local_shrinkage_df", 2)):
-            if getattr(self, name) <= least:
-                warn(
-                    f"{name} should be > {least}, got {getattr(self, name)}: the prior variance "
-                    "of the loadings is infinite",
-                )
-
-    def _checked_depth(self, n_features, few):
-        """The levels; ``few`` says whether there are too few rows for covariances of branches."""
-        if self.max_depth != "auto":
-            return int(self.max_depth)
-        by_itself = self.structure == "tree" and self.branch_levels == "auto"
-        early = few and by_itself and self.branch_depth is None
-        return min(_AUTO_OWN_DEPTH if early else _AUTO_DEPTH, n_features)
-
-    def _checked_levels(self, few):
-        """The branching levels, ascending."""
-        depth = self.max_depth_
-        if self.branch_levels != "auto" and self.branch_depth is not None:
-            raise ValueError("branch_levels must be 'auto' where branch_depth is given")
-        if self.structure != "tree":
-            if self.branch_levels != "auto" or self.branch_depth is not None:
-                raise ValueError(
-                    "branch_levels and branch_depth must not be given for "
-                    f"structure={self.structure!r}"
-                )
-            return () if self.structure == "single" else (0,)
-        if self.branch_depth is not None:
-            if self.branch_depth > depth + 1:
-                raise ValueError(
-                    f"branch_depth must be at most max_depth + 1 = {depth + 1}, got "
-                    f"{self.branch_depth}"
-                )
-            levels = tuple(range(1, self.branch_depth))
-        elif self.branch_levels == "auto":
-            levels = tuple(sorted({1, min(2, depth)} if few else {max(1, depth // 2), depth}))
-        else:
-            levels = tuple(self.branch_levels)
-        whole = [isinstance(h, Integral) and not isinstance(h, bool) for h in levels]
-        if not levels or not all(whole) or sorted(set(levels)) != list(levels):
-            raise ValueError(
-                f"branch_levels must be ascending integers, at least one, got {levels!r}"
-            )
-        if levels[0] < 0 or levels[-1] > depth:
-            raise ValueError(f"branch_levels must be from 0 to max_depth = {depth}, got {levels!r}")
-        return tuple(int(h) for h in levels)
-
-    def _make_prior(self, n_features):
-        """The hyperparameters, checked."""
-        levels = self.branch_levels_
-        concentration = self.concentration
-        if isinstance(concentration, str):
-            concentration = None
-        elif isinstance(concentration, Real):
-            concentration = (float(concentration),) * len(levels)
-        else:
-            real = [isinstance(a, Real) and not isinstance(a, bool) for a in concentration]
-            if len(concentration) != len(levels) or not all(real):
-                raise ValueError(
-                    f"concentration must have one number for each of the {len(levels)} branching "
-                    f"levels, got {concentration!r}"
-                )
-            concentration = tuple(float(a) for a in concentration)
-        if concentration is not None and not all(1e-10 <= a <= 1e4 for a in concentration):
-            raise ValueError(f"concentration must be from 1e-10 to 1e4, got {concentration!r}")
-        shape, rate = _pair("concentration_prior", self.concentration_prior)
-        # In logarithms: powers of the decay leave the range of floats.
-        lowest = np.log10(self.concentration_decay) * max(0, len(levels) - 1)
-        if concentration is None and not np.log10(shape / rate) + lowest >= -_LEAST_CONCENTRATION:
-            raise ValueError(
-                "concentration_decay must leave concentrations a prior mean of at least "
-                f"1e-{_LEAST_CONCENTRATION} at the last of {len(levels)} branching levels, got "
-                f"{self.concentration_decay!r}"
-            )
-        noise_rate = self.noise_rate_prior
-        return Prior(
-            n_features=n_features,
-            max_depth=self.max_depth_,
-            branch_levels=levels,
-            concentration=concentration,
-            concentration_prior=_pair("concentration_prior", self.concentration_prior),
-            concentration_decay=float(self.concentration_decay),
-            shrinkage_root=float(self.shrinkage_root),
-            shrinkage=float(self.shrinkage),
-            local_shrinkage_df=float(self.local_shrinkage_df),
-            noise=self.noise,
-            noise_prior=_pair("noise_prior", self.noise_prior),
-            noise_rate_prior=(
-                None if noise_rate is None else _pair("noise_rate_prior", noise_rate)
-            ),
-            mean_precision_prior=_pair("mean_precision_prior", self.mean_precision_prior),
-            branch_scale=self.branch_scale,
-            tail=self.tail,
-            tail_df=self.tail_df,
-            score_precision_prior=float(self.score_precision_prior),
-            noise_scale_prior=float(self.noise_scale_prior),
-        )
-
-    def _chosen_init(self, n_features, few):
-        """Where chains start."""
-        if self.init != "auto":
-            return self.init
-        if self.structure == "single":
-            return "single"
-        if few:
-            return "kmeans"
-        return "em" if n_features <= _MOST_EM_FEATURES else "klines"
-
-    def _start_children(self, n_rows):
-        """Groups below each branching level at the start."""
-        n_levels = len(self.branch_levels_)
-        if self.init_ == "single":
-            return (1,) * n_levels
-        if isinstance(self.init_children, Integral):
-            return (int(self.init_children),) * n_levels
-        if isinstance(self.init_children, str):
-            most = n_rows / _ROWS_PER_CLUSTER if self.init_ == "kmeans" else _AUTO_BRANCHES
-            n_branches = min(most, _AUTO_BRANCHES)
-            return (max(2, round(n_branches ** (1 / max(1, n_levels)))),) * n_levels
-        children = tuple(self.init_children)
-        whole = [isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in children]
-        if len(children) != n_levels or not all(whole):
-            raise ValueError(
-                f"init_children must have one integer >= 1 for each of the {n_levels} branching "
-                f"levels, got {self.init_children!r}"
-            )
-        return tuple(int(n) for n in children)
 
     # -- after sampling
 
@@ -926,44 +509,3 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, BaseMCMCEstimator):
 
     def _rows(self, X):
         return Rows(self._standard(X))
-
-
-def _pair(name, value):
-    """Two numbers that leave start values and log densities in the range of floats."""
-    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
-    if len(value) != 2 or len(numbers) != 2 or not all(1e-10 <= x <= 1e10 for x in numbers):
-        raise ValueError(f"{name} must be two positive numbers, 1e-10 to 1e10, got {value!r}")
-    return float(value[0]), float(value[1])
-
-
-def _make_sampler(bit_generator, chain, *, X, prior, start, n_children, **options):
-    """The sampler of one chain on standardised X; runs where the chain runs."""
-    rng = np.random.Generator(bit_generator)
-    rows = _filled(X, prior, bit_generator) if max(n_children, default=1) > 1 else X
-    sampler = Sampler(
-        X, prior, start_state(rows, prior, rng, n_children, start), bit_generator, **options
-    )
-    if start in ("em", "kmeans"):
-        # The labels are better than the first loadings: these adapt to those first.
-        for _ in range(_SWEEPS_BEFORE_PATHS):
-            for move in ("leaf_means", "loadings", "precisions"):
-                sampler.sweep_only(move)
-    return sampler
-
-
-def _filled(X, prior, bit_generator):
-    """X with holes filled by what one branch expects there, for the start alone.
-
-    With column means in their holes rows of which little is observed would look all alike.
-    """
-    holes = np.isnan(X)
-    if not holes.any():
-        return X
-    rng = np.random.Generator(bit_generator)
-    some = X if len(X) <= MOST_START_ROWS else rng.choice(X, MOST_START_ROWS, replace=False)
-    one = replace(prior, branch_levels=(), concentration=None)
-    sampler = Sampler(some, one, start_state(some, one, rng, ()), bit_generator)
-    for _ in range(_SWEEPS_TO_FILL):
-        sampler.sweep()
-    mean, _ = conditional_moments(Rows(X), sampler.draw())
-    return np.where(holes, mean, X)

@@ -8,8 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from checks.slow import slow_where
 from skbnp import TreeFactorModel
-from skbnp.tree_factor_model._estimator import _filled
 from skbnp.tree_factor_model._model import Prior
+from skbnp.tree_factor_model._new_chain import filled_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -98,7 +98,7 @@ def test_chains_start_from_filled_rows():
     X = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 24))
     holed = np.where(rng.random(X.shape) < 0.75, np.nan, X)
     holes = np.isnan(holed)
-    filled = _filled(holed, Prior(24, 4, branch_levels=(2, 4)), np.random.PCG64(0))
+    filled = filled_rows(holed, Prior(24, 4, branch_levels=(2, 4)), np.random.PCG64(0))
     assert np.array_equal(filled[~holes], X[~holes])
     # Given about six entries the variance of another is 0.01 + 0.01 / 6.
     assert np.mean((filled - X)[holes] ** 2) < 0.02
