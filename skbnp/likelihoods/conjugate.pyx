@@ -14,7 +14,6 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.numerics cimport rng as draws
 from skbnp.numerics._moments cimport merge_part
 
 from skbnp.numerics.buffers import longer
@@ -189,129 +188,6 @@ cdef class ConjugateFamily:
 
     def _set_slot_array(self, name, array):
         raise TypeError(f"{type(self).__name__} has no statistics")
-
-    # -- Python faces, for the tests ----------------------------------------------------------
-
-    def build(self, Py_ssize_t k, rows):
-        """Make slot k the block of these rows."""
-        cdef Py_ssize_t i
-        self.reserve(k + 1)
-        self.clear(k)
-        for i in rows:
-            self.add(k, i)
-
-    def remove_row(self, Py_ssize_t k, Py_ssize_t i):
-        """``remove``: whether the slot is spoiled."""
-        return bool(self.remove(k, i))
-
-    def add_row(self, Py_ssize_t k, Py_ssize_t i):
-        """``add``"""
-        self.add(k, i)
-
-    def merge_blocks(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target):
-        """``merge``: whether it failed."""
-        return bool(self.merge(a, b, target))
-
-    def marginal(self, Py_ssize_t k):
-        """``log_marginal``"""
-        return self.log_marginal(k)
-
-    def predictive(self, Py_ssize_t k, Py_ssize_t i):
-        """``log_predictive``"""
-        return self.log_predictive(k, i)
-
-    def own_predictive(self, Py_ssize_t k, Py_ssize_t i):
-        """``log_predictive_own``"""
-        return self.log_predictive_own(k, i)
-
-    def predictives(self, Py_ssize_t n, Py_ssize_t i, observed=False):
-        """``log_predictive_all`` or ``log_predictive_observed``, shape (n,)."""
-        cdef double[::1] out = np.empty(n)
-        if observed:
-            self.log_predictive_observed(n, i, &out[0])
-        else:
-            self.log_predictive_all(n, i, &out[0])
-        return np.asarray(out)
-
-    def rescale(self, Py_ssize_t n_slots, double scale):
-        """``set_scale``: whether the slots must be built anew."""
-        return bool(self.set_scale(n_slots, scale))
-
-    def scale_weights(self, Py_ssize_t n_blocks, const double[::1] grid):
-        """``scale_log_weights``, shape of grid."""
-        cdef double[::1] out = np.zeros(grid.shape[0])
-        if self.scale_log_weights(n_blocks, &grid[0], grid.shape[0], &out[0]) != 0:
-            raise ArithmeticError("scale_log_weights failed")
-        return np.asarray(out)
-
-    def missing_features(self, Py_ssize_t i):
-        """Features missing in row i, ascending, a copy."""
-        return np.array(self.missing_feature[self.missing_start[i]:self.missing_start[i + 1]])
-
-    def redraw(self, Py_ssize_t k, rows, bit_generator):
-        """``redraw_rows``: the observed cells of these rows; ``completed`` shows them."""
-        cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
-        with bit_generator.lock:
-            if self.redraw_rows(k, &row[0], row.shape[0], draws.borrow(bit_generator)) != 0:
-                raise ArithmeticError(f"the parameters drawn for block {k} are not finite")
-
-    def impute(self, Py_ssize_t k, Py_ssize_t i, bit_generator, given_parameters=False):
-        """``draw_missing`` or ``draw_missing_given_parameters``: means of row i's missing cells."""
-        cdef bitgen_t* rng = draws.borrow(bit_generator)
-        cdef double[::1] work = np.empty(max(self.work_size(1, self.n_slots), 1))
-        with bit_generator.lock:
-            if given_parameters:
-                self.draw_missing_given_parameters(k, i, rng, &work[0])
-            else:
-                self.draw_missing(k, i, rng)
-        return self.missing_means(i)
-
-    def missing_means(self, Py_ssize_t i):
-        """Conditional means of row i's missing cells when they were last drawn, a copy."""
-        return np.array(self.missing_mean[self.value_start[i]:self.value_start[i + 1]])
-
-    def missing_variances(self, Py_ssize_t i):
-        """Conditional variances of the same cells, a copy."""
-        return np.array(self.missing_variance[self.value_start[i]:self.value_start[i + 1]])
-
-    def moments_of_member(self, Py_ssize_t k, Py_ssize_t i):
-        """``missing_of_member``: means and variances of row i's missing cells."""
-        if self.augmented(i):
-            raise ValueError(f"row {i} must have no imputed cells")
-        self.missing_of_member(k, i)
-        return self.missing_means(i), self.missing_variances(i)
-
-    def remember(self, Py_ssize_t i, n_before):
-        """``remember_imputation``"""
-        self.remember_imputation(i, n_before)
-
-    def draw_parameters_of(self, Py_ssize_t k, bit_generator):
-        """``draw_parameters``; the parameters of other slots stay as long as no slot is added."""
-        self.reserve_parameters(self.n_slots)
-        with bit_generator.lock:
-            self.draw_parameters(k, draws.borrow(bit_generator))
-
-    def likelihoods(self, rows, Py_ssize_t n_blocks):
-        """``log_likelihoods`` of these rows, shape (n_rows, n_blocks)."""
-        cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
-        cdef double[:, ::1] out = np.zeros((row.shape[0], n_blocks))
-        cdef double[::1] work = np.empty(max(self.work_size(row.shape[0], n_blocks), 1))
-        self.log_likelihoods(&row[0], row.shape[0], n_blocks, &out[0, 0], &work[0])
-        return np.asarray(out)
-
-    def rebuild_from_sums(self, Py_ssize_t k, rows, Py_ssize_t chunk):
-        """``sum_rows`` for each chunk of rows alone, then ``set_from_sums``: whether it failed."""
-        cdef Py_ssize_t[::1] row = np.array(rows, dtype=np.intp)
-        cdef Py_ssize_t n = row.shape[0], start
-        cdef double[::1] sums
-        cdef double[::1] work = np.empty(max(self.work_size(chunk, self.n_slots), 1))
-        total = np.zeros(max(self.sums_size(), 1))
-        for start in range(0, n, chunk):
-            sums = np.zeros_like(total)
-            self.sum_rows(k, &row[start], min(chunk, n - start), &sums[0], &work[0])
-            total += sums
-        sums = total
-        return bool(self.set_from_sums(k, n, &sums[0]))
 
     # -- rows ---------------------------------------------------------------------------------
 

@@ -107,12 +107,6 @@ cdef class ProductFamily(ConjugateFamily):
         for part in self.parts:
             part.forget_imputations()
 
-    def missing_means(self, Py_ssize_t i):
-        return np.concatenate([part.missing_means(i) for part in self.parts])
-
-    def missing_variances(self, Py_ssize_t i):
-        return np.concatenate([part.missing_variances(i) for part in self.parts])
-
     def row_order(self):
         """The order of the first part that imputes cells: elsewhere the pattern does not matter."""
         cdef ConjugateFamily part

@@ -7,13 +7,17 @@ import numpy as np
 from scipy.special import gammaln
 
 from checks.mixtures import gaussian_prior
+from checks.mutants import compiled
 from skbnp.dirichlet_process_mixture import _model
-from skbnp.likelihoods.conjugate import ConjugateFamily
-from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
-from skbnp.likelihoods.gamma_poisson import GammaPoisson
-from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
-from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
-from skbnp.likelihoods.product import ProductFamily
+from skbnp.likelihoods import (
+    dirichlet_categorical,
+    gamma_poisson,
+    normal_inverse_gamma,
+    normal_inverse_wishart,
+    product,
+)
+
+Face = compiled("conjugate", "faces").Face
 
 GAUSSIAN = ["full", "diag", "spherical"]
 DISCRETE = ["categorical", "poisson"]
@@ -24,11 +28,27 @@ KINDS = GAUSSIAN + DISCRETE + PRODUCTS
 N = 40
 
 
+def with_face(kind):
+    """Families of this kind, with a face that calls their C methods."""
+    return lambda *args: Face(kind(*args))
+
+
+DirichletCategorical = with_face(dirichlet_categorical.DirichletCategorical)
+GammaPoisson = with_face(gamma_poisson.GammaPoisson)
+NormalInverseGamma = with_face(normal_inverse_gamma.NormalInverseGamma)
+NormalInverseWishart = with_face(normal_inverse_wishart.NormalInverseWishart)
+
+
+def ProductFamily(parts, columns):
+    """Of families with or without a face."""
+    return Face(product.ProductFamily([getattr(part, "family", part) for part in parts], columns))
+
+
 @dataclass
 class Setting:
     """A family and what the tests hold against it."""
 
-    family: ConjugateFamily
+    family: Face
     X: np.ndarray  # its completed data
     log_m: Callable  # log_m(rows of X, scale): log marginal likelihood of one block
     make: Callable  # make(): the same family again, without blocks

@@ -1,7 +1,8 @@
 """Wrong formulas: small kernels that override a method of the shipped ones, compiled when needed.
 
 A test that a sampler is right is worth what it sees of a sampler that is wrong. The shipped kernels
-know nothing of these: `tests/mutants` subclasses them by their .pxd files.
+know nothing of these: `tests/mutants` subclasses them by their .pxd files. In the same way
+`tests/faces` calls C methods that no Python code of the library needs.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ import numpy as np
 
 import skbnp
 
-SOURCES = Path(__file__).parents[1] / "mutants"
+SOURCES = Path(__file__).parents[1]
 PACKAGE = Path(skbnp.__file__).parent
 
 
@@ -29,13 +30,13 @@ def _key(source):
 
 
 @cache
-def compiled(name):
-    """The module of ``tests/mutants/name.pyx``, built at the first call of any process."""
+def compiled(name, folder="mutants"):
+    """The module of ``tests/folder/name.pyx``, built at the first call of any process."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    source = SOURCES / f"{name}.pyx"
-    module = f"mutants_of_{name}"
+    source = SOURCES / folder / f"{name}.pyx"
+    module = f"{folder}_of_{name}"
     directory = Path(tempfile.gettempdir()) / f"skbnp-mutants-{os.getuid()}" / _key(source)
     found = sorted(directory.glob(f"{module}.*.so"))
     if not found:

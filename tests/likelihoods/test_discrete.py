@@ -10,9 +10,13 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 
-from checks.families import log_m_categorical, log_m_poisson, setting
-from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
-from skbnp.likelihoods.gamma_poisson import GammaPoisson
+from checks.families import (
+    DirichletCategorical,
+    GammaPoisson,
+    log_m_categorical,
+    log_m_poisson,
+    setting,
+)
 
 VECTORS = Path(__file__).parents[1] / "dirichlet_process_mixture" / "vectors.json"
 CASES = {

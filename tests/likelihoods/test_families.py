@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.families import DISCRETE, GAUSSIAN, KINDS, PRODUCTS, N, setting
-from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
-from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
-from skbnp.likelihoods.product import ProductFamily
+from checks.families import (
+    DISCRETE,
+    GAUSSIAN,
+    KINDS,
+    PRODUCTS,
+    N,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    ProductFamily,
+    setting,
+)
 
 
 def random_blocks(n_blocks, rng):

@@ -5,9 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
+from checks.families import NormalInverseGamma, NormalInverseWishart
 from checks.monte_carlo import z_score
-from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
-from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
 
 KINDS = ["full", "diag", "spherical"]
 N = 60

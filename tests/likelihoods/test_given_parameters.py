@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.families import DISCRETE, GAUSSIAN, N, setting
+from checks.families import (
+    DISCRETE,
+    GAUSSIAN,
+    DirichletCategorical,
+    GammaPoisson,
+    N,
+    NormalInverseGamma,
+    setting,
+)
 from checks.monte_carlo import z_score
-from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
-from skbnp.likelihoods.gamma_poisson import GammaPoisson
-from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
 
 EXACT = [*DISCRETE, "counts"]
 KINDS = [*EXACT, "full", "diag", "spherical", "mixed"]
