@@ -16,7 +16,7 @@ import numpy as np
 from _report import cpu_seconds
 
 from skbnp.cibp_belief_net._model import Prior
-from skbnp.cibp_belief_net._sampler import MOVES, Sampler
+from skbnp.cibp_belief_net._sampler import Sampler
 from skbnp.mcmc.diagnostics import ess
 
 N_SETTLE, N_TIMED = 2, 4  # sweeps
@@ -190,8 +190,8 @@ def shares(quick):
         row = {"network": case, "widths": "-".join(f"{width}" for width in widths)}
         row |= {"N": n, "sweep, ms": 1e3 * time, "products, ms": 1e3 * products}
         row["share in products"] = products / time
-        for move in MOVES[1:]:
-            row[f"{move}, ms"] = 1e3 * shortest(sampler.sweep_only, move)
+        for move in sampler.moves:
+            row[f"{move.NAME}, ms"] = 1e3 * shortest(sampler.sweep_only, move.NAME)
         rows.append(row)
     return rows
 

@@ -767,7 +767,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         self.n_edges_ = len(draw["edges"])
         self._n_features_out = int(draw["widths"][1]) if self.n_layers_ else 0
         self.n_guard_rejections_ = sum(
-            int(state["n_guard_rejections"]) for state in self.posterior_.final_states
+            int(state["moves"]["rows"]["n_guard_rejections"])
+            for state in self.posterior_.final_states
         )
 
     def _attach_rows(self):

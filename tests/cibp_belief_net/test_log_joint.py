@@ -1,5 +1,7 @@
 """The kernel's bookkeeping against the plain NumPy joint density, and its states."""
 
+import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,6 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from checks.networks import make_sampler, prior
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._start import start_state
+from skbnp.cibp_belief_net._state import Network
+from skbnp.numerics.states import is_same
 
 OPTIONS = dict(birth_rate=1.0, block_rate=1.0)
 # Prior, and the share of missing cells.
@@ -41,9 +45,8 @@ def drawn(case, n=25, seed=0):
 
 def assert_same_states(one, other):
     assert one.keys() == other.keys()
-    for name in one.keys() - {"bit_generator"}:
-        assert_array_equal(one[name], other[name], err_msg=name)
-    assert one["bit_generator"] == other["bit_generator"]
+    for name in one:
+        assert is_same(one[name], other[name]), name
 
 
 @every_case
@@ -128,15 +131,12 @@ def test_a_state_is_a_copy():
     law, state, X = drawn("row clusters, two layers, holes")
     sampler = make_sampler(law, state, X, **OPTIONS)
     before = sampler.get_state()
-    kept = {name: np.array(value) for name, value in before.items() if name != "bit_generator"}
     draw = sampler.draw()
-    draw_kept = {name: np.array(value) for name, value in draw.items()}
+    kept, draw_kept = copy.deepcopy(before), copy.deepcopy(draw)
     for _ in range(5):
         sampler.sweep()
-    for name, value in kept.items():
-        assert_array_equal(before[name], value, err_msg=name)
-    for name, value in draw_kept.items():
-        assert_array_equal(draw[name], value, err_msg=name)
+    assert_same_states(before, kept)
+    assert_same_states(draw, draw_kept)
 
 
 @every_case
@@ -167,7 +167,42 @@ def test_the_guard_counts_what_it_refuses():
     for _ in range(200):
         sampler.sweep()
         assert len(sampler.get_state()["biases"]) <= 4
-    assert sampler.get_state()["n_guard_rejections"] > 0
+    assert sampler.get_state()["moves"]["rows"]["n_guard_rejections"] > 0
+
+
+@every_case
+def test_a_network_needs_no_sampler(case):
+    law, state, X = drawn(case)
+    net = Network(X, law, state)
+    assert_allclose(net.log_joint(), _model.log_joint(state, law), rtol=1e-8)
+    assert_allclose(_model.log_joint(net.get_state(), law), net.log_joint(), rtol=1e-8)
+    assert_array_equal(net.data(), X)
+    again = Network(X, law, net.get_state())
+    assert_same_states(again.get_state(), net.get_state())
+    damaged = net.get_state() | {"weights": np.append(state["weights"], 1.0)}
+    with pytest.raises(ValueError, match="weights of the state"):
+        net.set_state(damaged)
+    assert_same_states(net.get_state(), again.get_state())
+
+
+def test_a_state_that_does_not_fit_changes_nothing():
+    law, state, X = drawn("default")
+    sampler = make_sampler(law, state, X, **OPTIONS)
+    for _ in range(5):
+        sampler.sweep()
+    before = sampler.get_state()
+    other = make_sampler(law, state, X, 7, **OPTIONS).get_state()
+    for damage in (
+        {"biases": other["biases"][:-1]},
+        {"n_sweeps": -1},
+        {"moves": other["moves"] | {"jumps": {}}},
+        {"moves": {"activations": other["moves"]["activations"] | {"step": 0.0}}},
+        {"moves": {"rows": other["moves"]["rows"] | {"n_guard_rejections": -1}}},
+        {"bit_generator": {"bit_generator": "MT19937"}},
+    ):
+        with pytest.raises(ValueError):
+            sampler.set_state(other | damage)
+        assert_same_states(sampler.get_state(), before)
 
 
 def test_the_jacobian_is_added():

@@ -139,8 +139,9 @@ def test_what_a_layer_hears_from_below_and_above():
     state |= {"weights": state["weights"][:3], "pre_activations": state["pre_activations"][:, :2]}
     sampler = make_sampler(law_of_vector(), state)
     sampler.sweep_only("activations")
-    assert_allclose(np.reshape(sampler.layer_linear, (3, 2)), expected["T"], atol=1e-12)
-    assert_allclose(np.reshape(sampler.layer_quadratic, (2, 2)), expected["S"], atol=1e-12)
+    move = sampler.moves[0]
+    assert_allclose(np.reshape(move.linear, (3, 2)), expected["T"], atol=1e-12)
+    assert_allclose(np.reshape(move.quadratic, (2, 2)), expected["S"], atol=1e-12)
 
 
 @pytest.mark.parametrize("skip", [False, True])

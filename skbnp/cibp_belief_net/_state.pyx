@@ -1,29 +1,32 @@
-"""What a chain of the belief network holds: units, edges, activations, and their joint density.
+"""What a chain of the belief network is at: units, edges, activations, and their joint density.
 
-The moves are in ``_clusters``, ``_rows`` and ``_sampler``.
+It can be built, checked and weighed without any move; those are in ``moves``.
 """
 
 from libc.math cimport isfinite, log, sqrt, tanh
+from libc.string cimport memcpy
+from numpy.random cimport bitgen_t
 
 import numpy as np
 
+from skbnp.cibp_belief_net._laws cimport (
+    BIAS_MEAN, BIAS_PRECISION, CONCENTRATION, MASS, NOISE_RATE, WEIGHT_MEAN, WEIGHT_PRECISION,
+    Laws, log_normal,
+)
+from skbnp.mcmc.chain cimport State
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_gamma_cdf, log_gamma_density
 from skbnp.processes.cibp cimport dishes_per_mass, log_dish
 
+from skbnp.cibp_belief_net._arrays import grown
 from skbnp.cibp_belief_net._model import HYPER, checked_state
 
 cdef double LOG_2_PI = 1.8378770664093454836
 
 
-cdef double log_normal(double x, double mean, double precision) noexcept nogil:
-    """Log density of N(mean, 1 / precision)."""
-    return 0.5 * (log(precision) - LOG_2_PI - precision * (x - mean) * (x - mean))
-
-
-cdef class Network:
-    """State of one chain.
+cdef class Network(State):
+    """Units, edges, weights, activations, hyperparameters and row clusters of one chain.
 
     Invariant between moves: ``member[layer_start[l]:layer_start[l + 1]]`` are the slots of layer
     l, layers 1..n_layers - 1 have units and those above none; ``n_children`` and ``n_near`` count
@@ -31,46 +34,31 @@ cdef class Network:
     are 0; ``post`` is tanh(``pre`` / 2); clusters 0..n_clusters - 1 hold rows.
     """
 
-    def __init__(self, visible, prior, state, bit_generator):
-        """``visible`` is (n_samples, n_features), NaN where missing."""
-        self._bit_generator = bit_generator
-        self._rng = draws.borrow(bit_generator)
-        self.prior = prior
+    def __init__(self, visible, prior, state, double log_jacobian=0.0):
+        """A network in ``state``, a dict as ``_model`` describes it for ``prior``.
+
+        ``visible`` is (n_samples, n_features), NaN where missing.
+        """
+        self.laws = Laws(prior)
         self.n_samples, self.n_visible = visible.shape
         self.stride = max(1, self.n_samples)
-        self.deepest, self.max_units = prior.deepest, prior.max_units
-        self.skips, self.has_clusters = prior.skip_connections, prior.row_clusters
-        self._read_prior(prior)
+        self.log_jacobian = log_jacobian
         missing = [np.flatnonzero(np.isnan(column)) for column in np.asarray(visible).T]
         self.cell_start = np.cumsum([0, *map(len, missing)], dtype=np.intp)
         self.cell_row = np.concatenate([*missing, []]).astype(np.intp)
-        self._put(checked_state(state, prior, self.n_samples))
+        self.set_state(state)
         seen = ~np.isnan(visible)
-        if not np.array_equal(np.asarray(self.visible)[:, :self.n_samples].T[seen], visible[seen]):
+        if not np.array_equal(self.visible_activations()[seen], visible[seen]):
             raise ValueError("visible of the state must be the data where they are observed")
-
-    def _read_prior(self, prior):
-        names = ("mass", "concentration")
-        for which, name in enumerate(names):
-            self.is_given[which] = getattr(prior, name) is not None
-        self.bounds = np.array([getattr(prior, f"{name}_bounds") for name in names])
-        n_given = max(len(getattr(prior, name) or (0,)) for name in names)
-        self.given = np.array(
-            [[prior.bounds(name, m)[0] for m in range(n_given)] for name in names]
-        )
-        self.weight_law, self.bias_law = np.array(prior.weight_prior), np.array(prior.bias_prior)
-        self.noise_law = np.array(prior.noise_prior)
-        self.cluster_law = np.array(prior.cluster_prior)
-        self.highest_precision = prior.highest_precision
-        self.row_concentration = prior.row_concentration
 
     # -- in and out ---------------------------------------------------------------------------
 
-    def _put(self, state):
-        """Take a checked state over."""
+    def set_state(self, state):
+        """Take a state over; a ValueError, and no change, if it does not fit."""
+        state = checked_state(state, self.laws.prior, self.n_samples)
         widths = state["widths"]
         n, d, n_hidden = self.n_samples, self.n_visible, int(widths[1:].sum())
-        self.visible, self.row_scratch = np.zeros((d, self.stride)), np.zeros(self.stride)
+        self.visible, self.mean = np.zeros((d, self.stride)), np.zeros(self.stride)
         np.asarray(self.visible)[:, :n] = state["visible"].T
         self.n_hidden = self.n_layers = self.n_free = 0
         self.pre = self.post = np.zeros((0, self.stride))
@@ -85,48 +73,55 @@ cdef class Network:
         self.cluster_rate = np.zeros(0)
         self.label = np.zeros(n, dtype=np.intp)
         self.cluster_count = np.zeros(n + 1, dtype=np.intp)
-        if self.has_clusters:
+        if self.laws.has_clusters:
             self.label = state["row_cluster"].copy()
             self.n_clusters = len(state["cluster_mean"])
             count = np.bincount(state["row_cluster"], minlength=n + 1)
             self.cluster_count = count.astype(np.intp)
-        self._reserve_units(n_hidden + 1)
-        self._reserve_layers(len(widths) + 1)
-        self._reserve_clusters(self.n_clusters + 1)
+        self.reserve_units(n_hidden + 1)
+        self.reserve_layers(len(widths) + 1)
+        self.reserve_clusters(self.n_clusters + 1)
         self.n_layers = 1
         for layer, width in enumerate(widths):
             np.asarray(self.hyper)[:, layer] = [state[name][layer] for name in HYPER]
             for _ in range(width if layer else 0):
-                self._insert(layer)
-        slots = self._slots()
-        units = self._units()
+                self.insert(layer)
+        slots, units = self.hidden_slots(), self.unit_places()
         np.asarray(self.bias)[units] = state["biases"]
         np.asarray(self.precision)[units] = state["unit_precision"]
         np.asarray(self.pre)[slots, :n] = state["pre_activations"].T
         for slot in slots:
-            self._squash(slot)
+            self.squash(slot)
         parents, children = state["edges"].T
         for parent, child in zip(units[parents] - d, units[children], strict=True):
-            self._link(child, parent)
+            self.link(child, parent)
         np.asarray(self.weight)[units[children], units[parents] - d] = state["weights"]
-        if self.has_clusters and self.n_layers == self.deepest + 1:
-            top = self._slots()[self.layer_start[self.deepest]:]
+        if self.laws.has_clusters and self.n_layers == self.laws.deepest + 1:
+            top = slots[self.layer_start[self.laws.deepest]:]
             held = slice(self.n_clusters)
             np.asarray(self.cluster_mean)[top, held] = state["cluster_mean"].T
             np.asarray(self.cluster_precision)[top, held] = state["cluster_precision"].T
             np.asarray(self.cluster_rate)[top] = state["cluster_rate"]
 
-    def _slots(self):
+    def hidden_slots(self):
         """Slots in the order of the hidden units' numbers."""
         return np.array(self.member[:self.n_hidden])
 
-    def _units(self):
+    def unit_places(self):
         """Where each unit of the state, visible ones first, has its bias here."""
-        return np.concatenate([np.arange(self.n_visible), self.n_visible + self._slots()])
+        return np.concatenate([np.arange(self.n_visible), self.n_visible + self.hidden_slots()])
 
-    def _state(self, bint with_rows=True):
-        """The state as ``_model`` describes it, copies; without what is as long as the data."""
-        slots, units, n = self._slots(), self._units(), self.n_samples
+    def get_state(self):
+        """The state as ``_model`` describes it, copies."""
+        n = self.n_samples
+        return self.parameters() | {
+            "visible": self.visible_activations(),
+            "pre_activations": np.asarray(self.pre)[self.hidden_slots(), :n].T.copy(),
+        }
+
+    def parameters(self):
+        """The same without the rows' activations."""
+        slots, units = self.hidden_slots(), self.unit_places()
         starts = np.asarray(self.layer_start)[1:self.n_layers + 1]
         number = np.zeros(self.pre.shape[0], dtype=np.int32)
         number[slots] = np.arange(self.n_visible, self.n_visible + self.n_hidden)
@@ -135,8 +130,8 @@ cdef class Network:
         parents = number[at]
         order = np.lexsort((parents, children))
         top = slots[slots.size:]
-        if self.n_layers == self.deepest + 1:
-            top = slots[self.layer_start[self.deepest]:]
+        if self.n_layers == self.laws.deepest + 1:
+            top = slots[self.layer_start[self.laws.deepest]:]
         state = {
             "widths": np.concatenate([[self.n_visible], np.diff(starts)]).astype(np.intp),
             "edges": np.stack([parents, children], axis=1).astype(np.int32)[order],
@@ -146,18 +141,30 @@ cdef class Network:
         }
         for name, values in zip(HYPER, np.asarray(self.hyper), strict=True):
             state[name] = values[:self.n_layers].copy()
-        if self.has_clusters:
+        if self.laws.has_clusters:
             held = slice(self.n_clusters)
             state["row_cluster"] = np.array(self.label)
             state["cluster_mean"] = np.asarray(self.cluster_mean)[top, held].T.copy()
             state["cluster_precision"] = np.asarray(self.cluster_precision)[top, held].T.copy()
             state["cluster_rate"] = np.asarray(self.cluster_rate)[top]
-        if with_rows:
-            state["visible"] = np.asarray(self.visible)[:, :n].T.copy()
-            state["pre_activations"] = np.asarray(self.pre)[slots, :n].T.copy()
         return state
 
+    def visible_activations(self):
+        """Pre-activations of the visible units, missing cells filled, (n_samples, n_features)."""
+        return np.asarray(self.visible)[:, :self.n_samples].T.copy()
+
+    def data(self):
+        """The data with NaN where missing, a copy."""
+        X = self.visible_activations()
+        feature = np.repeat(np.arange(self.n_visible), np.diff(self.cell_start))
+        X[np.asarray(self.cell_row), feature] = np.nan
+        return X
+
     # -- where things are ---------------------------------------------------------------------
+
+    cdef Py_ssize_t n_slots(self) noexcept nogil:
+        """Number of hidden units that there is room for; it grows with ``reserve_units``."""
+        return self.pre.shape[0]
 
     cdef Py_ssize_t width(self, Py_ssize_t layer) noexcept nogil:
         """Number of units of a layer, 0 above the last."""
@@ -171,12 +178,24 @@ cdef class Network:
         """The i-th unit of a layer."""
         return i if layer == 0 else self.n_visible + self.member[self.layer_start[layer] + i]
 
-    cdef Py_ssize_t _layer_of(self, Py_ssize_t unit) noexcept nogil:
+    cdef Py_ssize_t slot(self, Py_ssize_t layer, Py_ssize_t i) noexcept nogil:
+        """The slot of the i-th unit of a hidden layer."""
+        return self.member[self.layer_start[layer] + i]
+
+    cdef Py_ssize_t layer_of(self, Py_ssize_t unit) noexcept nogil:
         return 0 if unit < self.n_visible else self.slot_layer[unit - self.n_visible]
+
+    cdef Py_ssize_t first_above(self, Py_ssize_t layer) noexcept nogil:
+        """Where in ``member`` the candidate parents of a layer's units begin."""
+        return self.layer_start[min(layer + 1, self.n_layers)]
+
+    cdef Py_ssize_t end_above(self, Py_ssize_t layer) noexcept nogil:
+        """Where they end: with the next layer, or not at all with skip connections."""
+        return self.n_hidden if self.laws.skips else self.layer_start[min(layer + 2, self.n_layers)]
 
     cdef Py_ssize_t offered(self, Py_ssize_t layer) noexcept nogil:
         """Number of units that those of the layer above are offered to."""
-        if not self.skips:
+        if not self.laws.skips:
             return self.width(layer)
         return self.n_visible + (
             0 if layer == 0 else self.layer_start[min(layer + 1, self.n_layers)]
@@ -190,11 +209,11 @@ cdef class Network:
 
     cdef bint follows_clusters(self, Py_ssize_t layer) noexcept nogil:
         """Whether the units of a layer take their law from the row clusters."""
-        return self.has_clusters and layer == self.deepest
+        return self.laws.has_clusters and layer == self.laws.deepest
 
     # -- room ---------------------------------------------------------------------------------
 
-    cdef int _reserve_units(self, Py_ssize_t n_new) except -1 nogil:
+    cdef int reserve_units(self, Py_ssize_t n_new) except -1 nogil:
         """Room for so many hidden units more."""
         if self.n_free >= n_new:
             return 0
@@ -216,10 +235,9 @@ cdef class Network:
             for slot in range(room - 1, old - 1, -1):
                 self.free_slot[self.n_free] = slot
                 self.n_free += 1
-            self._grown()
         return 0
 
-    cdef int _reserve_layers(self, Py_ssize_t n_layers) except -1 nogil:
+    cdef int reserve_layers(self, Py_ssize_t n_layers) except -1 nogil:
         if self.hyper.shape[1] >= n_layers:
             return 0
         with gil:
@@ -227,10 +245,9 @@ cdef class Network:
             self._grow("hyper", (len(HYPER), room))
             self._grow("layer_start", (room + 2,))
             np.asarray(self.layer_start)[self.n_layers + 1:] = self.n_hidden
-            self._layers_grown()
         return 0
 
-    cdef int _reserve_clusters(self, Py_ssize_t n_clusters) except -1 nogil:
+    cdef int reserve_clusters(self, Py_ssize_t n_clusters) except -1 nogil:
         if self.cluster_mean.shape[1] >= n_clusters:
             return 0
         with gil:
@@ -239,21 +256,11 @@ cdef class Network:
         return 0
 
     def _grow(self, str name, shape):
-        """Replace an array by a larger one that begins with it."""
-        old = np.asarray(getattr(self, name))
-        new = np.zeros(shape, dtype=old.dtype)
-        new[tuple(slice(n) for n in old.shape)] = old
-        setattr(self, name, new)
-
-    def _grown(self):
-        """For subclasses: the number of slots has changed."""
-
-    def _layers_grown(self):
-        """For subclasses: the number of layers that there is room for has changed."""
+        setattr(self, name, grown(getattr(self, name), shape))
 
     # -- bookkeeping --------------------------------------------------------------------------
 
-    cdef Py_ssize_t _insert(self, Py_ssize_t layer) noexcept nogil:
+    cdef Py_ssize_t insert(self, Py_ssize_t layer) noexcept nogil:
         """A new unit of a layer, at most one above the last; its slot. Room is there."""
         cdef Py_ssize_t slot, at, pos
         self.n_free -= 1
@@ -271,16 +278,16 @@ cdef class Network:
         self.slot_layer[slot] = layer
         return slot
 
-    cdef void _remove(self, Py_ssize_t slot) noexcept nogil:
+    cdef void remove(self, Py_ssize_t slot) noexcept nogil:
         """Take a unit away with all its edges; a last layer that it leaves empty goes too."""
         cdef Py_ssize_t layer = self.slot_layer[slot], at = self.layer_start[layer], pos
         cdef Py_ssize_t unit = self.n_visible + slot
         for pos in range(self.n_hidden):
-            self._unlink(unit, self.member[pos])
+            self.unlink(unit, self.member[pos])
         for pos in range(self.n_visible):
-            self._unlink(pos, slot)
+            self.unlink(pos, slot)
         for pos in range(self.n_hidden):
-            self._unlink(self.n_visible + self.member[pos], slot)
+            self.unlink(self.n_visible + self.member[pos], slot)
         while self.member[at] != slot:
             at += 1
         for pos in range(at, self.n_hidden - 1):
@@ -294,31 +301,31 @@ cdef class Network:
         while self.n_layers > 1 and self.width(self.n_layers - 1) == 0:
             self.n_layers -= 1
 
-    cdef void _link(self, Py_ssize_t child, Py_ssize_t slot) noexcept nogil:
+    cdef void link(self, Py_ssize_t child, Py_ssize_t slot) noexcept nogil:
         """An edge from a slot to a child, if there is none."""
         if self.edge[child, slot]:
             return
         self.edge[child, slot] = 1
         self.n_children[slot] += 1
-        self.n_near[slot] += self.slot_layer[slot] == self._layer_of(child) + 1
+        self.n_near[slot] += self.slot_layer[slot] == self.layer_of(child) + 1
 
-    cdef void _unlink(self, Py_ssize_t child, Py_ssize_t slot) noexcept nogil:
+    cdef void unlink(self, Py_ssize_t child, Py_ssize_t slot) noexcept nogil:
         """Take the edge from a slot to a child away, if there is one."""
         if not self.edge[child, slot]:
             return
         self.edge[child, slot] = 0
         self.weight[child, slot] = 0.0
         self.n_children[slot] -= 1
-        self.n_near[slot] -= self.slot_layer[slot] == self._layer_of(child) + 1
+        self.n_near[slot] -= self.slot_layer[slot] == self.layer_of(child) + 1
 
-    cdef void _squash(self, Py_ssize_t slot) noexcept nogil:
+    cdef void squash(self, Py_ssize_t slot) noexcept nogil:
         cdef Py_ssize_t i
         cdef const double* a = &self.pre[slot, 0]
         cdef double* u = &self.post[slot, 0]
         for i in range(self.n_samples):
             u[i] = tanh(0.5 * a[i])
 
-    cdef void _add_inputs(self, Py_ssize_t unit, double* mean) noexcept nogil:
+    cdef void add_inputs(self, Py_ssize_t unit, double* mean) noexcept nogil:
         """mean (n_samples,) += the weighted activations of the unit's parents."""
         cdef Py_ssize_t pos, slot
         for pos in range(self.n_hidden):
@@ -328,58 +335,27 @@ cdef class Network:
                     self.n_samples, self.weight[unit, slot], &self.post[slot, 0], mean
                 )
 
-    # -- the prior ----------------------------------------------------------------------------
-
-    cdef double _low(self, int which, Py_ssize_t layer) noexcept nogil:
-        """Least value of the mass or the concentration of a layer."""
-        if self.is_given[which]:
-            return self.given[which, min(layer, self.given.shape[1] - 1)]
-        return self.bounds[which, min(layer, 1), 0]
-
-    cdef double _high(self, int which, Py_ssize_t layer) noexcept nogil:
-        if self.is_given[which]:
-            return self.given[which, min(layer, self.given.shape[1] - 1)]
-        return self.bounds[which, min(layer, 1), 1]
-
-    cdef void _draw_hyper(self, Py_ssize_t layer) noexcept nogil:
-        """Hyperparameters of a layer from their priors."""
-        cdef int which
-        cdef double low
-        for which in range(MASS, CONCENTRATION + 1):
-            low = self._low(which, layer)
-            self.hyper[which, layer] = low + draws.uniform(self._rng) * (
-                self._high(which, layer) - low
-            )
-        self._draw_normal_gamma(WEIGHT_MEAN, layer, &self.weight_law[0], 0.0, 0.0, 0.0)
-        self._draw_normal_gamma(BIAS_MEAN, layer, &self.bias_law[0], 0.0, 0.0, 0.0)
-        self.hyper[NOISE_RATE, layer] = draws.draw_gamma(
-            self._rng, self.noise_law[1], self.noise_law[2]
-        )
-
-    cdef void _draw_normal_gamma(
-        self, int which, Py_ssize_t layer, const double* law, double n, double total,
-        double squares,
-    ) noexcept nogil:
-        """Mean and precision of a layer's weights or biases given n of them.
-
-        ``total`` is their sum and ``squares`` the sum of squared distances from their mean.
-        """
-        cdef double centre = law[0], kappa = law[1], mean = total / n if n > 0.0 else centre
-        cdef double rate = law[3] + 0.5 * squares
-        rate += 0.5 * kappa * n / (kappa + n) * (mean - centre) * (mean - centre)
-        cdef double rho = draws.draw_gamma(self._rng, law[2] + 0.5 * n, rate)
-        self.hyper[which + 1, layer] = rho
-        self.hyper[which, layer] = (kappa * centre + total) / (kappa + n) + draws.normal(
-            self._rng
-        ) / sqrt((kappa + n) * rho)
+    cdef void draw_visible(self, bitgen_t* rng) noexcept nogil:
+        """All visible units anew given the rest of the state, cells that were observed included."""
+        cdef Py_ssize_t d, i
+        cdef double* mean = &self.mean[0]
+        for d in range(self.n_visible):
+            for i in range(self.n_samples):
+                mean[i] = self.bias[d] + draws.normal(rng) / sqrt(self.precision[d])
+            self.add_inputs(d, mean)
+            memcpy(&self.visible[d, 0], mean, self.n_samples * sizeof(double))
 
     # -- densities ----------------------------------------------------------------------------
 
+    cpdef double log_joint(self):
+        """log p(X, state), hidden units as a set, in the units that the Jacobian gives."""
+        return self._log_prior() + self._log_data() + self.log_jacobian
+
     cdef double _log_structure(self) noexcept nogil:
-        """Log probability of the edges, hidden units as a set."""
+        """Log probability of the edges, hidden units as a set: equation (B4.1)."""
         cdef Py_ssize_t layer, pos, slot
         cdef double total = 0.0, mass, beta
-        for layer in range(min(self.n_layers, self.deepest)):
+        for layer in range(min(self.n_layers, self.laws.deepest)):
             mass, beta = self.hyper[MASS, layer], self.hyper[CONCENTRATION, layer]
             total -= mass * dishes_per_mass(self.width(layer), beta)
             for pos in range(self.width(layer + 1)):
@@ -391,27 +367,26 @@ cdef class Network:
 
     cdef double _log_prior(self) noexcept nogil:
         """Log density of structure, weights and all other parameters."""
-        cdef Py_ssize_t layer, i, unit, pos, c
+        cdef Py_ssize_t layer, i, unit, pos
         cdef int which
-        cdef double total = self._log_structure(), b, nu, span
+        cdef double total = self._log_structure(), b
         for layer in range(self.n_layers):
             for which in range(MASS, CONCENTRATION + 1):
-                span = self._high(which, layer) - self._low(which, layer)
-                if not self.is_given[which]:
-                    total -= log(span)
-            total += self._log_normal_gamma(WEIGHT_MEAN, layer, &self.weight_law[0])
-            total += self._log_normal_gamma(BIAS_MEAN, layer, &self.bias_law[0])
+                if not self.laws.is_given[which]:
+                    total -= log(self.laws.high(which, layer) - self.laws.low(which, layer))
+            total += self.laws.log_normal_gamma(self.hyper, WEIGHT_MEAN, layer)
+            total += self.laws.log_normal_gamma(self.hyper, BIAS_MEAN, layer)
             b = self.hyper[NOISE_RATE, layer]
-            total += log_gamma_density(b, self.noise_law[1], self.noise_law[2])
+            total += log_gamma_density(b, self.laws.noise[1], self.laws.noise[2])
             if self.follows_clusters(layer):
                 continue
-            if isfinite(self.highest_precision):
+            if isfinite(self.laws.highest_precision):
                 total -= self.width(layer) * log_gamma_cdf(
-                    self.noise_law[0], b, self.highest_precision
+                    self.laws.noise[0], b, self.laws.highest_precision
                 )
             for i in range(self.width(layer)):
                 unit = self.unit(layer, i)
-                total += log_gamma_density(self.precision[unit], self.noise_law[0], b)
+                total += log_gamma_density(self.precision[unit], self.laws.noise[0], b)
                 total += log_normal(
                     self.bias[unit], self.hyper[BIAS_MEAN, layer],
                     self.hyper[BIAS_PRECISION, layer],
@@ -422,35 +397,32 @@ cdef class Network:
                             self.weight[unit, self.member[pos]], self.hyper[WEIGHT_MEAN, layer],
                             self.hyper[WEIGHT_PRECISION, layer],
                         )
-        if self.has_clusters:
-            total += self.n_clusters * log(self.row_concentration)
-            total += lgamma(self.row_concentration)
-            total -= lgamma(self.row_concentration + self.n_samples)
-            for c in range(self.n_clusters):
-                total += lgamma(<double> self.cluster_count[c])
-            for i in range(self.width(self.deepest)):
-                pos = self.unit(self.deepest, i) - self.n_visible
-                b = self.cluster_rate[pos]
-                total += log_gamma_density(b, self.cluster_law[2], self.cluster_law[3])
-                for c in range(self.n_clusters):
-                    nu = self.cluster_precision[pos, c]
-                    total += log_gamma_density(nu, self.cluster_law[1], b)
-                    total += log_normal(self.cluster_mean[pos, c], 0.0, self.cluster_law[0] * nu)
-        return total
+        return self._log_clusters(total) if self.laws.has_clusters else total
 
-    cdef double _log_normal_gamma(
-        self, int which, Py_ssize_t layer, const double* law
-    ) noexcept nogil:
-        cdef double rho = self.hyper[which + 1, layer]
-        return log_gamma_density(rho, law[2], law[3]) + log_normal(
-            self.hyper[which, layer], law[0], law[1] * rho
-        )
+    cdef double _log_clusters(self, double total) noexcept nogil:
+        """``total`` + log density of the row clusters and their self.laws."""
+        cdef Py_ssize_t i, c, slot
+        cdef double nu, s
+        total += self.n_clusters * log(self.laws.row_concentration)
+        total += lgamma(self.laws.row_concentration)
+        total -= lgamma(self.laws.row_concentration + self.n_samples)
+        for c in range(self.n_clusters):
+            total += lgamma(<double> self.cluster_count[c])
+        for i in range(self.width(self.laws.deepest)):
+            slot = self.unit(self.laws.deepest, i) - self.n_visible
+            s = self.cluster_rate[slot]
+            total += log_gamma_density(s, self.laws.cluster[2], self.laws.cluster[3])
+            for c in range(self.n_clusters):
+                nu = self.cluster_precision[slot, c]
+                total += log_gamma_density(nu, self.laws.cluster[1], s)
+                total += log_normal(self.cluster_mean[slot, c], 0.0, self.laws.cluster[0] * nu)
+        return total
 
     cdef double _log_data(self) noexcept nogil:
         """Log density of all pre-activations given everything else: O(E N)."""
         cdef Py_ssize_t layer, i, j, unit, slot
         cdef double total = 0.0, squares, nu
-        cdef double* mean = &self.row_scratch[0]
+        cdef double* mean = &self.mean[0]
         cdef const double* a
         for layer in range(self.n_layers):
             for i in range(self.width(layer)):
@@ -466,7 +438,7 @@ cdef class Network:
                     continue
                 for j in range(self.n_samples):
                     mean[j] = self.bias[unit]
-                self._add_inputs(unit, mean)
+                self.add_inputs(unit, mean)
                 squares, nu = 0.0, self.precision[unit]
                 for j in range(self.n_samples):
                     squares += (a[j] - mean[j]) * (a[j] - mean[j])

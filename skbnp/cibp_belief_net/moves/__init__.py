@@ -1,0 +1,1 @@
+"""Moves of the chains, one in each file; ``rows`` and ``_sampler`` have their order."""

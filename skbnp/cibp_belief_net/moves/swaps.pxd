@@ -1,0 +1,12 @@
+from numpy.random cimport bitgen_t
+
+from skbnp.cibp_belief_net._layer cimport LayerRegression
+from skbnp.cibp_belief_net.moves.counts cimport Counts
+
+
+cdef class Swaps:
+    cdef Py_ssize_t[::1] order               # (n_candidate_slots,) first those that are on
+
+    cdef int run(
+        self, LayerRegression layer, bitgen_t* rng, Py_ssize_t c, Counts* counts
+    ) except -1 nogil
