@@ -6,7 +6,6 @@ cdef class LayerRegression:
     cdef:
         Network net
         RowRegression row                   # of the child at work
-        int fault                           # of FAULTS in ``_sampler``
         Py_ssize_t index                    # of the layer that was gathered
         # The bias, the layer's candidate parents and those that are born meanwhile.
         Py_ssize_t n_candidates
@@ -24,6 +23,7 @@ cdef class LayerRegression:
     cdef const double* response(self, Py_ssize_t c) noexcept nogil
     cdef int start(self, Py_ssize_t c) noexcept nogil
     cdef bint is_free(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil
+    cdef double n_others(self, Py_ssize_t unit, Py_ssize_t slot) noexcept nogil
     cdef double log_urn(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil
     cdef double gain_of_new(self, Py_ssize_t c, const double* u) noexcept nogil
     cdef int gains_of_new(self, const double* u, double* gain) noexcept nogil

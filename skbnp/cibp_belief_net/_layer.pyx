@@ -9,7 +9,6 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from skbnp.cibp_belief_net._faults cimport OWN_COUNT
 from skbnp.cibp_belief_net._laws cimport (
     BIAS_MEAN, BIAS_PRECISION, CONCENTRATION, WEIGHT_MEAN, WEIGHT_PRECISION,
 )
@@ -29,8 +28,8 @@ cdef class LayerRegression:
     Cost of a layer of K children with p candidates: N p (p + K) in two products (BLAS 3).
     """
 
-    def __init__(self, Network net, int fault=0):
-        self.net, self.fault, self.row = net, fault, RowRegression()
+    def __init__(self, Network net):
+        self.net, self.row = net, RowRegression()
         self.candidate = self.place = np.zeros(0, dtype=np.intp)
         self.regressor = self.copied = np.zeros((0, net.stride))
         self.gram = self.side = np.zeros((0, 0))
@@ -119,12 +118,14 @@ cdef class LayerRegression:
             others -= self.net.edge[unit, slot]
         return others > 0
 
+    cdef double n_others(self, Py_ssize_t unit, Py_ssize_t slot) noexcept nogil:
+        """Number of children of a slot without the unit."""
+        return self.net.n_children[slot] - self.net.edge[unit, slot]
+
     cdef double log_urn(self, Py_ssize_t unit, Py_ssize_t j) noexcept nogil:
         """Prior log odds of the edge from candidate j to a unit: equation (B3.5)."""
         cdef Py_ssize_t slot = self.candidate[j], level = self.net.slot_layer[slot]
-        cdef double others = self.net.n_children[slot]
-        if self.fault != OWN_COUNT:
-            others -= self.net.edge[unit, slot]
+        cdef double others = self.n_others(unit, slot)
         return log(others) - log(
             self.net.offered(level - 1) - 1.0 + self.net.hyper[CONCENTRATION, level - 1] - others
         )

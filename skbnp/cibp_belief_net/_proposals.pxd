@@ -57,7 +57,6 @@ cdef class DeathProposal:
     cdef:
         Network net
         StructureChange change
-        int fault                           # of FAULTS in ``_sampler``
         Py_ssize_t n_units
         Py_ssize_t[::1] slot                # (n_slots,) the unit, then what goes with it
 
@@ -68,4 +67,5 @@ cdef class DeathProposal:
     ) noexcept nogil
     cdef double log_skip_ratio(self) noexcept nogil
     cdef void carry_out(self) noexcept nogil
+    cdef bint _may_die(self, Py_ssize_t slot) noexcept nogil
     cdef bint _has_far_edge(self, Py_ssize_t slot) noexcept nogil

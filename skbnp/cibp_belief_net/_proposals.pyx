@@ -12,7 +12,6 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.cibp_belief_net._faults cimport NO_SURVIVOR_RULE
 from skbnp.cibp_belief_net._laws cimport (
     BIAS_MEAN, BIAS_PRECISION, CONCENTRATION, MASS, NOISE_RATE, WEIGHT_MEAN, WEIGHT_PRECISION,
 )
@@ -326,8 +325,8 @@ cdef class DeathProposal:
     them.
     """
 
-    def __init__(self, Network net, StructureChange change, int fault=0):
-        self.net, self.change, self.fault = net, change, fault
+    def __init__(self, Network net, StructureChange change):
+        self.net, self.change = net, change
         self.slot = np.zeros(0, dtype=np.intp)
 
     cdef int reserve(self) except -1 nogil:
@@ -360,6 +359,10 @@ cdef class DeathProposal:
             begin, layer = end, layer + 1
         return possible
 
+    cdef bint _may_die(self, Py_ssize_t slot) noexcept nogil:
+        """Whether a birth could bring back all that would go with a unit."""
+        return not self.net.laws.skips or self.find(slot)
+
     cdef bint _has_far_edge(self, Py_ssize_t slot) noexcept nogil:
         """Whether a unit has a child or a parent that is not in the layer beside its own."""
         cdef Py_ssize_t pos, begin
@@ -384,7 +387,7 @@ cdef class DeathProposal:
             slot = self.net.slot(layer, k)
             if not self.net.edge[child, slot] or self.net.n_children[slot] > 1:
                 continue
-            if self.net.laws.skips and not self.find(slot) and self.fault != NO_SURVIVOR_RULE:
+            if not self._may_die(slot):
                 continue
             if out != NULL:
                 out[n] = slot

@@ -13,24 +13,12 @@ from skbnp.cibp_belief_net._state cimport Network
 from skbnp.cibp_belief_net.moves.activations cimport LayerActivations
 from skbnp.mcmc.chain cimport Chain
 
+from skbnp.cibp_belief_net._state import Network as BeliefNetwork
+from skbnp.cibp_belief_net.moves.activations import LayerActivations as ActivationsMove
 from skbnp.cibp_belief_net.moves.hyperparameters import Hyperparameters
 from skbnp.cibp_belief_net.moves.missing import Missing
 from skbnp.cibp_belief_net.moves.row_clusters import RowClusters
 from skbnp.cibp_belief_net.moves.rows import Rows
-
-# Named wrong formulas, for the tests alone: each must make a test fail.
-FAULTS = {
-    "none": 0,
-    "printed_ratio": 1,             # births as published: rate inverted, count squared (B5.7)
-    "inverted_rate": 2,
-    "squared_count": 3,
-    "no_survivor_rule": 4,          # deaths that leave a unit without a child below it
-    "own_count": 5,                 # toggles that count the edge itself
-    "no_truncation": 6,             # the precisions' rate as if they had no bound
-    "stale_laws": 7,                # row clusters' laws kept after their labels have changed
-    "no_urn": 8,                    # swaps that do not look at how popular the parents are
-    "no_pivot": 9,                  # blocks as if the pivot were always the same child
-}
 
 # What chains keep of each row for starts of prediction, at most so many rows.
 MOST_ROWS_KEPT = 1000
@@ -48,24 +36,35 @@ cdef class Sampler(Chain):
         Network net
         LayerActivations activations
 
+    # What a chain is made of.
+    STATE = BeliefNetwork
+    MOVES = {
+        move.NAME: move
+        for move in (ActivationsMove, Rows, RowClusters, Missing, Hyperparameters)
+    }
+
     def __init__(
         self, visible, prior, state, bit_generator, *, activation_update="auto",
-        n_activation_passes=2, n_tries=5, log_jacobian=0.0, fault=0, **options,
+        n_activation_passes=2, n_tries=5, log_jacobian=0.0, **options,
     ):
         """A chain on ``visible`` (n_samples, n_features), NaN where missing.
 
         It starts from ``state``, a dict as ``_model`` describes it for ``prior``. ``log_jacobian``
         is added to the log joint; ``options`` are those of ``Rows``.
         """
-        self.net = net = Network(visible, prior, state, log_jacobian)
-        self.activations = LayerActivations(
-            net, bit_generator, activation_update, n_activation_passes, n_tries
+        make, rng = self.MOVES, bit_generator
+        self.net = net = self.STATE(visible, prior, state, log_jacobian)
+        self.activations = make["activations"](
+            net, rng, activation_update, n_activation_passes, n_tries
         )
-        moves = [self.activations, Rows(net, bit_generator, fault=fault, **options)]
-        if prior.row_clusters:
-            moves.append(RowClusters(net, bit_generator, fault))
-        moves += [Missing(net, bit_generator), Hyperparameters(net, bit_generator, fault)]
-        super().__init__(net, moves, bit_generator)
+        moves = [
+            self.activations,
+            make["rows"](net, rng, **options),
+            *([make["clusters"](net, rng)] if prior.row_clusters else []),
+            make["missing"](net, rng),
+            make["hyper"](net, rng),
+        ]
+        super().__init__(net, moves, rng)
 
     def adapt(self, step):
         """After a warm-up sweep: tune the step of Hamiltonian Monte Carlo, ever more slowly."""

@@ -4,8 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 
+from checks.mutants import compiled, with_moves
 from skbnp.cibp_belief_net._model import Prior, draw_joint
-from skbnp.cibp_belief_net._sampler import FAULTS, Sampler
+from skbnp.cibp_belief_net._sampler import Sampler
+
+# Wrong formulas: the move that has them, and the class in tests/mutants.
+FAULTS = {
+    "printed_ratio": ("rows", "RowsOfPrintedRatio"),
+    "inverted_rate": ("rows", "RowsOfInvertedRate"),
+    "squared_count": ("rows", "RowsOfSquaredCount"),
+    "no_survivor_rule": ("rows", "RowsWithoutSurvivorRule"),
+    "own_count": ("rows", "RowsOfOwnCount"),
+    "no_truncation": ("hyper", "NoTruncation"),
+    "stale_laws": ("clusters", "StaleLaws"),
+    "no_urn": ("rows", "RowsWithoutUrn"),
+    "no_pivot": ("rows", "RowsWithoutPivot"),
+}
 
 
 def prior(n_features=2, **changes):
@@ -29,23 +43,30 @@ def joint_draw(law, n_samples, *, holes=None, fault="none", only=None, **options
         X = state["visible"].copy()
         if holes is not None:
             X[holes] = np.nan
-        sampler = Sampler(
+        sampler = mutant(fault)(
             X,
             law,
             state,
             np.random.PCG64(rng.integers(2**63)),
             **({"birth_rate": 1.0, "block_rate": 1.0, "swap_rate": 1.0} | options),
-            fault=FAULTS[fault],
         )
         return sampler if only is None else Moves(sampler, only)
 
     return make
 
 
-def make_sampler(law, state, X=None, seed=0, **options):
+def make_sampler(law, state, X=None, seed=0, fault="none", **options):
     """A sampler in a state, on the state's own data unless X is given."""
     X = state["visible"] if X is None else X
-    return Sampler(X, law, state, np.random.PCG64(seed), **options)
+    return mutant(fault)(X, law, state, np.random.PCG64(seed), **options)
+
+
+def mutant(fault):
+    """The sampler with a wrong formula, or as it is for "none"."""
+    if fault == "none":
+        return Sampler
+    move, name = FAULTS[fault]
+    return with_moves(Sampler, **{move: getattr(compiled("cibp_belief_net"), name)})
 
 
 class Moves:

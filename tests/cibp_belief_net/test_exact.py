@@ -16,7 +16,6 @@ from checks.monte_carlo import z_score
 from checks.networks import make_sampler
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._model import Prior, draw_joint
-from skbnp.cibp_belief_net._sampler import FAULTS
 from skbnp.processes import cibp, crp
 
 MASS, CONCENTRATION = 0.8, 1.5
@@ -27,7 +26,7 @@ def structures(n_sweeps, skip=False, seed=0, fault="none", **options):
     law = Prior(3, max_depth=2, mass=(MASS,), concentration=(CONCENTRATION,), skip_connections=skip)
     state = draw_joint(law, 0, np.random.default_rng(seed))
     sampler = make_sampler(
-        law, state, seed=seed, birth_rate=1.0, block_rate=1.0, fault=FAULTS[fault], **options
+        law, state, seed=seed, birth_rate=1.0, block_rate=1.0, fault=fault, **options
     )
     rows = []
     for _ in range(n_sweeps):

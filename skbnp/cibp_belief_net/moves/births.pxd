@@ -6,9 +6,7 @@ from skbnp.cibp_belief_net.moves.counts cimport Counts
 
 
 cdef class Births:
-    cdef:
-        int fault                           # of FAULTS in ``_sampler``
-        Py_ssize_t[::1] singleton           # (n_slots,) units that may die
+    cdef Py_ssize_t[::1] singleton          # (n_slots,) units that may die
 
     cdef int run(
         self, LayerRegression layer, BirthProposal birth, DeathProposal death, bitgen_t* rng,

@@ -5,7 +5,6 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.cibp_belief_net._faults cimport INVERTED_RATE, PRINTED_RATIO, SQUARED_COUNT
 from skbnp.cibp_belief_net._laws cimport CONCENTRATION, MASS
 from skbnp.cibp_belief_net._layer cimport LayerRegression
 from skbnp.cibp_belief_net._proposals cimport BirthProposal, DeathProposal
@@ -37,8 +36,7 @@ cdef class Births:
     O(N (p + K)) for one that is accepted in a layer of K units with p candidates.
     """
 
-    def __init__(self, int fault=0):
-        self.fault = fault
+    def __init__(self):
         self.singleton = np.zeros(0, dtype=np.intp)
 
     cdef int run(
@@ -106,10 +104,4 @@ cdef class Births:
         cdef double beta = layer.net.hyper[CONCENTRATION, layer.index]
         cdef double rate = log(layer.net.hyper[MASS, layer.index] * beta)
         rate -= log(beta + layer.net.width(layer.index) - 1.0)
-        if self.fault == INVERTED_RATE:
-            return -rate - log(n_singletons)
-        if self.fault == SQUARED_COUNT:
-            return rate - 2.0 * log(n_singletons)
-        if self.fault == PRINTED_RATIO:
-            return -rate - 2.0 * log(n_singletons)
         return rate - log(n_singletons)

@@ -14,7 +14,6 @@ cdef struct Block:
 
 cdef class Blocks:
     cdef:
-        int fault                           # of FAULTS in ``_sampler``
         Py_ssize_t[::1] order               # (n_children,) in which children choose
         unsigned char[::1] taken            # (n_children,)
         double[::1] gain                    # (n_children,) of having the unit as a parent

@@ -5,7 +5,6 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.cibp_belief_net._faults cimport NO_PIVOT
 from skbnp.cibp_belief_net._laws cimport CONCENTRATION, MASS, log_normal
 from skbnp.cibp_belief_net._layer cimport LayerRegression
 from skbnp.cibp_belief_net._proposals cimport BirthProposal, DeathProposal
@@ -29,8 +28,7 @@ cdef class Blocks:
     with p candidates.
     """
 
-    def __init__(self, Network net, int fault=0):
-        self.fault = fault
+    def __init__(self, Network net):
         self.order, self.taken = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.uint8)
         self.gain = np.zeros(0)
         self.residual, self.mean = (np.zeros(net.stride) for _ in range(2))
@@ -154,8 +152,6 @@ cdef class Blocks:
 
     cdef double _log_pivot(self, LayerRegression layer, Py_ssize_t n_takers) noexcept nogil:
         """Log ratio of the chances of a pivot: one of the unit's children, or of all."""
-        if self.fault == NO_PIVOT:
-            return 0.0
         return log(<double> layer.net.width(layer.index)) - log(
             <double> n_takers
         )

@@ -4,7 +4,6 @@ from libc.math cimport log
 
 import numpy as np
 
-from skbnp.cibp_belief_net._faults cimport NO_TRUNCATION
 from skbnp.cibp_belief_net._laws cimport CONCENTRATION, MASS, NOISE_RATE
 from skbnp.cibp_belief_net._state cimport Network
 from skbnp.mcmc.chain cimport DONE, Move
@@ -37,9 +36,9 @@ cdef class Hyperparameters(Move):
 
     NAME = "hyper"
 
-    def __init__(self, Network net, bit_generator, int fault=0):
+    def __init__(self, Network net, bit_generator):
         super().__init__(bit_generator)
-        self.net, self.fault = net, fault
+        self.net = net
         self.n_takers = np.zeros(0, dtype=np.intp)
 
     cpdef int run(self) except -1:
@@ -103,8 +102,10 @@ cdef class Hyperparameters(Move):
             self.rng, self.net.laws.noise[1] + n * self.net.laws.noise[0],
             self.net.laws.noise[2] + total,
         )
-        if self.fault == NO_TRUNCATION or log(draws.uniform(self.rng)) < n * (
-            log_gamma_cdf(self.net.laws.noise[0], old, self.net.laws.highest_precision)
-            - log_gamma_cdf(self.net.laws.noise[0], new, self.net.laws.highest_precision)
-        ):
+        if log(draws.uniform(self.rng)) < n * self._log_bound(old, new):
             self.net.hyper[NOISE_RATE, layer] = new
+
+    cdef double _log_bound(self, double old, double new) noexcept nogil:
+        """Log ratio that the bound on a unit's precision adds: equation (B5.14)."""
+        cdef double shape = self.net.laws.noise[0], bound = self.net.laws.highest_precision
+        return log_gamma_cdf(shape, old, bound) - log_gamma_cdf(shape, new, bound)

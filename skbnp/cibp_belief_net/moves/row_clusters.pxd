@@ -5,7 +5,6 @@ from skbnp.mcmc.chain cimport Move
 cdef class RowClusters(Move):
     cdef:
         Network net
-        int fault                           # of FAULTS in ``_sampler``
         Py_ssize_t width                    # units of the top layer
         double[:, ::1] top                  # (n_samples, width) their activations
         double[:, ::1] total, square        # (n_cluster_slots, width) sums over a cluster's rows

@@ -9,7 +9,6 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from skbnp.cibp_belief_net._faults cimport STALE_LAWS
 from skbnp.cibp_belief_net._state cimport Network
 from skbnp.mcmc.chain cimport BROKEN, DONE, Move
 from skbnp.numerics cimport rng as draws
@@ -32,9 +31,9 @@ cdef class RowClusters(Move):
     NAME = "clusters"
     COUNTS = ("row_labels",)
 
-    def __init__(self, Network net, bit_generator, int fault=0):
+    def __init__(self, Network net, bit_generator):
         super().__init__(bit_generator)
-        self.net, self.fault = net, fault
+        self.net = net
         self.top = np.zeros((0, 0))
 
     cpdef int run(self) except -1:
@@ -45,8 +44,7 @@ cdef class RowClusters(Move):
             self._gather()
             if draws.uniform(self.rng) < LABEL_RATE:
                 status = self._draw_labels()
-            if self.fault != STALE_LAWS:
-                self._draw_laws()
+            self._draw_laws()
         return status
 
     cdef int _reserve(self, Py_ssize_t n_clusters) except -1 nogil:

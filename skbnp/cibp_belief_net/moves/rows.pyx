@@ -28,17 +28,23 @@ cdef class Rows(Move):
     NAME = "rows"
     COUNTS = ("edges", "swaps", "births", "deaths", "blocks")
     FIELDS = (Field("n_guard_rejections", int, at_least=0),)
+    # What it is made of.
+    LAYER = LayerRegression
+    DEATH = DeathProposal
+    BLOCKS = Blocks
+    SWAPS = Swaps
+    BIRTHS = Births
 
     def __init__(
         self, Network net, bit_generator, *, bint prior_births=True, bint block_births=True,
-        double birth_rate=0.25, double block_rate=0.1, double swap_rate=0.5, int fault=0,
+        double birth_rate=0.25, double block_rate=0.1, double swap_rate=0.5,
     ):
         super().__init__(bit_generator)
         change = StructureChange(net)
-        self.net, self.layer = net, LayerRegression(net, fault)
-        self.birth, self.death = BirthProposal(net, change), DeathProposal(net, change, fault)
-        self.blocks, self.toggles, self.swaps = Blocks(net, fault), Toggles(), Swaps()
-        self.births, self.weights = Births(fault), Weights()
+        self.net, self.layer = net, self.LAYER(net)
+        self.birth, self.death = BirthProposal(net, change), self.DEATH(net, change)
+        self.blocks, self.toggles, self.swaps = self.BLOCKS(net), Toggles(), self.SWAPS()
+        self.births, self.weights = self.BIRTHS(), Weights()
         self._has_blocks, self._has_births = block_births, prior_births
         self._block_rate, self._birth_rate = block_rate, birth_rate
         self._swap_rate = swap_rate

@@ -10,3 +10,6 @@ cdef class Swaps:
     cdef int run(
         self, LayerRegression layer, bitgen_t* rng, Py_ssize_t c, Counts* counts
     ) except -1 nogil
+    cdef double _log_urn_ratio(
+        self, LayerRegression layer, Py_ssize_t unit, Py_ssize_t old, Py_ssize_t new
+    ) noexcept nogil

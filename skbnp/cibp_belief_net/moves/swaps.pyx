@@ -5,7 +5,6 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.cibp_belief_net._faults cimport NO_URN
 from skbnp.cibp_belief_net._layer cimport LayerRegression
 from skbnp.cibp_belief_net.moves.counts cimport SWAPS, Counts
 from skbnp.mcmc.chain cimport BROKEN, DONE
@@ -42,9 +41,7 @@ cdef class Swaps:
             return DONE
         old = self.order[draws.below(rng, n_on)]
         new = self.order[layer.n_candidates - 1 - draws.below(rng, n_off)]
-        log_ratio = -layer.row.gain(old)
-        if layer.fault != NO_URN:
-            log_ratio += layer.log_urn(unit, new) - layer.log_urn(unit, old)
+        log_ratio = self._log_urn_ratio(layer, unit, old, new) - layer.row.gain(old)
         counts.proposed[SWAPS] += 1
         if layer.row.flip(old) != 0:
             return BROKEN
@@ -55,3 +52,9 @@ cdef class Swaps:
             layer.net.link(unit, layer.candidate[new])
             old = new
         return BROKEN if layer.row.flip(old) != 0 else DONE
+
+    cdef double _log_urn_ratio(
+        self, LayerRegression layer, Py_ssize_t unit, Py_ssize_t old, Py_ssize_t new
+    ) noexcept nogil:
+        """Prior odds of the new edge over those of the old one."""
+        return layer.log_urn(unit, new) - layer.log_urn(unit, old)
