@@ -389,3 +389,21 @@ def _figure(function, trace, **options):
         return np.nan
     with np.errstate(all="ignore"):
         return float(function(trace / _unit(trace), **_AXES, **options))
+
+
+def summary_of(trace):
+    """Moments, quantiles and diagnostics of a trace (chain, draw), by name."""
+    with np.errstate(invalid="ignore"):  # infinite values have a mean and no spread
+        mean = float(trace.mean())
+        sd = float(trace.std(ddof=1)) if trace.size > 1 else np.nan
+        low, high = np.quantile(trace, [0.05, 0.95])
+    return {
+        "mean": mean,
+        "sd": sd,
+        "5%": float(low),
+        "95%": float(high),
+        "mcse": mcse(trace),
+        "ess_bulk": ess(trace),
+        "ess_tail": ess(trace, method="tail"),
+        "rhat": rhat(trace),
+    }

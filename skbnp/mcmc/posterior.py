@@ -297,9 +297,9 @@ class Posterior:
             stored stands beside the numbers of chains and draws in the frame's ``attrs``, as
             ``n_stored``.
         """
-        rows = {name: _summary_of(trace) for name, trace in self.traces.items()}
+        rows = {name: diagnostics.summary_of(trace) for name, trace in self.traces.items()}
         for name, views in ({} if self._further is None else self._further(self)).items():
-            rows[name] = max(map(_summary_of, views), key=lambda row: row["rhat"])
+            rows[name] = max(map(diagnostics.summary_of, views), key=lambda row: row["rhat"])
         for name, value in self.pool().items():
             rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
         try:
@@ -611,20 +611,3 @@ def _with_rate(counts):
     rate = np.full(len(proposed), np.nan)
     np.divide(accepted, proposed, out=rate, where=proposed > 0)
     return {"accepted": accepted, "proposed": proposed, "rate": rate}
-
-
-def _summary_of(trace):
-    with np.errstate(invalid="ignore"):  # infinite values have a mean and no spread
-        mean = float(trace.mean())
-        sd = float(trace.std(ddof=1)) if trace.size > 1 else np.nan
-        low, high = np.quantile(trace, [0.05, 0.95])
-    return {
-        "mean": mean,
-        "sd": sd,
-        "5%": float(low),
-        "95%": float(high),
-        "mcse": diagnostics.mcse(trace),
-        "ess_bulk": diagnostics.ess(trace),
-        "ess_tail": diagnostics.ess(trace, method="tail"),
-        "rhat": diagnostics.rhat(trace),
-    }
