@@ -766,10 +766,8 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         self.layer_widths_ = draw["widths"][1:].copy()
         self.n_edges_ = len(draw["edges"])
         self._n_features_out = int(draw["widths"][1]) if self.n_layers_ else 0
-        self.n_guard_rejections_ = sum(
-            int(state["moves"]["rows"]["n_guard_rejections"])
-            for state in self.posterior_.final_states
-        )
+        of_rows = [state["moves"]["rows"] for state in self.posterior_.final_states]
+        self.n_guard_rejections_ = sum(int(rows["n_guard_rejections"]) for rows in of_rows)
 
     def _attach_rows(self):
         if not self._prior.row_clusters:
