@@ -14,9 +14,14 @@ class Shared(Declared, BaseEstimator):
     """What two have in common."""
 
     n_chains: int = parameter(
-        4, "int", [Interval(Integral, 1, None, closed="left")], "Independent chains."
+        default=4,
+        kind="int",
+        rules=[Interval(Integral, 1, None, closed="left")],
+        text="Independent chains.",
     )
-    seed: int | None = parameter(None, "int or None", [Integral, None], "Seed.")
+    seed: int | None = parameter(
+        default=None, kind="int or None", rules=[Integral, None], text="Seed."
+    )
 
 
 class Model(Shared):
@@ -33,22 +38,22 @@ class Model(Shared):
     _renamed = {"colour": "colour is called color now"}
 
     color: str = parameter(
-        "red",
-        "str",
-        [str],
-        r"""
+        default="red",
+        kind="str",
+        rules=[str],
+        text=r"""
         Color, :math:`\\alpha`.
 
         Two paragraphs.
         """,
     )
-    n_chains: int = parameter(2, None, None, "Few chains.")
+    n_chains: int = parameter(default=2, kind=None, rules=None, text="Few chains.")
 
 
 class Further(Model):
     """Another model."""
 
-    width: float = parameter(1.5, "float", [float], "Width.")
+    width: float = parameter(default=1.5, kind="float", rules=[float], text="Width.")
 
 
 class Explicit(Model):

@@ -154,96 +154,96 @@ class DeepScaleModel(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
     """
 
     max_layers: int | None = parameter(
-        1,
-        "int or None",
-        [Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
-        """
+        default=1,
+        kind="int or None",
+        rules=[Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
+        text="""
         Layers at most, up to 8. Those above the first say which factors are loud together. None:
         until a layer is empty, or 8.
         """,
     )
     mass: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        """
+        default="sample",
+        kind='float or "sample"',
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        text="""
         Of the Indian buffet: factors that a column is linked to, expected a priori.
         """,
     )
     mass_prior: tuple = parameter(
-        (1.0, 1.0),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
+        default=(1.0, 1.0),
+        kind="tuple of (shape, rate)",
+        rules=[tuple, list],
+        text="""
         Gamma prior of a sampled mass.
         """,
     )
     mass_upper: float = parameter(
-        0.5,
-        "float in (0, 1]",
-        [Interval(Real, 0, 1, closed="right")],
-        """
+        default=0.5,
+        kind="float in (0, 1]",
+        rules=[Interval(Real, 0, 1, closed="right")],
+        text="""
         The mass of layers above the first.
         """,
     )
     slab_shape: float = parameter(
-        2.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=2.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Inverse gamma prior of the variance of a factor's loadings: its shape.
         """,
     )
     slab_scale: float = parameter(
-        1.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=1.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Its scale.
         """,
     )
     noise: str | ArrayLike = parameter(
-        "sample",
-        '"sample", float or array-like',
-        [
+        default="sample",
+        kind='"sample", float or array-like',
+        rules=[
             StrOptions({"sample"}),
             Interval(Real, 0, None, closed="left"),
             "array-like",
         ],
-        """
+        text="""
         Standard deviations s of the noise, sampled or given: one or one for each column, > 0, in
         the units of X.
         """,
     )
     noise_shape: float = parameter(
-        2.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=2.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Inverse gamma prior of sampled noise variances: its shape. The scale is 0.1.
         """,
     )
     drift: float | str = parameter(
-        0.0,
-        'float or "sample"',
-        [Interval(Real, -1e3, 1e3, closed="both"), StrOptions({"sample"})],
-        """
+        default=0.0,
+        kind='float or "sample"',
+        rules=[Interval(Real, -1e3, 1e3, closed="both"), StrOptions({"sample"})],
+        text="""
         c. "sample" has the prior N(0, 1).
         """,
     )
     center: str = parameter(
-        "mean",
-        '{"mean", "median", "sample", False}',
-        [StrOptions({"mean", "median", "sample"}), Options(bool, {False})],
-        """
+        default="mean",
+        kind='{"mean", "median", "sample", False}',
+        rules=[StrOptions({"mean", "median", "sample"}), Options(bool, {False})],
+        text="""
         The location: taken from X, sampled with it, or 0.
         """,
     )
     birth_move: str = parameter(
-        "singleton",
-        '{"singleton", "finite", "pan-han"}',
-        [StrOptions(set(BIRTH_MOVES))],
-        """
+        default="singleton",
+        kind='{"singleton", "finite", "pan-han"}',
+        rules=[StrOptions(set(BIRTH_MOVES))],
+        text="""
         How factors come and go. "finite": one of a finite model, empty factors included.
         "pan-han": the paper's own moves, for comparison alone. They leave no posterior invariant,
         the number of factors stays near that of the start, and a chain without factors can never
@@ -251,92 +251,84 @@ class DeepScaleModel(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
         """,
     )
     schedule: str = parameter(
-        "joint",
-        '{"joint", "greedy"}',
-        [StrOptions({"joint", "greedy"})],
-        """
+        default="joint",
+        kind='{"joint", "greedy"}',
+        rules=[StrOptions({"joint", "greedy"})],
+        text="""
         All layers in every sweep, or the paper's recursion in the warm-up, layer by layer.
         """,
     )
     n_births: int = parameter(
-        2,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=2,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Attempts for each column and sweep to add or remove a factor of it alone.
         """,
     )
     n_split_merges: int = parameter(
-        10,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=10,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Attempts for each sweep to split or merge factors.
         """,
     )
     n_init_factors: int = parameter(
-        2,
-        "int",
-        [Interval(Integral, 0, 1000, closed="both")],
-        """
+        default=2,
+        kind="int",
+        rules=[Interval(Integral, 0, 1000, closed="both")],
+        text="""
         Random factors that chains start with. More are hard to get rid of.
         """,
     )
     signed: bool = parameter(
-        False,
-        "bool",
-        ["boolean"],
-        """
+        default=False,
+        kind="bool",
+        rules=["boolean"],
+        text="""
         With a drift: factor k gives two clusters, 2 k where its score is positive and 2 k + 1.
         """,
     )
     transform_output: str = parameter(
-        "auto",
-        '{"auto", "mean", "magnitude", "log_energy"}',
-        [StrOptions({"auto", "mean", "magnitude", "log_energy"})],
-        """
+        default="auto",
+        kind='{"auto", "mean", "magnitude", "log_energy"}',
+        rules=[StrOptions({"auto", "mean", "magnitude", "log_energy"})],
+        text="""
         E y, E abs(y) or log E y^2. "auto" is the first with a drift, the second without, as E y is
         0 then.
         """,
     )
     standardize: bool = parameter(
-        True,
-        "bool",
-        ["boolean"],
-        """
+        default=True,
+        kind="bool",
+        rules=["boolean"],
+        text="""
         Divide columns by their standard deviations first. The priors are for such columns.
         """,
     )
     n_warmup: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Sweeps per chain before the first draw; "auto" is 500.
         """,
     )
     n_draws: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Draws kept per chain; "auto" is 500.
         """,
     )
     n_jobs: int | None = parameter(
-        None,
-        None,
-        None,
-        """
+        default=None,
+        text="""
         Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
         results do not depend on it.
         """,
     )
     predict_draws: int = parameter(
-        100,
-        None,
-        None,
-        """
+        default=100,
+        text="""
         Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
         """,
     )

@@ -16,10 +16,10 @@ class MixtureParameters(BaseMCMCEstimator):
     """Parameters of the mixture and of its chains."""
 
     family: str | list | dict = parameter(
-        "gaussian",
-        "str, sequence of str or dict",
-        [StrOptions({*FAMILIES, "auto"}), list, tuple, dict],
-        """
+        default="gaussian",
+        kind="str, sequence of str or dict",
+        rules=[StrOptions({*FAMILIES, "auto"}), list, tuple, dict],
+        text="""
         What the columns hold: "gaussian" (real numbers), "bernoulli" (0, 1 or bool),
         "categorical" (names, or integers that name levels) or "poisson" (counts, 0 to 2^22); one
         for all columns, a sequence with one per column, or a dict by column name, where columns
@@ -29,14 +29,14 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     n_components: int | str | None = parameter(
-        None,
-        'int, "sample" or None',
-        [
+        default=None,
+        kind='int, "sample" or None',
+        rules=[
             Interval(Integral, 1, 10**15, closed="both"),
             StrOptions({"sample"}),
             None,
         ],
-        """
+        text="""
         None for infinitely many components (the data use finitely many of them), a number for a
         finite mixture with that many, "sample" for a finite mixture whose number of components M
         is inferred. The latter opens fewer tiny clusters than a Dirichlet process, and its number
@@ -45,29 +45,29 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     n_components_prior: tuple = parameter(
-        (1, 4, 3),
-        "tuple of (a, b, c)",
-        [tuple, list],
-        """
+        default=(1, 4, 3),
+        kind="tuple of (a, b, c)",
+        rules=[tuple, list],
+        text="""
         Law of M for ``n_components="sample"``: M - 1 ~ BetaNegativeBinomial(a, b, c), with mean
         a c / (b - 1) and a tail like M^(-1 - b); each number from 0.1 to 1e4.
         """,
     )
     component_concentration: float = parameter(
-        1.0,
-        "float",
-        [Interval(Real, 1e-10, 1e10, closed="both")],
-        """
+        default=1.0,
+        kind="float",
+        rules=[Interval(Real, 1e-10, 1e10, closed="both")],
+        text="""
         Dirichlet parameter gamma of the weight of each component for ``n_components="sample"``,
         1e-10 to 1e10; larger makes cluster sizes more even. With a number of components M it is
         `concentration` / M.
         """,
     )
     covariance_type: str = parameter(
-        "full",
-        '{"full", "diag", "spherical"}',
-        [StrOptions({"full", "diag", "spherical"})],
-        """
+        default="full",
+        kind='{"full", "diag", "spherical"}',
+        rules=[StrOptions({"full", "diag", "spherical"})],
+        text="""
         Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per
         component: above about 20 features, or with fewer than 10 rows per feature, prefer "diag"
         or reduce X first. Components are diagonal or spherical along the columns of X, each
@@ -76,70 +76,70 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     concentration: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
-        """
+        default="sample",
+        kind='float or "sample"',
+        rules=[Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
+        text="""
         Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),
         fixes it.
         """,
     )
     concentration_prior: tuple = parameter(
-        (1.0, 1.0),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
+        default=(1.0, 1.0),
+        kind="tuple of (shape, rate)",
+        rules=[tuple, list],
+        text="""
         Gamma prior of a sampled concentration.
         """,
     )
     discount: float | str = parameter(
-        0.0,
-        'float in [0, 1) or "sample"',
-        [Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
-        """
+        default=0.0,
+        kind='float in [0, 1) or "sample"',
+        rules=[Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
+        text="""
         Discount of the Pitman-Yor process; more gives more small clusters.
         """,
     )
     discount_prior: tuple = parameter(
-        (1.0, 9.0),
-        "tuple of (a, b)",
-        [tuple, list],
-        """
+        default=(1.0, 9.0),
+        kind="tuple of (a, b)",
+        rules=[tuple, list],
+        text="""
         Beta prior of a sampled discount.
         """,
     )
     mean_prior: ArrayLike | None = parameter(
-        None,
-        "array-like of shape (n_features,)",
-        ["array-like", None],
-        """
+        default=None,
+        kind="array-like of shape (n_features,)",
+        rules=["array-like", None],
+        text="""
         Prior mean m0 of the component means, in the units of X. Default: the column means. Here
         and in what follows a table with other columns has as many features as real columns.
         """,
     )
     mean_precision_prior: float | None = parameter(
-        None,
-        "float or None",
-        [Interval(Real, _SMALLEST, _LARGEST, closed="both"), None],
-        """
+        default=None,
+        kind="float or None",
+        rules=[Interval(Real, _SMALLEST, _LARGEST, closed="both"), None],
+        text="""
         kappa0: the prior is worth that many rows, 1e-100 to 1e100. Larger draws the means to
         `mean_prior`. Default: sampled with the covariances, 0.01 where these are not learned.
         """,
     )
     degrees_of_freedom_prior: float | None = parameter(
-        None,
-        "float",
-        [Interval(Real, 1e-6, 1e8, closed="both"), None],
-        """
+        default=None,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e8, closed="both"), None],
+        text="""
         nu0, > n_features - 1 for "full", >= 1e-6 otherwise, at most 1e8. Default: learned, and
         n_features + 2, or 4, where `covariance_prior` is given.
         """,
     )
     covariance_prior: ArrayLike | None = parameter(
-        None,
-        "array-like or float",
-        ["array-like", Interval(Real, 0, None, closed="neither"), None],
-        """
+        default=None,
+        kind="array-like or float",
+        rules=["array-like", Interval(Real, 0, None, closed="neither"), None],
+        text="""
         In the squared units of X, as in `sklearn.mixture.BayesianGaussianMixture`: the matrix
         (n_features, n_features) for "full", the vector (n_features,) for "diag", a float for
         "spherical"; `prior_scale` multiplies it. Default: learned. Where
@@ -150,48 +150,48 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     prior_scale: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [
+        default="sample",
+        kind='float or "sample"',
+        rules=[
             Interval(Real, _SMALLEST, _LARGEST, closed="both"),
             StrOptions({"sample"}),
         ],
-        """
+        text="""
         Multiplier s of `covariance_prior`; only where that or `degrees_of_freedom_prior` is
         given. "sample" draws it, uniform on 1, 1/2, ..., 2^-12: small when clusters are tight
         compared with the spread of X. With your own `covariance_prior`, 1.0 takes it as it is.
         """,
     )
     bernoulli_prior: tuple = parameter(
-        (0.5, 0.5),
-        "tuple of (a, b)",
-        [tuple, list],
-        """
+        default=(0.5, 0.5),
+        kind="tuple of (a, b)",
+        rules=[tuple, list],
+        text="""
         Beta prior of the probability of a 1 in every Bernoulli column.
         """,
     )
     categorical_prior: float = parameter(
-        1.0,
-        "float",
-        [Interval(Real, 1e-10, 1e10, closed="both")],
-        """
+        default=1.0,
+        kind="float",
+        rules=[Interval(Real, 1e-10, 1e10, closed="both")],
+        text="""
         Total of the pseudo counts of every categorical column, shared evenly by its levels.
         """,
     )
     poisson_prior: tuple | None = parameter(
-        None,
-        "tuple of (shape, rate) or None",
-        [tuple, list, None],
-        """
+        default=None,
+        kind="tuple of (shape, rate) or None",
+        rules=[tuple, list, None],
+        text="""
         Gamma prior of the rate of every Poisson column. Default: shape 1 and the column's own
         mean, at least 1 / n_samples.
         """,
     )
     algorithm: str = parameter(
-        "auto",
-        '{"auto", "collapsed", "parallel", "gibbs"}',
-        [StrOptions({"auto", "collapsed", "parallel", "gibbs"})],
-        """
+        default="auto",
+        kind='{"auto", "collapsed", "parallel", "gibbs"}',
+        rules=[StrOptions({"auto", "collapsed", "parallel", "gibbs"})],
+        text="""
         How a sweep draws the labels. "collapsed": row after row, everything else integrated out;
         mixes best per sweep. "parallel": all rows at once given weights and parameters of the
         clusters, and some 2,000 rows as in "collapsed"; for many rows, on all cores. "gibbs": all
@@ -200,37 +200,37 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     n_split_merge: int | str = parameter(
-        "auto",
-        'int or "auto"',
-        [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        """
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        text="""
         Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
         number of clusters, followed during warm-up and then frozen.
         """,
     )
     split_merge: str = parameter(
-        "sequential",
-        '{"sequential", "restricted_gibbs"}',
-        [StrOptions({"sequential", "restricted_gibbs"})],
-        """
+        default="sequential",
+        kind='{"sequential", "restricted_gibbs"}',
+        rules=[StrOptions({"sequential", "restricted_gibbs"})],
+        text="""
         How a split is proposed: rows allocated one after the other [2]_, or by restricted Gibbs
         sampling from a random start [4]_.
         """,
     )
     point_estimate: str = parameter(
-        "vi",
-        '{"vi", "binder", "map"}',
-        [StrOptions({"vi", "binder", "map"})],
-        """
+        default="vi",
+        kind='{"vi", "binder", "map"}',
+        rules=[StrOptions({"vi", "binder", "map"})],
+        text="""
         The components that `labels_` are made of minimise the posterior expected variation of
         information or Binder loss, or are those of the draw with the highest log joint density.
         """,
     )
     merge_overlap: float | None = parameter(
-        0.3,
-        "float in (0, 1] or None",
-        [Interval(Real, 0, 1, closed="right"), None],
-        """
+        default=0.3,
+        kind="float in (0, 1] or None",
+        rules=[Interval(Real, 0, 1, closed="right"), None],
+        text="""
         Components are joined to clusters while the chance that, of two, a row of one is put in the
         other is as large, averaged over draws and divided by the fourth root of the share of the
         rows that the two hold. Smaller joins more. None leaves components as they are. It takes 40
@@ -238,19 +238,15 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     n_chains: int = parameter(
-        4,
-        None,
-        None,
-        """
+        default=4,
+        text="""
         Independent chains. They start from one cluster and from k-means with 5 to 20 centres, in
         turn, so that they can be seen to agree from either side.
         """,
     )
     n_warmup: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Sweeps per chain before the first draw. "auto" runs rounds of 200 sweeps (100 above
         100,000 rows), 400, 800, ... until the traces that `fit` checks agree between the chains
         (R-hat up to 1.05, 100 effective draws in the last half of the round, no drift) or
@@ -259,28 +255,26 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     n_draws: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Draws kept per chain; "auto" is 300 (100 above 100,000 rows).
         """,
     )
     thin: int | str = parameter(
-        "auto",
-        'int or "auto"',
-        [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        """
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        text="""
         Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
         the effective sample size at the end of the warm-up, so that 300 draws are as many sweeps
         as 200 effective draws need; ``posterior_.sweeps_per_draw`` says what it came to.
         """,
     )
     max_work: float = parameter(
-        15.0,
-        "float",
-        [Interval(Real, 0, None, closed="neither")],
-        """
+        default=15.0,
+        kind="float",
+        rules=[Interval(Real, 0, None, closed="neither")],
+        text="""
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
         one core. It is counted from sweeps, rows, clusters and columns and never timed, so that
         a fit makes the same draws on every machine. The first round of warm-up and the draws

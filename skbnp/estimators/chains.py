@@ -60,107 +60,107 @@ class BaseMCMCEstimator(
     """
 
     n_chains: int = parameter(
-        4,
-        "int",
-        [Interval(Integral, 1, None, closed="left")],
-        """
+        default=4,
+        kind="int",
+        rules=[Interval(Integral, 1, None, closed="left")],
+        text="""
         Independent chains.
         """,
     )
     n_warmup: int | str = parameter(
-        "auto",
-        'int or "auto"',
-        [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        """
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        text="""
         Sweeps per chain before the first draw. `n_warmup_` says what "auto" came to.
         """,
     )
     n_draws: int | str = parameter(
-        "auto",
-        'int or "auto"',
-        [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        """
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        text="""
         Draws kept per chain. `n_draws_` says what "auto" came to.
         """,
     )
     thin: int = parameter(
-        1,
-        "int",
-        [Interval(Integral, 1, None, closed="left")],
-        """
+        default=1,
+        kind="int",
+        rules=[Interval(Integral, 1, None, closed="left")],
+        text="""
         Sweeps per kept draw.
         """,
     )
     n_jobs: int | None = parameter(
-        None,
-        "int or None",
-        [
+        default=None,
+        kind="int or None",
+        rules=[
             Interval(Integral, None, -1, closed="right"),
             Interval(Integral, 1, None, closed="left"),
             None,
         ],
-        """
+        text="""
         Chains at a time in `fit`, threads over rows where jobs outnumber chains and when
         predicting; see `joblib.Parallel`. The results do not depend on it.
         """,
     )
     random_state: int | np.random.RandomState | None = parameter(
-        None,
-        "int, RandomState instance or None",
-        ["random_state"],
-        """
+        default=None,
+        kind="int, RandomState instance or None",
+        rules=["random_state"],
+        text="""
         Seed of the chains.
         """,
     )
     warm_start: bool = parameter(
-        False,
-        "bool",
-        ["boolean"],
-        """
+        default=False,
+        kind="bool",
+        rules=["boolean"],
+        text="""
         Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
         with the same parameters; without a new warm-up.
         """,
     )
     checkpoint: str | os.PathLike | None = parameter(
-        None,
-        "str or Path",
-        [str, os.PathLike, None],
-        """
+        default=None,
+        kind="str or Path",
+        rules=[str, os.PathLike, None],
+        text="""
         Directory for a file from which a later `fit` on the same X with the same parameters goes
         on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
         fits share a directory; its files are removed by hand.
         """,
     )
     checkpoint_every: float = parameter(
-        60.0,
-        "float",
-        [Interval(Real, 0, None, closed="left")],
-        """
+        default=60.0,
+        kind="float",
+        rules=[Interval(Real, 0, None, closed="left")],
+        text="""
         Seconds between two writes of that file. It is also written at the end.
         """,
     )
     store: str | float = parameter(
-        "auto",
-        '"auto", "all" or float',
-        [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "all"})],
-        """
+        default="auto",
+        kind='"auto", "all" or float',
+        rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "all"})],
+        text="""
         Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
         second draw is let go, again and again; traces are always complete.
         """,
     )
     predict_draws: int = parameter(
-        100,
-        "int",
-        [Interval(Integral, 1, None, closed="left")],
-        """
+        default=100,
+        kind="int",
+        rules=[Interval(Integral, 1, None, closed="left")],
+        text="""
         Evenly spaced draws that predict-type methods use, at most.
         """,
     )
     verbose: int = parameter(
-        0,
-        "int",
-        ["verbose"],
-        """
+        default=0,
+        kind="int",
+        rules=["verbose"],
+        text="""
         1 prints the expected time after ten sweeps, 2 also the progress.
         """,
     )

@@ -28,7 +28,7 @@ class Parameter:
         return f"{name} : {self.kind}, default={default}\n{text}"
 
 
-def parameter(default, kind, rules, text) -> Any:
+def parameter(*, default, kind=None, rules=None, text) -> Any:
     """Declare a constructor parameter as an attribute of an estimator's class.
 
     Type and rules that are None are those of the class it inherits from.

@@ -56,190 +56,190 @@ class BaseICPNetwork(BaseMCMCEstimator):
     """
 
     mass: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        """
+        default="sample",
+        kind='float or "sample"',
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        text="""
         How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
         """,
     )
     mass_prior: tuple | None = parameter(
-        None,
-        "tuple of (shape, rate)",
-        [list, tuple, None],
-        """
+        default=None,
+        kind="tuple of (shape, rate)",
+        rules=[list, tuple, None],
+        text="""
         Gamma prior of a sampled mass; None takes that of `hyperprior`.
         """,
     )
     concentration: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        """
+        default="sample",
+        kind='float or "sample"',
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        text="""
         Larger makes nodes share parents less, so that there are more of them.
         """,
     )
     inverse_concentration_prior: tuple | None = parameter(
-        None,
-        "tuple of (shape, rate)",
-        [list, tuple, None],
-        """
+        default=None,
+        kind="tuple of (shape, rate)",
+        rules=[list, tuple, None],
+        text="""
         Gamma prior of 1 / concentration, where sampled.
         """,
     )
     observed_popularity: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        """
+        default="sample",
+        kind='float or "sample"',
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        text="""
         How often columns are parents of nodes below them: phi / (phi + concentration) is the
         expected share. Of no consequence where `observed_order` is 0.
         """,
     )
     popularity_prior: tuple | None = parameter(
-        None,
-        "tuple of (shape, rate)",
-        [list, tuple, None],
-        """
+        default=None,
+        kind="tuple of (shape, rate)",
+        rules=[list, tuple, None],
+        text="""
         Gamma prior of `observed_popularity`, where sampled.
         """,
     )
     weight_variance: float | None = parameter(
-        None,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both"), None],
-        """
+        default=None,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both"), None],
+        text="""
         Of the normal prior of each weight, around 0. Larger makes units switch more sharply.
         """,
     )
     bias_variance: float | None = parameter(
-        None,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both"), None],
-        """
+        default=None,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both"), None],
+        text="""
         The same for the biases.
         """,
     )
     noise_prior: tuple | None = parameter(
-        None,
-        "tuple of (shape, rate)",
-        [list, tuple, None],
-        """
+        default=None,
+        kind="tuple of (shape, rate)",
+        rules=[list, tuple, None],
+        text="""
         Gamma prior of each unit's precision.
         """,
     )
     hyperprior: str = parameter(
-        "default",
-        '{"default", "paper"}',
-        [StrOptions({"default", "paper"})],
-        """
+        default="default",
+        kind='{"default", "paper"}',
+        rules=[StrOptions({"default", "paper"})],
+        text="""
         What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
         order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
         hundreds of nodes are not rare a priori.
         """,
     )
     max_hidden: int = parameter(
-        200,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=200,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
         """,
     )
     moves: str = parameter(
-        "default",
-        '{"default", "paper"}',
-        [StrOptions({"default", "paper"})],
-        """
+        default="default",
+        kind='{"default", "paper"}',
+        rules=[StrOptions({"default", "paper"})],
+        text="""
         "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
         """,
     )
     activation_update: str = parameter(
-        "grid",
-        '{"grid", "slice", "mtm"}',
-        [StrOptions({"grid", "slice", "mtm"})],
-        """
+        default="grid",
+        kind='{"grid", "slice", "mtm"}',
+        rules=[StrOptions({"grid", "slice", "mtm"})],
+        text="""
         How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
         univariate slices, or by multiple tries.
         """,
     )
     n_noise_slices: int = parameter(
-        1,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=1,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Elliptical slices over all noises of a row, per sweep.
         """,
     )
     n_hmc: int = parameter(
-        3,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=3,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Hamiltonian trajectories over noises and parameters, per sweep.
         """,
     )
     n_leapfrog: int = parameter(
-        20,
-        "int",
-        [Interval(Integral, 1, 10_000, closed="both")],
-        """
+        default=20,
+        kind="int",
+        rules=[Interval(Integral, 1, 10_000, closed="both")],
+        text="""
         Steps of each.
         """,
     )
     n_births: int = parameter(
-        10,
-        "int",
-        [Interval(Integral, 0, 1_000_000, closed="both")],
-        """
+        default=10,
+        kind="int",
+        rules=[Interval(Integral, 0, 1_000_000, closed="both")],
+        text="""
         Births or deaths of hidden nodes that are tried, per sweep.
         """,
     )
     n_affine: int = parameter(
-        0,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=0,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Moves that scale and shift the activations of a hidden node, per sweep.
         """,
     )
     n_rotations: int = parameter(
-        0,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=0,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Moves that rotate the noises of two hidden nodes without parents, per sweep.
         """,
     )
     n_init_units: int | str = parameter(
-        "auto",
-        'int or "auto"',
-        [Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
-        """
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
+        text="""
         Units of that layer, at most. "auto" is 20.
         """,
     )
     store_activations: bool = parameter(
-        False,
-        "bool",
-        ["boolean"],
-        """
+        default=False,
+        kind="bool",
+        rules=["boolean"],
+        text="""
         Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
         """,
     )
     n_fantasies: int = parameter(
-        2000,
-        "int",
-        [Interval(Integral, 2, 1_000_000, closed="both")],
-        """
+        default=2000,
+        kind="int",
+        rules=[Interval(Integral, 2, 1_000_000, closed="both")],
+        text="""
         Samples of the network's prior, per draw, that rows are weighed by.
         """,
     )
     max_rows: int | None = parameter(
-        None,
-        "int",
-        [Interval(Integral, 2, None, closed="left"), None],
-        """
+        default=None,
+        kind="int",
+        rules=[Interval(Integral, 2, None, closed="left"), None],
+        text="""
         Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
         costs in proportion.
         """,

@@ -117,47 +117,47 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
     """
 
     visible: str = parameter(
-        "gaussian",
-        '{"gaussian", "sigmoid"}',
-        [StrOptions({"gaussian", "sigmoid"})],
-        """
+        default="gaussian",
+        kind='{"gaussian", "sigmoid"}',
+        rules=[StrOptions({"gaussian", "sigmoid"})],
+        text="""
         "gaussian": the standardised column is its node's a. "sigmoid": the column, scaled to
         (-`feature_range`, `feature_range`), is its node's u; for bounded data. Rows beyond
         (-1, 1) then have density 0 and are clipped elsewhere.
         """,
     )
     feature_bounds: float | tuple | None = parameter(
-        None,
-        "pair of float or of arrays of shape (n_features,)",
-        [list, tuple, None],
-        """
+        default=None,
+        kind="pair of float or of arrays of shape (n_features,)",
+        rules=[list, tuple, None],
+        text="""
         Ends of the range of the columns that "sigmoid" scales from. None: those of the training
         data.
         """,
     )
     feature_range: float = parameter(
-        0.95,
-        "float",
-        [Interval(Real, 1e-6, 0.999, closed="both")],
-        """
+        default=0.95,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 0.999, closed="both")],
+        text="""
         Where "sigmoid" puts them, from 1e-6 to 0.999.
         """,
     )
     observed_order: float | str | list | None = parameter(
-        0.0,
-        'float, "free" or sequence of (float or None)',
-        [Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
-        """
+        default=0.0,
+        kind='float, "free" or sequence of (float or None)',
+        rules=[Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
+        text="""
         Order of the columns in the network, in [0, 1]: for all, or for each. At 0 they have no
         children. "free" or None: sampled, uniform a priori, so that a column may be the parent of
         another.
         """,
     )
     init: str = parameter(
-        "auto",
-        '{"auto", "two-level", "gaussianised", "empty", "prior"}',
-        [StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
-        """
+        default="auto",
+        kind='{"auto", "two-level", "gaussianised", "empty", "prior"}',
+        rules=[StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
+        text="""
         Where chains start. "gaussianised": a layer of units, fitted by least squares, that
         turns what makes the rows Gaussian back into them; "two-level": a layer below two units,
         of random weights; "auto": these in turn. "empty": no hidden node;
@@ -165,10 +165,10 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         """,
     )
     density: str = parameter(
-        "auto",
-        '{"auto", "fantasies", "importance", "ais"}',
-        [StrOptions({"auto", "fantasies", "importance", "ais"})],
-        """
+        default="auto",
+        kind='{"auto", "fantasies", "importance", "ais"}',
+        rules=[StrOptions({"auto", "fantasies", "importance", "ais"})],
+        text="""
         How hidden nodes are integrated out given a row: by these fantasies; by importance sampling
         around the modes of the row's law of the noises; by annealed importance sampling from the
         prior, which is slower. The densities are unbiased, their logarithms low on average. "auto"
@@ -177,87 +177,73 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         """,
     )
     n_importance: int = parameter(
-        200,
-        "int",
-        [Interval(Integral, 1, 1_000_000, closed="both")],
-        """
+        default=200,
+        kind="int",
+        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
+        text="""
         Points of that, per row and draw.
         """,
     )
     n_temperatures: int = parameter(
-        60,
-        "int",
-        [Interval(Integral, 1, 1_000_000, closed="both")],
-        """
+        default=60,
+        kind="int",
+        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
+        text="""
         Steps of the annealing: more is less low.
         """,
     )
     n_particles: int = parameter(
-        8,
-        "int",
-        [Interval(Integral, 1, 1_000_000, closed="both")],
-        """
+        default=8,
+        kind="int",
+        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
+        text="""
         Annealed particles per row and draw.
         """,
     )
     n_chains: int = parameter(
-        4,
-        None,
-        None,
-        """
+        default=4,
+        text="""
         Independent chains. They find different networks; averages over several predict better.
         """,
     )
     n_warmup: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
         beyond 20,000.
         """,
     )
     n_draws: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
         """,
     )
     n_jobs: int | None = parameter(
-        None,
-        None,
-        None,
-        """
+        default=None,
+        text="""
         Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
         results do not depend on it.
         """,
     )
     warm_start: bool = parameter(
-        False,
-        None,
-        None,
-        """
+        default=False,
+        text="""
         Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
         data with the same parameters; without a new warm-up.
         """,
     )
     checkpoint: str | os.PathLike | None = parameter(
-        None,
-        None,
-        None,
-        """
+        default=None,
+        text="""
         Directory for a file from which a later `fit` on the same data with the same parameters goes
         on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
         fits share a directory; its files are removed by hand.
         """,
     )
     predict_draws: int = parameter(
-        100,
-        None,
-        None,
-        """
+        default=100,
+        text="""
         Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
         """,
     )

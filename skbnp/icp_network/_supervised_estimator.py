@@ -27,137 +27,113 @@ class _SupervisedICPNetwork(BaseICPNetwork):
     """Features are inputs of order 1, targets nodes of order 0."""
 
     feature_scaling: str = parameter(
-        "each",
-        '{"each", "common"}',
-        [StrOptions({"each", "common"})],
-        """
+        default="each",
+        kind='{"each", "common"}',
+        rules=[StrOptions({"each", "common"})],
+        text="""
         "each": every column of X is centred and divided by its standard deviation. "common":
         centred, and divided by one number for all, the root of their mean variance; for columns in
         one unit, such as pixels or spectra, whose spread says how much they matter.
         """,
     )
     observed_popularity: float | str = parameter(
-        "sample",
-        None,
-        None,
-        """
+        default="sample",
+        text="""
         How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
         share of these.
         """,
     )
     weight_variance: float | None = parameter(
-        None,
-        None,
-        None,
-        """
+        default=None,
+        text="""
         Of the normal prior of each weight out of a hidden node, around 0.
         """,
     )
     input_weight_variance: float | None = parameter(
-        None,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both"), None],
-        """
+        default=None,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both"), None],
+        text="""
         The same for weights out of inputs; larger makes units switch more sharply. None takes
         `weight_variance` over the number of features that vary, so that what a node gets from all
         of them does not grow with their number; with `hyperprior` "paper", `weight_variance`.
         """,
     )
     hyperprior: str = parameter(
-        "default",
-        None,
-        None,
-        """
+        default="default",
+        text="""
         What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 over the
         number of features, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1
         three times and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
         """,
     )
     init: str = parameter(
-        "auto",
-        '{"auto", "network", "empty", "prior"}',
-        [StrOptions({"auto", "network", "empty", "prior"})],
-        """
+        default="auto",
+        kind='{"auto", "network", "empty", "prior"}',
+        rules=[StrOptions({"auto", "network", "empty", "prior"})],
+        text="""
         Where chains start. "network", and so "auto": a layer of units between inputs and
         targets, fitted by least squares. "empty": no hidden node;
         "prior": a draw from the prior.
         """,
     )
     n_init_units: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Units of that layer, at most. "auto" is half the number of features
         or of rows, whichever is less, at least 10.
         """,
     )
     n_fantasies: int = parameter(
-        50,
-        None,
-        None,
-        """
+        default=50,
+        text="""
         Samples of the hidden nodes, per row and draw, that predictions average over.
         """,
     )
     n_chains: int = parameter(
-        4,
-        None,
-        None,
-        """
+        default=4,
+        text="""
         Independent chains. They find different networks; averages over several predict better.
         """,
     )
     n_warmup: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
         beyond 20,000.
         """,
     )
     n_draws: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
         """,
     )
     n_jobs: int | None = parameter(
-        None,
-        None,
-        None,
-        """
+        default=None,
+        text="""
         Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
         results do not depend on it.
         """,
     )
     warm_start: bool = parameter(
-        False,
-        None,
-        None,
-        """
+        default=False,
+        text="""
         Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
         data with the same parameters; without a new warm-up.
         """,
     )
     checkpoint: str | os.PathLike | None = parameter(
-        None,
-        None,
-        None,
-        """
+        default=None,
+        text="""
         Directory for a file from which a later `fit` on the same data with the same parameters goes
         on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
         fits share a directory; its files are removed by hand.
         """,
     )
     predict_draws: int = parameter(
-        100,
-        None,
-        None,
-        """
+        default=100,
+        text="""
         Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
         """,
     )

@@ -176,221 +176,213 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, PartitionMixin, Ba
     """
 
     max_layers: int | None = parameter(
-        1,
-        "int or None",
-        [Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
-        """
+        default=1,
+        kind="int or None",
+        rules=[Interval(Integral, 1, MOST_LAYERS, closed="both"), None],
+        text="""
         Layers at most, up to 8. Those above the first say which factors are loud together. None:
         until a layer is empty, or 8.
         """,
     )
     mass: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        """
+        default="sample",
+        kind='float or "sample"',
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+        text="""
         Of the Indian buffet: factors that a column is linked to, expected a priori.
         """,
     )
     mass_prior: tuple = parameter(
-        (1.0, 1.0),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
+        default=(1.0, 1.0),
+        kind="tuple of (shape, rate)",
+        rules=[tuple, list],
+        text="""
         Gamma prior of a sampled mass.
         """,
     )
     mass_upper: float = parameter(
-        0.5,
-        "float in (0, 1]",
-        [Interval(Real, 0, 1, closed="right")],
-        """
+        default=0.5,
+        kind="float in (0, 1]",
+        rules=[Interval(Real, 0, 1, closed="right")],
+        text="""
         The mass of layers above the first.
         """,
     )
     slab_shape: float = parameter(
-        2.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=2.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Inverse gamma prior of the variance of a factor's loadings: its shape.
         """,
     )
     slab_scale: float = parameter(
-        1.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=1.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Its scale.
         """,
     )
     concentration: float | str = parameter(
-        "sample",
-        'float or "sample"',
-        [
+        default="sample",
+        kind='float or "sample"',
+        rules=[
             Interval(Real, 1e-6, _MOST_CONCENTRATION, closed="both"),
             StrOptions({"sample"}),
         ],
-        """
+        text="""
         Of the Dirichlet process: more gives more clusters. At most 100, as every sweep looks at
         that many empty clusters and more.
         """,
     )
     concentration_prior: tuple = parameter(
-        (1.0, 1.0),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
+        default=(1.0, 1.0),
+        kind="tuple of (shape, rate)",
+        rules=[tuple, list],
+        text="""
         Gamma prior of a sampled concentration, with a mean of at most 100.
         """,
     )
     score_shape: float = parameter(
-        2.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=2.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Inverse gamma prior of a cluster's variances v of the scores: its shape.
         """,
     )
     score_scale: float = parameter(
-        1.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=1.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Its scale.
         """,
     )
     score_precision: float = parameter(
-        0.2,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=0.2,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Means m of clusters have the prior variance v / `score_precision`.
         """,
     )
     noise: str = parameter(
-        "cluster",
-        '{"cluster", "shared"}',
-        [StrOptions({"cluster", "shared"})],
-        """
+        default="cluster",
+        kind='{"cluster", "shared"}',
+        rules=[StrOptions({"cluster", "shared"})],
+        text="""
         Each cluster's own, or "shared", where clusters differ by factors alone.
         """,
     )
     noise_shape: float = parameter(
-        2.0,
-        "float",
-        [Interval(Real, 1e-6, 1e6, closed="both")],
-        """
+        default=2.0,
+        kind="float",
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
+        text="""
         Inverse gamma prior of noise variances.
         """,
     )
     noise_rate_prior: tuple = parameter(
-        (1.0, 5.0),
-        "tuple of (shape, rate)",
-        [tuple, list],
-        """
+        default=(1.0, 5.0),
+        kind="tuple of (shape, rate)",
+        rules=[tuple, list],
+        text="""
         Its scale has a gamma prior for each column.
         """,
     )
     means: str = parameter(
-        "factor",
-        '{"factor", "both", "feature"}',
-        [StrOptions({"factor", "both", "feature"})],
-        """
+        default="factor",
+        kind='{"factor", "both", "feature"}',
+        rules=[StrOptions({"factor", "both", "feature"})],
+        text="""
         Whether clusters have means of the factors m, of the columns o, or both. "feature" is a
         mixture of factor analysers with shared loadings.
         """,
     )
     tails: str = parameter(
-        "normal",
-        '{"normal", "student"}',
-        [StrOptions({"normal", "student"})],
-        r"""
+        default="normal",
+        kind='{"normal", "student"}',
+        rules=[StrOptions({"normal", "student"})],
+        text=r"""
         "student": rows have precisions :math:`\lambda_t`, so that clusters are multivariate t laws,
         whose degrees of freedom, the same for all, are sampled from 2 to infinity.
         """,
     )
     merge_overlap: float | None = parameter(
-        0.15,
-        "float in (0, 1] or None",
-        [Interval(Real, 0, 1, closed="right"), None],
-        """
+        default=0.15,
+        kind="float in (0, 1] or None",
+        rules=[Interval(Real, 0, 1, closed="right"), None],
+        text="""
         Components of a draw are joined while the chance that a row of one is put in another is as
         large. Smaller joins more. None leaves components as they are.
         """,
     )
     detection_limit: ArrayLike | None = parameter(
-        None,
-        "float or array-like of shape (n_features,)",
-        [Interval(Real, None, None, closed="neither"), "array-like", None],
-        """
+        default=None,
+        kind="float or array-like of shape (n_features,)",
+        rules=[Interval(Real, None, None, closed="neither"), "array-like", None],
+        text="""
         Cells at or below it, -inf among them, are known to be below and no more.
         """,
     )
     n_init_clusters: int | list = parameter(
-        (2, 4, 8, 16),
-        "int or sequence of int",
-        [Interval(Integral, 1, None, closed="left"), tuple, list],
-        """
+        default=(2, 4, 8, 16),
+        kind="int or sequence of int",
+        rules=[Interval(Integral, 1, None, closed="left"), tuple, list],
+        text="""
         Clusters of k-means that chains start from, in turn. With tens of columns chains may keep
         to their start: different ones are pooled, and `fit` says so where they disagree.
         """,
     )
     n_births: int = parameter(
-        1,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=1,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Attempts for each column and sweep to add or remove a factor of it alone.
         """,
     )
     n_split_merges: int = parameter(
-        10,
-        "int",
-        [Interval(Integral, 0, 10_000, closed="both")],
-        """
+        default=10,
+        kind="int",
+        rules=[Interval(Integral, 0, 10_000, closed="both")],
+        text="""
         Attempts for each sweep to split or merge clusters, half of them with new scores for their
         rows.
         """,
     )
     standardize: bool = parameter(
-        True,
-        "bool",
-        ["boolean"],
-        """
+        default=True,
+        kind="bool",
+        rules=["boolean"],
+        text="""
         Divide columns by their standard deviations first. The priors are for such columns.
         """,
     )
     n_warmup: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Sweeps per chain before the first draw; "auto" is 300.
         """,
     )
     n_draws: int | str = parameter(
-        "auto",
-        None,
-        None,
-        """
+        default="auto",
+        text="""
         Draws kept per chain; "auto" is 300.
         """,
     )
     n_jobs: int | None = parameter(
-        None,
-        None,
-        None,
-        """
+        default=None,
+        text="""
         Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
         results do not depend on it.
         """,
     )
     predict_draws: int = parameter(
-        100,
-        None,
-        None,
-        """
+        default=100,
+        text="""
         Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
         """,
     )

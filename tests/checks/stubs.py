@@ -69,7 +69,12 @@ def function_stub(name, function, indent=""):
             shown.append("*")
             star = True
         kind = documented["Parameters"].get(key)
-        part = key if kind is None else f"{key}: {type_of(kind)}"
+        part = key
+        if kind is not None:
+            said = type_of(kind)
+            if one.default is None and "None" not in said and said != "Any":
+                said += " | None"
+            part = f"{key}: {said}"
         if one.default is not one.empty:
             part += (" = " if kind else "=") + repr(one.default)
         shown.append(part)
