@@ -85,7 +85,7 @@ def square_errors(changes, train, rows):
     known[:, 32:] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # short chains, constant pixels
-        with mock.patch("skbnp.cibp_belief_net._estimator.Sampler", partial(Sampler, **sampler)):
+        with mock.patch("skbnp.cibp_belief_net._new_chain.Sampler", partial(Sampler, **sampler)):
             model = CIBPBeliefNet(**(BASE | options)).fit(train)
         filled = model.impute(known, **how)
     return ((filled - rows)[:, 32:] ** 2).mean(axis=1)

@@ -87,7 +87,7 @@ def allowed(path):
 
 
 # Parts of a large estimator, in files of their own.
-ESTIMATOR_PARTS = {"_parameters", "_standard_prior", "_clustering", "_cells"}
+ESTIMATOR_PARTS = {"_parameters", "_standard_prior", "_network_prior", "_clustering", "_cells"}
 
 
 def is_estimator(name):

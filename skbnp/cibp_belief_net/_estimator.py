@@ -1,16 +1,18 @@
-"""The public estimator."""
+"""CIBPBeliefNet: densities, holes and features by deep sparse networks of any width and depth."""
 
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.cibp_belief_net._model import Prior, check_prior, checked_state, draw_joint
+from skbnp.cibp_belief_net._network_prior import PriorMixin
+from skbnp.cibp_belief_net._new_chain import make_sampler
+from skbnp.cibp_belief_net._parameters import BeliefNetParameters
 from skbnp.cibp_belief_net._predictive import (
     cluster_components,
     expected_activations,
@@ -20,15 +22,11 @@ from skbnp.cibp_belief_net._predictive import (
     row_components,
     sample_rows,
 )
-from skbnp.cibp_belief_net._sampler import Sampler
-from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
-from skbnp.estimators.parameters import parameter
 from skbnp.likelihoods.nonlinear_gaussian.units import (
     Units,
     check_units,
-    checked_bounds,
     fitted_units,
     steps,
 )
@@ -36,11 +34,9 @@ from skbnp.mcmc.caller import warn
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
-# Mass in higher layers beyond which networks without `max_depth` have hundreds of layers.
-_DEEP_MASS = 1.5
 
 
-class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
+class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
     r"""Deep sparse belief network whose width, depth and edges the data choose.
 
     .. math::
@@ -56,7 +52,6 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     :math:`\alpha_m, \beta_m` are uniform within bounds; all gammas by shape and rate, all for X as
     `visible` scales it. A unit of low precision is binary, one of high precision deterministic.
     NaN is a missing cell, missing at random.
-
 
     Attributes
     ----------
@@ -126,265 +121,6 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     >>> bool(abs(net.impute([[1.0, np.nan, -1.0]])[0, 1] - 2.0) < 0.3)
     True
     """
-
-    max_depth: int | None = parameter(
-        default=3,
-        kind="int or None",
-        rules=[Interval(Integral, 1, 100_000, closed="both"), None],
-        text="""
-        Hidden layers at most. None: unbounded, which takes a `mass_bounds` of 1.5 at most above
-        the first layer, or networks of hundreds of layers are likely a priori.
-        """,
-    )
-    max_units: int = parameter(
-        default=2000,
-        kind="int",
-        rules=[Interval(Integral, 0, 100_000, closed="both")],
-        text="""
-        Hidden units at most; a part of the model. Proposals beyond it are refused and counted in
-        `n_guard_rejections_`.
-        """,
-    )
-    mass: float | str | list = parameter(
-        default="sample",
-        kind='float, sequence of float or "sample"',
-        rules=[Real, list, tuple, StrOptions({"sample"})],
-        text="""
-        Expected number of parents of a unit, > 0: for all layers, or for each, the last value
-        serving all layers above.
-        """,
-    )
-    mass_bounds: tuple = parameter(
-        default=((0, 20), (0, 2)),
-        kind="pair of (low, high)",
-        rules=[list, tuple],
-        text="""
-        Bounds of a sampled mass, for the columns and for hidden units.
-        """,
-    )
-    concentration: float | str | list = parameter(
-        default="sample",
-        kind='float, sequence of float or "sample"',
-        rules=[Real, list, tuple, StrOptions({"sample"})],
-        text="""
-        Larger makes units share parents less.
-        """,
-    )
-    concentration_bounds: tuple = parameter(
-        default=((0, 20), (0, 2)),
-        kind="pair of (low, high)",
-        rules=[list, tuple],
-        text="""
-        The same for the concentration.
-        """,
-    )
-    weight_prior: tuple = parameter(
-        default=(0, 1, 2, 2),
-        kind="tuple of (mean, kappa, shape, rate)",
-        rules=[list, tuple],
-        text="""
-        A layer's weights have precision Gamma(shape, rate), and their mean has kappa times that.
-        """,
-    )
-    bias_prior: tuple = parameter(
-        default=(0, 1, 2, 2),
-        kind="tuple of (mean, kappa, shape, rate)",
-        rules=[list, tuple],
-        text="""
-        The same for the biases.
-        """,
-    )
-    noise_prior: tuple = parameter(
-        default=(1, 1, 1),
-        kind="tuple of (shape, rate_shape, rate_rate)",
-        rules=[list, tuple],
-        text="""
-        Units have precision Gamma(shape, b) and a layer has b ~ Gamma(rate_shape, rate_rate).
-        """,
-    )
-    noise_floor: float = parameter(
-        default=0.01,
-        kind="float",
-        rules=[Interval(Real, 1e-6, 1e3, closed="both")],
-        text="""
-        Least standard deviation of a unit's own noise, in the scale of pre-activations.
-        """,
-    )
-    visible: str = parameter(
-        default="auto",
-        kind='{"auto", "gaussian", "sigmoid"}',
-        rules=[StrOptions({"auto", "gaussian", "sigmoid"})],
-        text="""
-        "gaussian": the standardised column is its unit's pre-activation. "sigmoid": the column,
-        scaled to (-`feature_range`, `feature_range`), is its unit's activation u; for images and
-        other bounded data. Rows beyond (-1, 1) then have density 0 and are clipped elsewhere.
-        "auto" is "sigmoid" where `feature_bounds` is given.
-        """,
-    )
-    feature_bounds: float | None = parameter(
-        default=None,
-        kind="pair of float or of arrays of shape (n_features,)",
-        rules=[list, tuple, None],
-        text="""
-        Ends of the range of the columns, such as (0, 255), that "sigmoid" scales from. None: those
-        of the training data.
-        """,
-    )
-    feature_range: float = parameter(
-        default=0.9,
-        kind="float",
-        rules=[Interval(Real, 1e-6, 1, closed="left")],
-        text="""
-        Where "sigmoid" puts them, in [1e-6, 1): near 1 the ends are far out.
-        """,
-    )
-    dequantise: bool | str = parameter(
-        default="auto",
-        kind='bool or "auto"',
-        rules=["boolean", StrOptions({"auto"})],
-        text="""
-        Spread values evenly over their step in columns with fewer than 100 distinct values, one
-        of which more than a third of the rows have. "auto" is True; such a column would pull its
-        unit to the noise floor.
-        """,
-    )
-    skip_connections: bool = parameter(
-        default=False,
-        kind="bool",
-        rules=["boolean"],
-        text="""
-        Let units join any layer below theirs (the extended process; its law is ours).
-        """,
-    )
-    row_clusters: bool = parameter(
-        default=False,
-        kind="bool",
-        rules=["boolean"],
-        text="""
-        Let the rows' activations in layer `max_depth` come from a Dirichlet process mixture
-        instead of independent units (not in the paper). For data with classes; mostly with
-        `max_depth` 1, over which rows are filled and weighed without inner chains.
-        """,
-    )
-    row_concentration: float = parameter(
-        default=5.0,
-        kind="float",
-        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
-        text="""
-        Strength of that process: larger makes more clusters of rows.
-        """,
-    )
-    activation_update: str = parameter(
-        default="auto",
-        kind='{"auto", "slice", "hmc", "mtm", "ess"}',
-        rules=[StrOptions({"auto", "slice", "hmc", "mtm", "ess"})],
-        text="""
-        How activations are drawn: univariate slices, Hamiltonian Monte Carlo on a row's layer,
-        the paper's multiple tries, elliptical slices. "auto": the second, and the first once.
-        """,
-    )
-    n_activation_passes: int = parameter(
-        default=2,
-        kind="int",
-        rules=[Interval(Integral, 1, 10_000, closed="both")],
-        text="""
-        Passes per sweep.
-        """,
-    )
-    n_tries: int = parameter(
-        default=5,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Tries of "mtm".
-        """,
-    )
-    birth: str = parameter(
-        default="auto",
-        kind='{"auto", "prior", "block"}',
-        rules=[StrOptions({"auto", "prior", "block"})],
-        text="""
-        New units for one child at a time, drawn from the prior, for several children at once,
-        drawn towards what one of them leaves unexplained, or both.
-        """,
-    )
-    init: str = parameter(
-        default="pca",
-        kind='{"pca", "empty", "prior"}',
-        rules=[StrOptions({"pca", "empty", "prior"})],
-        text="""
-        Where chains start: from principal components as units of the first layer (with
-        `row_clusters` of all layers, each half as wide as that below), without hidden units, or
-        from a draw of the prior.
-        """,
-    )
-    n_init_units: int = parameter(
-        default=20,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Components under "pca", at most.
-        """,
-    )
-    density: str = parameter(
-        default="auto",
-        kind='{"auto", "importance", "ais"}',
-        rules=[StrOptions({"auto", "importance", "ais"})],
-        text="""
-        How `score_samples` integrates the hidden units out: by importance sampling around the
-        modes of each row, for one hidden layer; or by annealed importance sampling, for any
-        network. Either density integrates to one, up to the error of the sampling, and its
-        logarithm is low on average. "auto": the first for draws of one hidden layer, the second,
-        which is far slower, for deeper ones.
-        """,
-    )
-    n_temperatures: int = parameter(
-        default=100,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Steps of the annealing: more is less low.
-        """,
-    )
-    n_particles: int = parameter(
-        default=8,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Annealed particles per row and draw.
-        """,
-    )
-    n_chains: int = parameter(
-        default=4,
-        text="""
-        Independent chains. They find different networks; averages over several predict better.
-        """,
-    )
-    n_warmup: int | str = parameter(
-        default="auto",
-        text="""
-        Sweeps per chain before the first draw; "auto" is 500, or 200 from 20,000 rows on.
-        """,
-    )
-    n_draws: int | str = parameter(
-        default="auto",
-        text="""
-        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
-        """,
-    )
-    n_jobs: int | None = parameter(
-        default=None,
-        text="""
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-        """,
-    )
-    predict_draws: int = parameter(
-        default=100,
-        text="""
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-        """,
-    )
 
     _reported_traces = ("log_joint", "width1", "n_edges")
     _parameters_after_sampling = ("density", "n_temperatures", "n_particles")
@@ -691,7 +427,7 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
         # A copy: what the user does with X afterwards is no business of ours.
         self._training_rows = TrainingRows(X.copy(), self._units, self._density_options())
         return partial(
-            _make_sampler,
+            make_sampler,
             X=X,
             units=self._units,
             step=step,
@@ -708,45 +444,6 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
     def _check_density(self, max_depth):
         if self.density == "importance" and max_depth != 1:
             raise ValueError(f"density='importance' must have max_depth=1, got {max_depth!r}")
-
-    def _checked_feature_bounds(self, X):
-        """`feature_bounds` as two arrays, or None."""
-        if self.feature_bounds is None:
-            return None
-        if self.visible == "gaussian":
-            raise ValueError(
-                f"feature_bounds must be None where visible='gaussian', got {self.feature_bounds!r}"
-            )
-        return checked_bounds(self.feature_bounds, X)
-
-    def _make_prior(self, n_features):
-        """The hyperparameters, checked."""
-        depth, bounds = self.max_depth, {}
-        for name in ("mass", "concentration"):
-            bounds[f"{name}_bounds"] = _bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"))
-        mass = _values("mass", self.mass)
-        highest = bounds["mass_bounds"][1][1] if mass is None else max(mass[1:], default=mass[0])
-        if depth is None and highest > _DEEP_MASS:
-            warn(
-                f"max_depth=None should have a mass of at most {_DEEP_MASS} above the first "
-                f"layer, got up to {highest:g}: with mass 2 and concentration 1 the prior expects "
-                "32 hidden layers, with mass 3 it expects 912",
-            )
-        return Prior(
-            n_features=n_features,
-            max_depth=None if depth is None else int(depth),
-            max_units=int(self.max_units),
-            mass=mass,
-            concentration=_values("concentration", self.concentration),
-            weight_prior=_numbers("weight_prior", self.weight_prior, 4, free=1),
-            bias_prior=_numbers("bias_prior", self.bias_prior, 4, free=1),
-            noise_prior=_numbers("noise_prior", self.noise_prior, 3),
-            highest_precision=float(self.noise_floor) ** -2,
-            skip_connections=bool(self.skip_connections),
-            row_clusters=bool(self.row_clusters),
-            row_concentration=float(self.row_concentration),
-            **bounds,
-        )
 
     # -- after sampling
 
@@ -824,56 +521,3 @@ class CIBPBeliefNet(TransformerMixin, BaseMCMCEstimator):
             f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
             f"feature_bounds and {what}",
         )
-
-
-def _numbers(name, value, n, free=0):
-    """So many numbers, all but the first ``free`` positive."""
-    value = tuple(value)
-    real = [isinstance(x, Real) and not isinstance(x, bool) for x in value]
-    if len(value) != n or not all(real) or not all(1e-6 <= x <= 1e6 for x in value[free:]):
-        raise ValueError(f"{name} must be {n} numbers, positive from 1e-6 to 1e6, got {value!r}")
-    if not all(abs(x) <= 1e6 for x in value[:free]):
-        raise ValueError(f"{name} must begin with a mean from -1e6 to 1e6, got {value!r}")
-    return tuple(float(x) for x in value)
-
-
-def _values(name, value):
-    """Given masses or concentrations, None for "sample"."""
-    if isinstance(value, str):
-        return None
-    values = (value,) if isinstance(value, Real) else tuple(value)
-    real = [isinstance(x, Real) and not isinstance(x, bool) for x in values]
-    if not values or not all(real) or not all(1e-6 <= x <= 1e4 for x in values):
-        raise ValueError(f"{name} must be from 1e-6 to 1e4, got {value!r}")
-    return tuple(float(x) for x in values)
-
-
-def _bounds(name, value):
-    """((low, high), (low, high)) of the columns and of hidden units."""
-    shape_fits = len(value) == 2 and all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in value
-    )
-    if not shape_fits or not all(
-        isinstance(x, Real) and not isinstance(x, bool) for pair in value for x in pair
-    ):
-        raise ValueError(f"{name} must be two pairs of numbers, got {value!r}")
-    if not all(0 <= low < high <= 1e4 for low, high in value):
-        raise ValueError(f"{name} must be pairs with 0 <= low < high <= 1e4, got {value!r}")
-    return tuple((float(low), float(high)) for low, high in value)
-
-
-def _make_sampler(bit_generator, chain, *, X, units, step, prior, init, n_init_units, **options):
-    """The sampler of one chain on X; runs where the chain runs."""
-    rng = np.random.Generator(bit_generator)
-    if step.any():
-        X = X + (rng.random(X.shape) - 0.5) * step
-    visible = units.to_visible(X)
-    state = start_state(visible, prior, rng, init, n_init_units)
-    return Sampler(
-        visible,
-        prior,
-        state,
-        bit_generator,
-        log_jacobian=float(units.log_jacobian(X).sum()),
-        **options,
-    )
