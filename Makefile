@@ -1,8 +1,12 @@
 # Each target makes what it needs, environments included, and makes again what has changed.
 #
 #   make demo       cluster iris and wine without K and fill holes; pictures in demo_output/
-#   make test       the fast tests, against the wheel built from the sdist
-#   make test-slow  the longer statistical tests, in the same way
+#   make test       the fast tests, against the wheel built from the sdist; of the proofs those that
+#                   are not in the ledger, at their short size
+#   make prove      the proofs that changed sources have made due, at their long size, each written
+#                   to tests/proofs/LEDGER.jsonl when it has passed
+#   make prove-all  all proofs again at their long size, compared with the ledger; writes nothing
+#   make test-slow  the longer tests, in the same way
 #   make test-debug the fast tests of kernels and models, with bounds checks and sanitizers
 #   make test-debug-smoke  every kernel once, with bounds checks: quick to build
 #   make fuzz       a thousand random cases of each estimator, damaged files, kills, interrupts;
@@ -38,9 +42,10 @@ RUN_TESTS = mkdir -p build/test && cd build/test && env $(ONE_BLAS_THREAD) MPLBA
 
 # What runs kernels, but for whole joint-distribution and recovery runs: under sanitizers those
 # take most of an hour, and kernels do nothing in them that they do not do in the others.
-DEBUG_TESTS := $(addprefix $(CURDIR)/,$(sort $(filter-out tests/checks/ tests/mcmc/ tests/plot/, \
-    $(dir $(wildcard tests/*/test_*.py)))))
-DEBUG_ARGS := --ignore-glob='*_geweke.py' --ignore-glob='*_recovery.py'
+DEBUG_TESTS := $(addprefix $(CURDIR)/,$(sort $(filter-out tests/checks/ tests/mcmc/ tests/plot/ \
+    tests/proofs/,$(dir $(wildcard tests/*/test_*.py)))))
+# Other proofs run short, in the ledger or not: it is memory that is looked at.
+DEBUG_ARGS := --ignore-glob='*_geweke.py' --ignore-glob='*_recovery.py' --proofs=short
 SMOKE_TESTS := $(CURDIR)/tests/contract/test_kernels_smoke.py
 
 SANITIZERS := address,undefined,float-cast-overflow
@@ -71,7 +76,8 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
     "skbnp needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")' && \
     { test $(1)/pyvenv.cfg -nt pyproject.toml || $(PYTHON) -m venv --clear $(1); }
 
-.PHONY: demo test test-slow test-debug test-debug-smoke fuzz lint bench doc install clean FORCE
+.PHONY: demo test test-slow prove prove-all test-debug test-debug-smoke fuzz lint bench doc \
+    install clean FORCE
 
 demo: .venv-plot/installed
 	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
@@ -81,6 +87,13 @@ test: .venv-test/installed
 
 test-slow: .venv-test/installed
 	$(RUN_TESTS) -m slow $(PYTEST_ARGS)
+
+# What is left of a run that was killed is in the ledger: start it again.
+prove: .venv-test/installed
+	$(RUN_TESTS) -m proof --proofs=prove $(PYTEST_ARGS)
+
+prove-all: .venv-test/installed
+	$(RUN_TESTS) -m proof --proofs=prove-all $(PYTEST_ARGS)
 
 test-debug: $(if $(RUNTIMES),build/sanitize/built,build/debug/built)
 ifeq ($(RUNTIMES),)

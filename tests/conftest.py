@@ -6,6 +6,8 @@ import pytest
 
 from checks import processes
 
+pytest_plugins = ["checks.proofs"]
+
 
 def pytest_configure(config):
     # A shell without job control starts what runs in the background with SIGINT ignored, and all

@@ -4,10 +4,11 @@ A lower layer never imports an upper one, so that each folder can be read, teste
 with nothing in mind but the folders listed beside it here.
 """
 
-import re
 from pathlib import Path, PurePosixPath
 
 import pytest
+
+from checks.sources import code_of, imports
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "skbnp"
@@ -53,26 +54,6 @@ OPTIONAL = {
     *("arviz", "dask", "distributed", "matplotlib", "networkx", "pandas", "polars", "pyarrow"),
     *("rich", "torch"),
 }
-
-STRING = re.compile(r'"""[\s\S]*?"""|' + r"'''[\s\S]*?'''")
-FROM = re.compile(r"^([ \t]*)from[ \t]+([.\w]+)[ \t]+c?import[ \t]*(\([^)]*\)|[^\n]*)", re.M)
-IMPORT = re.compile(r"^([ \t]*)c?import[ \t]+([^\n(]+)$", re.M)
-
-
-def code_of(source):
-    """The source without docstrings, comments and line continuations."""
-    return re.sub(r"#[^\n]*", "", STRING.sub('""', source)).replace("\\\n", " ")
-
-
-def imports(code):
-    """Yield (is at module level, module, name or None) for each import and cimport."""
-    for indent, module, names in FROM.findall(code):
-        for name in names.strip("() \t\n").split(","):
-            if name.strip():
-                yield not indent, module, name.split()[0]
-    for indent, modules in IMPORT.findall(code):
-        for module in modules.split(","):
-            yield not indent, module.split()[0], None
 
 
 def allowed(path):

@@ -18,6 +18,7 @@ References
 import numpy as np
 
 from checks.monte_carlo import z_score_two_sample
+from checks.proofs import record
 
 
 def paired_one_step(make_joint_draw, statistics, n, seed=0):
@@ -58,7 +59,7 @@ def paired_one_step(make_joint_draw, statistics, n, seed=0):
         )
         if not difference.any():
             raise ValueError(f"{name!r} did not change in {n} sweeps: it tests nothing")
-        z[name] = float(np.sqrt(n) * difference.mean() / difference.std(ddof=1))
+        z[name] = record(float(np.sqrt(n) * difference.mean() / difference.std(ddof=1)))
     return z
 
 

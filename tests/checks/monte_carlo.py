@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 from arviz_stats.base import array_stats
+from scipy.stats import norm
+
+from checks.proofs import record
 
 
 def mcse_mean(x):
@@ -35,12 +38,18 @@ def z_score(x, expected):
 
     0 for a constant that equals ``expected``, infinite for one that does not.
     """
-    return _ratio(float(np.mean(x)) - expected, mcse_mean(x))
+    return record(_ratio(float(np.mean(x)) - expected, mcse_mean(x)))
 
 
 def z_score_two_sample(x, y):
     """Difference of the means of two independent chains, in standard errors."""
-    return _ratio(float(np.mean(x) - np.mean(y)), math.hypot(mcse_mean(x), mcse_mean(y)))
+    return record(_ratio(float(np.mean(x) - np.mean(y)), math.hypot(mcse_mean(x), mcse_mean(y))))
+
+
+def p_value(result):
+    """The p-value of a test of scipy.stats; taken down as the z-score that is as unlikely."""
+    record(norm.isf(result.pvalue / 2))
+    return result.pvalue
 
 
 def _ratio(difference, error):

@@ -15,10 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-import skbnp
-
 SOURCES = Path(__file__).parents[1]
-PACKAGE = Path(skbnp.__file__).parent
+PACKAGE = Path(importlib.util.find_spec("skbnp").origin).parent
 
 
 def _key(source):

@@ -22,6 +22,7 @@ from checks.mixtures import (
     partition_z_scores,
     vector_cases,
 )
+from checks.proofs import proof
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
@@ -76,10 +77,10 @@ SAMPLERS = {
 }
 
 
-def chain_z_scores(case, n_sweeps, move=None, **options):
+def chain_z_scores(case, n_sweeps, seed, move=None, **options):
     """z-scores of a chain that starts with all rows in one block."""
     label = np.zeros(len(case["X"]), int)
-    sampler = make_sampler(case_data(case), case_prior(case), label, seed=7, **options)
+    sampler = make_sampler(case_data(case), case_prior(case), label, seed=seed, **options)
     sweep = (lambda s: s.sweep()) if move is None else (lambda s: s.sweep_only(move))
     return partition_z_scores(sampler, sweep, exact_posterior(case), n_sweeps)
 
@@ -92,15 +93,16 @@ def applies(name, sampler):
     return not ("move" in options and case["family"] == "full" and "missing" in name)
 
 
-@pytest.mark.parametrize("n_sweeps", [10_000, pytest.param(40_000, marks=pytest.mark.slow)])
+@proof(sweeps=(10_000, 40_000), seed=7)
 @pytest.mark.parametrize(
     "name, sampler", [(name, s) for name in CASES for s in SAMPLERS if applies(name, s)]
 )
-def test_sampler_reaches_the_exact_posterior(name, sampler, n_sweeps):
-    z = chain_z_scores(CASES[name], n_sweeps, **SAMPLERS[sampler])
+def test_sampler_reaches_the_exact_posterior(name, sampler, size, seed):
+    z = chain_z_scores(CASES[name], size, seed, **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) < 4, z
 
 
+@proof(seed=7, wrong=True)
 @pytest.mark.parametrize(
     "name, fault, sampler",
     [
@@ -117,8 +119,8 @@ def test_sampler_reaches_the_exact_posterior(name, sampler, n_sweeps):
         ),
     ],
 )
-def test_a_wrong_formula_is_noticed(name, fault, sampler):
-    z = chain_z_scores(CASES[name], 40_000, fault=fault, **SAMPLERS[sampler])
+def test_a_wrong_formula_is_noticed(name, fault, sampler, seed):
+    z = chain_z_scores(CASES[name], 40_000, seed, fault=fault, **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) > 6, z
 
 

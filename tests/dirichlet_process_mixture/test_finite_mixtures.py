@@ -30,6 +30,7 @@ from checks.mixtures import (
     vector_cases,
 )
 from checks.monte_carlo import z_score
+from checks.proofs import proof
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
@@ -66,14 +67,14 @@ def prior_of(table, law):
 # -- enumeration ------------------------------------------------------------------------------
 
 
-def chain_z_scores(table, law, n_sweeps, move=None, **options):
+def chain_z_scores(table, law, n_sweeps, seed, move=None, **options):
     X, prior = case_data(CASES[table]), prior_of(table, law)
-    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=7, **options)
+    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=seed, **options)
     sweep = (lambda s: s.sweep()) if move is None else (lambda s: s.sweep_only(move))
     return partition_z_scores(sampler, sweep, enumerate_posterior(X, prior), n_sweeps)
 
 
-@pytest.mark.parametrize("n_sweeps", [10_000, pytest.param(40_000, marks=pytest.mark.slow)])
+@proof(sweeps=(10_000, 40_000), seed=7)
 @pytest.mark.parametrize(
     "table, law, sampler",
     slow_where(
@@ -82,19 +83,20 @@ def chain_z_scores(table, law, n_sweeps, move=None, **options):
         lambda case: case[0] != TABLES[0] and case[2] != "parallel",
     ),
 )
-def test_sampler_reaches_the_exact_posterior(table, law, sampler, n_sweeps):
-    z = chain_z_scores(table, law, n_sweeps, **SAMPLERS[sampler])
+def test_sampler_reaches_the_exact_posterior(table, law, sampler, size, seed):
+    z = chain_z_scores(table, law, size, seed, **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) < 4, z
 
 
+@proof(seed=7, wrong=True)
 @pytest.mark.parametrize(
     "fault, sampler",
     slow_where(
         product(FAULTS, ["collapsed", "split-merge alone"]), lambda case: case[1] != "collapsed"
     ),
 )
-def test_a_wrong_coefficient_is_noticed(fault, sampler):
-    z = chain_z_scores("gauss-full DP", "wide", 40_000, fault=fault, **SAMPLERS[sampler])
+def test_a_wrong_coefficient_is_noticed(fault, sampler, seed):
+    z = chain_z_scores("gauss-full DP", "wide", 40_000, seed, fault=fault, **SAMPLERS[sampler])
     assert max(abs(value) for value in z.values()) > 6, z
 
 
@@ -219,16 +221,18 @@ CONFIGURATIONS = {
 }
 
 
+@proof(pairs=(5000, 60_000), seed=(1, 4), smoke="default law")
 @pytest.mark.parametrize(
     "name", slow_where(CONFIGURATIONS, {"diag, holes", "restricted gibbs"}.__contains__)
 )
-def test_sweep_paired(name):
+def test_sweep_paired(name, size, seed):
     make = joint_draw(**CONFIGURATIONS[name])
-    assert_z_scores_small(paired_one_step(make, of_all, 5000, seed=1))
+    assert_z_scores_small(paired_one_step(make, of_all, size, seed=seed))
 
 
+@proof(pairs=(4000, 40_000), seed=2)
 @pytest.mark.parametrize("move", ["gibbs", "split_merge", "all_rows"])
-def test_each_move_alone_paired(move):
+def test_each_move_alone_paired(move, size, seed):
     options = {"algorithm": "parallel"} if move == "all_rows" else {}
     # The pass over all rows opens and closes no block.
     kept = {"all_rows": ("clusters", "clusters^2", "one cluster")}.get(move, ())
@@ -237,30 +241,26 @@ def test_each_move_alone_paired(move):
         return {name: x for name, x in statistics(sampler).items() if name not in kept}
 
     make = joint_draw(move=move, **options)
-    assert_z_scores_small(paired_one_step(make, changing, 4000, seed=2))
+    assert_z_scores_small(paired_one_step(make, changing, size, seed=seed))
 
 
+@proof(draws=(6000, 60_000), seed=3)
 @pytest.mark.parametrize("name", slow_where(["full", "parallel"], {"parallel"}.__contains__))
-def test_sweep_successive(name):
+def test_sweep_successive(name, size, seed):
     make = joint_draw(**CONFIGURATIONS[name])
-    assert_z_scores_small(successive_conditional(make, of_data, 6000, thin=2, seed=3))
+    assert_z_scores_small(successive_conditional(make, of_data, size, thin=2, seed=seed))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired_long(name):
-    make = joint_draw(**CONFIGURATIONS[name])
-    assert_z_scores_small(paired_one_step(make, of_all, 60_000, seed=4))
-
-
+@proof(seed=5, wrong=True)
 @pytest.mark.parametrize("fault, n", zip(FAULTS, [2000, 16_000], strict=True))
-def test_a_wrong_coefficient_is_noticed_by_the_joint_distribution(fault, n):
-    z = paired_one_step(joint_draw(fault=fault), of_all, n, seed=5)
+def test_a_wrong_coefficient_is_noticed_by_the_joint_distribution(fault, n, seed):
+    z = paired_one_step(joint_draw(fault=fault), of_all, n, seed=seed)
     assert max(map(abs, z.values())) > 6, z
 
 
+@proof(sweeps=(15_000, 75_000), seed=3)
 @pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
-def test_no_data_gives_the_prior(algorithm):
+def test_no_data_gives_the_prior(algorithm, size, seed):
     """The number of blocks of rows of which nothing is known, against its moments."""
     n, gamma, law = 30, 0.5, (2.0, 3.0, 3.0)
     prior = gaussian_prior(
@@ -268,9 +268,14 @@ def test_no_data_gives_the_prior(algorithm):
         n_components_prior=law, concentration=gamma, prior_scale=1.0,
     )  # fmt: skip
     sampler = make_sampler(
-        np.full((n, 1), np.nan), prior, np.zeros(n, int), seed=3, algorithm=algorithm, n_subset=10
+        np.full((n, 1), np.nan),
+        prior,
+        np.zeros(n, int),
+        seed=seed,
+        algorithm=algorithm,
+        n_subset=10,
     )
-    k = np.empty(15_000)
+    k = np.empty(size)
     for t in range(len(k)):
         sampler.sweep()
         k[t] = sampler.n_clusters

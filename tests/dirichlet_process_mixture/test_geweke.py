@@ -17,6 +17,7 @@ from checks.joint_distribution import (
 )
 from checks.mixtures import gaussian_prior, make_sampler, sampler_at
 from checks.monte_carlo import z_score
+from checks.proofs import proof, record
 from checks.slow import slow_where
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.processes import crp
@@ -166,19 +167,21 @@ def changing(z_of, name):
     }
 
 
+@proof(pairs=(6000, 100_000), seed=(1, 6), smoke=("full", "parallel"))
 @pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, COMBINED.__contains__))
-def test_default_sweep_paired(name):
+def test_default_sweep_paired(name, size, seed):
     prior, options = CONFIGURATIONS[name]
     z = paired_one_step(
-        joint_draw(prior_of(**prior), **options), changing(statistics, name), 6000, seed=1
+        joint_draw(prior_of(**prior), **options), changing(statistics, name), size, seed=seed
     )
     assert_z_scores_small(z)
 
 
+@proof(pairs=(3000, 50_000), seed=(2, 8))
 @pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
-def test_default_sweep_paired_many_clusters(algorithm):
+def test_default_sweep_paired_many_clusters(algorithm, size, seed):
     make = many_clusters(algorithm=algorithm, n_subset=5)
-    assert_z_scores_small(paired_one_step(make, statistics, 3000, seed=2))
+    assert_z_scores_small(paired_one_step(make, statistics, size, seed=seed))
 
 
 MOVES = {
@@ -197,72 +200,73 @@ def repeats(case):
     return kind != "full" and move in ("concentration", "discount", "split_merge")
 
 
+@proof(pairs=(4000, 40_000), seed=3)
 @pytest.mark.parametrize(
     "move, kind", slow_where(product(MOVES, ["full", "diag", "spherical"]), repeats)
 )
-def test_each_move_alone_paired(move, kind):
+def test_each_move_alone_paired(move, kind, size, seed):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(MOVES[move])}
 
     options = {"algorithm": "parallel"} if move == "all_rows" else {}
     make = joint_draw(prior_of(kind), move=move, **options)
-    assert_z_scores_small(paired_one_step(make, touched, 4000, seed=3))
+    assert_z_scores_small(paired_one_step(make, touched, size, seed=seed))
 
 
+IMPUTED = {"holes": 0.5, "n_subset": 3}
 # The successive form and enumeration see what the parallel sampler imputes.
-@pytest.mark.parametrize(
+every_algorithm = pytest.mark.parametrize(
     "algorithm", ["collapsed", pytest.param("parallel", marks=pytest.mark.slow)]
 )
-def test_imputation_paired(algorithm):
-    """Imputed cells keep their law: the state holds them, so X changes within a sweep."""
-    options = {"holes": 0.5, "algorithm": algorithm, "n_subset": 3}
 
-    def imputed(sampler):
-        X = sampler.completed_data()
-        return {
-            "mean of tanh": np.tanh(X).mean(),
-            "mean of tanh^2": (np.tanh(X) ** 2).mean(),
-            "log mean square": np.log((X**2).mean()),
-            "mean of tanh X1 tanh X2": (np.tanh(X[:, 0]) * np.tanh(X[:, 1])).mean(),
-        }
 
-    make = joint_draw(prior_of(), **options)
-    assert_z_scores_small(paired_one_step(make, imputed, 6000, seed=4))
-    # Where rows sit alone and tails are heavy, what the row shows of its scale matters most.
+def imputed(sampler):
+    X = sampler.completed_data()
+    return {
+        "mean of tanh": np.tanh(X).mean(),
+        "mean of tanh^2": (np.tanh(X) ** 2).mean(),
+        "log mean square": np.log((X**2).mean()),
+        "mean of tanh X1 tanh X2": (np.tanh(X[:, 0]) * np.tanh(X[:, 1])).mean(),
+    }
+
+
+def heavy_tails():
+    """Rows that sit alone, whose tails are heavy: what a row shows of its scale matters most."""
     heavy = replace(prior_of(), concentration=20.0)
-    heavy = replace(heavy, parts=(replace(heavy.gaussian, degrees_of_freedom=D + 2.0),))
-    right = joint_draw(heavy, **options)
-    assert_z_scores_small(paired_one_step(right, imputed, 6000, seed=4))
-    if algorithm == "parallel":
-        return
-    wrong = joint_draw(heavy, **options, fault="narrow_imputation")
-    z = paired_one_step(wrong, imputed, 6000, seed=4)
+    return replace(heavy, parts=(replace(heavy.gaussian, degrees_of_freedom=D + 2.0),))
+
+
+@proof(pairs=(6000, 40_000), seed=4)
+@every_algorithm
+@pytest.mark.parametrize("prior", [prior_of(), heavy_tails()], ids=["light", "heavy"])
+def test_imputation_paired(prior, algorithm, size, seed):
+    """Imputed cells keep their law: the state holds them, so X changes within a sweep."""
+    make = joint_draw(prior, **IMPUTED, algorithm=algorithm)
+    assert_z_scores_small(paired_one_step(make, imputed, size, seed=seed))
+
+
+@proof(seed=4, wrong=True)
+def test_narrow_imputation_is_noticed(seed):
+    wrong = joint_draw(heavy_tails(), **IMPUTED, fault="narrow_imputation")
+    z = paired_one_step(wrong, imputed, 6000, seed=seed)
     assert max(map(abs, z.values())) > 6, z
 
 
-@pytest.mark.parametrize(
-    "name",
-    slow_where(
-        [
-            "full",
-            "diag, holes",
-            "spherical",
-            "finite",
-            "full, holes",
-            "parallel, holes",
-            "plain gibbs, holes",
-        ],
-        # Enumeration and the paired form see these.
-        {"diag, holes", "spherical", "finite"}.__contains__,
-    ),
-)
-def test_default_sweep_successive(name):
+# Enumeration and the paired form see the others.
+SUCCESSIVE = {"full", "full, holes", "parallel, holes", "plain gibbs, holes"}
+
+
+@proof(draws=(8000, 100_000), seed=(5, 7))
+@pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, lambda name: name not in SUCCESSIVE))
+def test_default_sweep_successive(name, size, seed):
     prior, options = CONFIGURATIONS[name]
     make = joint_draw(prior_of(**prior), **options)
-    assert_z_scores_small(successive_conditional(make, data_statistics, 8000, thin=2, seed=5))
+    z = successive_conditional(make, changing(data_statistics, name), size, thin=2, seed=seed)
+    assert_z_scores_small(z)
 
 
-def test_wide_rows_paired():
+@proof(pairs=(6000, 40_000), seed=10)
+def test_wide_rows_paired(size, seed):
     """Above 64 features the weights of an incomplete row come from the completed one."""
     narrow = joint_draw(prior_of(), holes=0.25)
 
@@ -271,35 +275,10 @@ def test_wide_rows_paired():
         sampler.family.wide = 0
         return sampler
 
-    assert_z_scores_small(paired_one_step(wide, statistics, 6000, seed=10))
+    assert_z_scores_small(paired_one_step(wide, statistics, size, seed=seed))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_default_sweep_paired_long(name):
-    prior, options = CONFIGURATIONS[name]
-    z = paired_one_step(
-        joint_draw(prior_of(**prior), **options), changing(statistics, name), 100_000, seed=6
-    )
-    assert_z_scores_small(z)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_default_sweep_successive_long(name):
-    prior, options = CONFIGURATIONS[name]
-    make = joint_draw(prior_of(**prior), **options)
-    z = successive_conditional(
-        make, changing(data_statistics, name), 100_000, n_forward=50_000, thin=2, seed=7
-    )
-    assert_z_scores_small(z)
-
-
-@pytest.mark.slow
-def test_default_sweep_paired_many_clusters_long():
-    assert_z_scores_small(paired_one_step(many_clusters(), statistics, 50_000, seed=8))
-
-
+@proof(seed=9, wrong=True)
 @pytest.mark.parametrize(
     "fault, prior, n",
     [
@@ -310,7 +289,7 @@ def test_default_sweep_paired_many_clusters_long():
         ("unscaled_prior", {}, 3000),
     ],
 )
-def test_a_wrong_formula_is_noticed(fault, prior, n):
+def test_a_wrong_formula_is_noticed(fault, prior, n, seed):
     make = joint_draw(prior_of(**prior), fault=fault)
 
     def changed(sampler):
@@ -319,30 +298,32 @@ def test_a_wrong_formula_is_noticed(fault, prior, n):
             out = {k: v for k, v in out.items() if "concentration" not in k}
         return {k: v for k, v in out.items() if k != "discount" or prior.get("discount") is None}
 
-    z = paired_one_step(make, changed, n, seed=9)
+    z = paired_one_step(make, changed, n, seed=seed)
     assert max(map(abs, z.values())) > 6, z
 
 
 # -- no data: the partition follows its prior -------------------------------------------------
 
 
-def blank(kind, n, n_split_merge=4, fault="none", **prior):
+def blank(kind, n, seed, n_split_merge=4, fault="none", **prior):
     """A sampler with every cell missing, started from an exact draw of the partition."""
     p = gaussian_prior(
         kind, np.zeros(1), 0.5, 4.0, np.eye(1) if kind == "full" else np.ones(1), **prior
     )
     label = crp.sample(n, prior["concentration"], prior["discount"], random_state=0)
     X = np.full((n, 1), np.nan)
-    return make_sampler(X, p, label, seed=3, n_split_merge=n_split_merge, fault=fault)
+    return make_sampler(X, p, label, seed=seed, n_split_merge=n_split_merge, fault=fault)
 
 
+@proof(sweeps=(30_000, 150_000), seed=3)
 @pytest.mark.parametrize("kind", ["full", "diag"])
 @pytest.mark.parametrize("concentration, discount", [(1.0, 0.0), (3.0, 0.25), (-0.1, 0.5)])
-def test_no_data_gives_the_prior(kind, concentration, discount):
+def test_no_data_gives_the_prior(kind, concentration, discount, size, seed):
     """E[K] and Var[K] of processes 1.3, from a chain on all-missing rows."""
     n = 30
-    sampler = blank(kind, n, concentration=concentration, discount=discount, prior_scale=1.0)
-    k = np.empty(30_000)
+    law = {"concentration": concentration, "discount": discount, "prior_scale": 1.0}
+    sampler = blank(kind, n, seed, **law)
+    k = np.empty(size)
     for t in range(len(k)):
         sampler.sweep()
         k[t] = sampler.n_clusters
@@ -352,7 +333,7 @@ def test_no_data_gives_the_prior(kind, concentration, discount):
     assert abs(z_score((k - mean) ** 2, variance)) < 4
 
 
-def drift_of_clusters(fault, n_pairs):
+def drift_of_clusters(fault, n_pairs, seed):
     """z of the mean change of K over one sweep from exact prior draws, n = 50, concentration 15."""
     n, change = 50, np.empty(n_pairs)
     p = gaussian_prior(
@@ -366,7 +347,7 @@ def drift_of_clusters(fault, n_pairs):
         prior_scale=1.0,
     )
     X = np.full((n, 1), np.nan)
-    rng = np.random.default_rng(11)
+    rng = np.random.default_rng(seed)
     for t in range(n_pairs):
         label = crp.sample(n, 15.0, random_state=rng)
         sampler = make_sampler(
@@ -375,10 +356,15 @@ def drift_of_clusters(fault, n_pairs):
         before = sampler.n_clusters
         sampler.sweep_only("split_merge")
         change[t] = sampler.n_clusters - before
-    return change.mean() / change.std(ddof=1) * np.sqrt(n_pairs)
+    return record(change.mean() / change.std(ddof=1) * np.sqrt(n_pairs))
 
 
-def test_proposals_that_follow_the_state_are_noticed():
+@proof(pairs=(8000, 40_000), seed=11)
+def test_a_given_number_of_proposals_leaves_the_clusters_alone(size, seed):
+    assert abs(drift_of_clusters("none", size, seed)) < 4
+
+
+@proof(seed=11, wrong=True)
+def test_proposals_that_follow_the_state_are_noticed(seed):
     """As many proposals as the present number of clusters biases the chain."""
-    assert abs(drift_of_clusters("none", 8000)) < 4
-    assert abs(drift_of_clusters("adaptive_split_merge", 30_000)) > 5
+    assert abs(drift_of_clusters("adaptive_split_merge", 30_000, seed)) > 5

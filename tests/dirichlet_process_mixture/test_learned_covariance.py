@@ -20,6 +20,7 @@ from checks.joint_distribution import (
 )
 from checks.mixtures import learned_prior, make_sampler, sampler_at, state_of
 from checks.monte_carlo import mcse_mean
+from checks.proofs import proof
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
@@ -404,21 +405,23 @@ def moving(name, z_of):
     return lambda sampler: {k: v for k, v in z_of(sampler).items() if "kappa0" not in k}
 
 
+@proof(pairs=(3000, 50_000), seed=(1, 6), smoke=("full", "full, parallel, holes"))
 @pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, COMBINED.__contains__))
-def test_default_sweep_paired(name):
+def test_default_sweep_paired(name, size, seed):
     prior, options = CONFIGURATIONS[name]
     make = joint_draw(prior_of(**prior), **options)
-    assert_z_scores_small(paired_one_step(make, moving(name, statistics), 3000, seed=1))
+    assert_z_scores_small(paired_one_step(make, moving(name, statistics), size, seed=seed))
 
 
+@proof(pairs=(2000, 40_000), seed=2)
 @pytest.mark.parametrize(
     "algorithm", ["collapsed", pytest.param("parallel", marks=pytest.mark.slow)]
 )
-def test_default_sweep_paired_many_clusters(algorithm):
+def test_default_sweep_paired_many_clusters(algorithm, size, seed):
     prior = prior_of("full", concentration_prior=(40.0, 2.0), discount=0.0)
     make = joint_draw(prior, n=40, algorithm=algorithm, n_subset=5)
     assert np.mean([make(np.random.default_rng(t)).n_clusters for t in range(20)]) > 8
-    assert_z_scores_small(paired_one_step(make, statistics, 2000, seed=2))
+    assert_z_scores_small(paired_one_step(make, statistics, size, seed=seed))
 
 
 MOVES = {
@@ -440,21 +443,24 @@ def test_all_updates_are_tested():
     assert set(LearnCovariance.STEPS) | {"learned_covariance"} == set(MOVES)
 
 
+@proof(pairs=(3000, 40_000), seed=3)
 @pytest.mark.parametrize(
     "move, kind", slow_where(product(MOVES, KINDS), lambda case: case[0] == "learned_covariance")
 )
-def test_each_update_alone_paired(move, kind):
+def test_each_update_alone_paired(move, kind, size, seed):
     make = joint_draw(prior_of(kind), move=move, repeats=5)
-    assert_z_scores_small(paired_one_step(make, touched_by(move), 3000, seed=3))
+    assert_z_scores_small(paired_one_step(make, touched_by(move), size, seed=seed))
 
 
-def test_covariance_of_more_blocks_than_are_summed_at_once():
+@proof(pairs=(400, 4000), seed=7)
+def test_covariance_of_more_blocks_than_are_summed_at_once(size, seed):
     prior = prior_of("full", concentration_prior=(4000.0, 2.0), discount=0.0)
     make = joint_draw(prior, n=200, move="covariance", repeats=5)
     assert np.mean([make(np.random.default_rng(t)).n_clusters for t in range(5)]) > 150
-    assert_z_scores_small(paired_one_step(make, touched_by("covariance"), 400, seed=7))
+    assert_z_scores_small(paired_one_step(make, touched_by("covariance"), size, seed=seed))
 
 
+@proof(seed=4, wrong=True)
 @pytest.mark.parametrize(
     "fault, move, kind",
     [
@@ -470,13 +476,14 @@ def test_covariance_of_more_blocks_than_are_summed_at_once():
         )
     ],
 )
-def test_a_wrong_formula_is_noticed(fault, move, kind):
+def test_a_wrong_formula_is_noticed(fault, move, kind, seed):
     repeats = 40 if move == "covariance_size" else 1
     make = joint_draw(prior_of(kind), move=move, repeats=repeats, fault=fault)
-    z = paired_one_step(make, touched_by(move), 1500, seed=4)
+    z = paired_one_step(make, touched_by(move), 1500, seed=seed)
     assert max(map(abs, z.values())) > 6, z
 
 
+@proof(draws=(8000, 50_000), seed=5)
 @pytest.mark.parametrize(
     "name",
     slow_where(
@@ -484,15 +491,7 @@ def test_a_wrong_formula_is_noticed(fault, move, kind):
         lambda name: name != "full, holes",
     ),
 )
-def test_default_sweep_successive(name):
+def test_default_sweep_successive(name, size, seed):
     prior, options = CONFIGURATIONS[name]
     make = joint_draw(prior_of(**prior), **options)
-    assert_z_scores_small(successive_conditional(make, data_statistics, 8000, thin=2, seed=5))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_default_sweep_paired_long(name):
-    prior, options = CONFIGURATIONS[name]
-    make = joint_draw(prior_of(**prior), **options)
-    assert_z_scores_small(paired_one_step(make, moving(name, statistics), 50_000, seed=6))
+    assert_z_scores_small(successive_conditional(make, data_statistics, size, thin=2, seed=seed))

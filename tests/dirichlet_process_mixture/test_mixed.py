@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from checks.joint_distribution import assert_z_scores_small, paired_one_step
 from checks.mixtures import enumerate_posterior, make_sampler, partition_z_scores, sampler_at
+from checks.proofs import proof
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
@@ -48,6 +49,7 @@ ROWS = np.array(
 )
 
 
+@proof(sweeps=(40_000, 200_000), seed=11)
 @pytest.mark.parametrize("moves", ["sweep", "gibbs", "split_merge"])
 @pytest.mark.parametrize(
     "kind, of_partition",
@@ -57,35 +59,37 @@ ROWS = np.array(
         ("full", {"concentration": 1.5, "n_components": 3}),
     ],
 )
-def test_sampler_reaches_the_exact_posterior(kind, of_partition, moves):
+def test_sampler_reaches_the_exact_posterior(kind, of_partition, moves, size, seed):
     """|z| < 4 on about seven probabilities each; full covariance with complete real columns."""
     X = ROWS.copy()
     if kind == "full":
         X[:, [0, 2]] = np.nan_to_num(X[:, [0, 2]])
     prior = mixed_prior(kind, prior_scale=1.0, **of_partition)
-    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=11)
+    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=seed)
     step = sampler.sweep if moves == "sweep" else lambda: sampler.sweep_only(moves)
-    z = partition_z_scores(sampler, lambda _: step(), enumerate_posterior(X, prior), 40_000)
+    z = partition_z_scores(sampler, lambda _: step(), enumerate_posterior(X, prior), size)
     assert max(abs(value) for value in z.values()) < 4, z
 
 
+@proof(sweeps=(40_000, 200_000), seed=12)
 @pytest.mark.parametrize("kind", ["diag", "full"])
 @pytest.mark.parametrize("algorithm", ["parallel", "gibbs"])
-def test_all_rows_at_once_reach_the_exact_posterior(kind, algorithm):
+def test_all_rows_at_once_reach_the_exact_posterior(kind, algorithm, size, seed):
     """One row alone per sweep, no split-merge: the pass over all rows does the work."""
     X = ROWS.copy()
     if kind == "full":
         X[:, [0, 2]] = np.nan_to_num(X[:, [0, 2]])
     prior = mixed_prior(kind, prior_scale=1.0, concentration=1.5, n_components=3)
     options = {"algorithm": algorithm, "n_subset": 1, "n_split_merge": 0}
-    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=12, **options)
-    z = partition_z_scores(sampler, lambda s: s.sweep(), enumerate_posterior(X, prior), 40_000)
+    sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=seed, **options)
+    z = partition_z_scores(sampler, lambda s: s.sweep(), enumerate_posterior(X, prior), size)
     assert max(abs(value) for value in z.values()) < 4, z
 
 
-def test_a_wrong_formula_is_noticed():
+@proof(seed=11, wrong=True)
+def test_a_wrong_formula_is_noticed(seed):
     prior = mixed_prior("diag", prior_scale=1.0, concentration=1.0)
-    sampler = make_sampler(ROWS, prior, np.zeros(5, int), seed=11, fault="missing_normaliser")
+    sampler = make_sampler(ROWS, prior, np.zeros(5, int), seed=seed, fault="missing_normaliser")
     exact = enumerate_posterior(ROWS, prior)
     z = partition_z_scores(sampler, lambda s: s.sweep(), exact, 40_000)
     assert max(abs(value) for value in z.values()) > 6, z
@@ -114,6 +118,7 @@ PAIRED = {
 }
 
 
+@proof(pairs=(4000, 40_000), seed=3)
 @pytest.mark.parametrize(
     "holes, kind, algorithm",
     slow_where(
@@ -121,7 +126,7 @@ PAIRED = {
         lambda case: case not in PAIRED,
     ),
 )
-def test_paired_one_step(kind, holes, algorithm):
+def test_paired_one_step(kind, holes, algorithm, size, seed):
     """A sweep leaves the joint law of a mixed table alone: |z| < 4 on 8 statistics."""
     options = {"algorithm": algorithm, "n_subset": 2}
     prior = mixed_prior(kind, concentration_prior=(2.0, 2.0))
@@ -131,7 +136,7 @@ def test_paired_one_step(kind, holes, algorithm):
         state, X = _model.draw_joint(prior, 12, rng)
         return sampler_at(prior, state, X, missing, int(rng.integers(2**62)), **options)
 
-    assert_z_scores_small(paired_one_step(joint_draw, statistics, 4000, seed=3))
+    assert_z_scores_small(paired_one_step(joint_draw, statistics, size, seed=seed))
 
 
 @pytest.mark.parametrize("kind", COVARIANCE)
@@ -154,14 +159,15 @@ def test_bookkeeping_agrees_with_the_reference(kind):
     assert_allclose(sampler.log_joint(), _model.log_joint(state, completed, prior), rtol=1e-8)
 
 
-def test_prior_recovery_without_data():
+@proof(sweeps=(20_000, 100_000), seed=0)
+def test_prior_recovery_without_data(size, seed):
     """A table of holes: the number of clusters follows its prior."""
     from checks.monte_carlo import z_score
     from skbnp.processes import crp
 
     prior = mixed_prior("diag", concentration=1.3)
-    sampler = make_sampler(np.full((15, 6), np.nan), prior, np.zeros(15, int))
-    trace = np.empty(20_000)
+    sampler = make_sampler(np.full((15, 6), np.nan), prior, np.zeros(15, int), seed=seed)
+    trace = np.empty(size)
     for t in range(len(trace)):
         sampler.sweep()
         trace[t] = sampler.n_clusters

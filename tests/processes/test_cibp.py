@@ -12,7 +12,8 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln, gammaln
 
-from checks.monte_carlo import z_score
+from checks.monte_carlo import p_value, z_score
+from checks.proofs import proof
 from skbnp.processes import cibp, ibp
 
 VECTORS = json.loads(Path(__file__).with_name("cibp_vectors.json").read_text())
@@ -221,10 +222,11 @@ def test_wide_first_layers():
 # -- draws ------------------------------------------------------------------------------------
 
 
-def test_samples_follow_the_probabilities():
+@proof(draws=(20_000, 100_000), seed=1)
+def test_samples_follow_the_probabilities(size, seed):
     """Chi-square over networks on two units with 20 expected or more; false alarms 1e-4."""
     process = ((0.5, 0.3), (1.5, 0.7))
-    n_draws, rng = 20_000, np.random.default_rng(1)
+    n_draws, rng = size, np.random.default_rng(seed)
 
     def key(Zs):
         return tuple(tuple(map(tuple, np.asarray(Z).T)) for Z in Zs if np.size(Z))
@@ -241,14 +243,15 @@ def test_samples_follow_the_probabilities():
     observed = np.array([drawn[network] for network in common] + [0])
     wanted = np.array([expected[network] for network in common] + [0])
     observed[-1], wanted[-1] = n_draws - observed.sum(), n_draws - wanted.sum()
-    assert stats.chisquare(observed, wanted).pvalue > 1e-4
+    assert p_value(stats.chisquare(observed, wanted)) > 1e-4
 
 
+@proof(draws=(4000, 20_000), seed=2)
 @pytest.mark.parametrize("max_depth", [None, 3])
-def test_widths_of_samples(max_depth):
+def test_widths_of_samples(max_depth, size, seed):
     n, process = 4, ((1.4, 0.9), (0.6, 2.0))
-    rng = np.random.default_rng(2)
-    widths = np.zeros((4000, 4))
+    rng = np.random.default_rng(seed)
+    widths = np.zeros((size, 4))
     depth, units = np.empty(len(widths)), np.empty(len(widths))
     for t in range(len(widths)):
         Zs = cibp.sample(n, *process, max_depth, random_state=rng)
@@ -266,12 +269,13 @@ def test_widths_of_samples(max_depth):
     assert abs(z_score(units, cibp.expected_units(n, *process, max_depth))) < 4
 
 
-def test_skip_connections_of_samples():
+@proof(draws=(4000, 20_000), seed=3)
+def test_skip_connections_of_samples(size, seed):
     """The children of the second layer's units among the visible ones, given those between: each
     unit that offers has m of the K_1 below, and each further one takes it with m / (K_1 + c)."""
-    c, rng = 1.7, np.random.default_rng(3)
+    c, rng = 1.7, np.random.default_rng(seed)
     excess, square = [], []
-    for _ in range(4000):
+    for _ in range(size):
         Zs, skips = cibp.sample(3, 1.2, c, 2, skip_connections=True, random_state=rng)
         assert [skip.shape[1] for skip in skips] == [Z.shape[1] for Z in Zs]
         if len(Zs) < 2:
@@ -282,7 +286,7 @@ def test_skip_connections_of_samples():
         variance = 3 * popularity * (1 - popularity) * (total + 3) / (total + 1)
         excess.append(skips[1][:, 0].sum(dtype=int) - 3 * popularity)
         square.append(excess[-1] ** 2 - variance)
-    assert len(excess) > 2000
+    assert len(excess) > size / 2
     assert abs(z_score(excess, 0.0)) < 4
     assert abs(z_score(square, 0.0)) < 4
 
@@ -329,6 +333,7 @@ def assert_moments(chain, mean, variance):
     assert abs(z_score((chain - mean) ** 2, variance)) < 4
 
 
+@proof(updates=(40_000, 200_000), seed=0)
 @pytest.mark.parametrize(
     "n_dishes, n_customers, concentration, bounds",
     [
@@ -338,8 +343,8 @@ def assert_moments(chain, mean, variance):
         (0, 0, 1.0, (0.0, 2.0)),
     ],
 )
-def test_mass_against_quadrature(n_dishes, n_customers, concentration, bounds):
-    chain = cibp._mass_chain(n_dishes, n_customers, concentration, bounds, 0, 40_000)
+def test_mass_against_quadrature(n_dishes, n_customers, concentration, bounds, size, seed):
+    chain = cibp._mass_chain(n_dishes, n_customers, concentration, bounds, seed, size)
     rate = dishes_per_mass(n_customers, concentration)
     assert bounds[0] < chain.min() <= chain.max() < bounds[1]
     assert_moments(chain, *moments(lambda x: n_dishes * np.log(x) - rate * x, *bounds))
@@ -353,6 +358,7 @@ def concentration_target(n_takers, n_customers, n_offered, mass):
     return log_density
 
 
+@proof(updates=(40_000, 200_000), seed=0)
 @pytest.mark.parametrize(
     "n_takers, n_customers, n_offered, mass, bounds",
     [
@@ -363,19 +369,24 @@ def concentration_target(n_takers, n_customers, n_offered, mass):
         ([], 4, 4, 1.5, (0.0, 3.0)),
     ],
 )
-def test_concentration_against_quadrature(n_takers, n_customers, n_offered, mass, bounds):
+def test_concentration_against_quadrature(
+    n_takers, n_customers, n_offered, mass, bounds, size, seed
+):
     n_takers = np.array(n_takers, dtype=np.intp)
-    chain = cibp._concentration_chain(n_takers, n_customers, n_offered, mass, bounds, 0, 40_000)
+    numbers = (n_takers, n_customers, n_offered)
+    chain = cibp._concentration_chain(*numbers, mass, bounds, seed, size)
     target = concentration_target(n_takers, n_customers, n_offered, mass)
     assert bounds[0] < chain.min() <= chain.max() < bounds[1]
     assert_moments(chain, *moments(target, *bounds))
 
 
+@proof(seed=0, wrong=True)
 @pytest.mark.parametrize("n_takers, n_customers, n_offered", [([1, 3], 3, 9), ([1, 2, 3], 9, 9)])
-def test_wrong_numbers_are_noticed(n_takers, n_customers, n_offered):
+def test_wrong_numbers_are_noticed(n_takers, n_customers, n_offered, seed):
     """What nobody else was offered, and one dish too many."""
     n_takers, bounds = np.array(n_takers, dtype=np.intp), (0.0, 20.0)
-    chain = cibp._concentration_chain(n_takers[:2], n_customers, n_customers, 0.8, bounds, 0, 4000)
+    numbers = (n_takers[:2], n_customers, n_customers)
+    chain = cibp._concentration_chain(*numbers, 0.8, bounds, seed, 4000)
     target = concentration_target(n_takers, n_customers, n_offered, 0.8)
     assert abs(z_score(chain, moments(target, *bounds)[0])) > 10
 

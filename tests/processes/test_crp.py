@@ -10,8 +10,9 @@ from scipy import integrate, stats
 from scipy.special import digamma, gammaln, poch, polygamma
 
 from checks.enumeration import canonical, set_partitions
-from checks.monte_carlo import z_score
+from checks.monte_carlo import p_value, z_score
 from checks.mutants import compiled
+from checks.proofs import proof
 from skbnp.processes import crp
 
 # Every regime: Dirichlet process, Pitman-Yor with theta > 0, = 0, < 0, finite, one component.
@@ -297,10 +298,11 @@ def test_concentration_for_expected_blocks_of_the_finite_member():
 # -- samples ----------------------------------------------------------------------------------
 
 
+@proof(draws=(20_000, 100_000), seed=2)
 @every_member
-def test_samples_follow_the_partition_probabilities(member):
+def test_samples_follow_the_partition_probabilities(member, size, seed):
     """Chi-square over the 52 partitions of 5 items, false alarms 1e-4 each."""
-    n_draws, rng = 20_000, np.random.default_rng(2)
+    n_draws, rng = size, np.random.default_rng(seed)
     drawn = Counter(tuple(crp.sample(5, random_state=rng, **member)) for _ in range(n_draws))
     expected = {
         labels: n_draws * math.exp(crp.log_prob(labels, **member)) for labels in set_partitions(5)
@@ -313,17 +315,19 @@ def test_samples_follow_the_partition_probabilities(member):
     if rest > 1.0:  # the rare ones together are one more cell
         observed, wanted = np.append(observed, n_draws - observed.sum()), np.append(wanted, rest)
     if len(wanted) == 1:
-        assert observed[0] >= n_draws - 20
+        test = stats.binomtest(int(observed[0]), n_draws, wanted[0] / n_draws)
+        assert p_value(test) > 1e-4
         return
     wanted *= observed.sum() / wanted.sum()
-    assert stats.chisquare(observed, wanted).pvalue > 1e-4
+    assert p_value(stats.chisquare(observed, wanted)) > 1e-4
 
 
+@proof(draws=(4000, 20_000), seed=3)
 @pytest.mark.parametrize("member", [FAMILY[0], FAMILY[4], FAMILY[6], FAMILY[9]], ids=str)
-def test_samples_have_the_moments_of_the_pmf(member):
-    rng = np.random.default_rng(3)
+def test_samples_have_the_moments_of_the_pmf(member, size, seed):
+    rng = np.random.default_rng(seed)
     n_blocks = np.array(
-        [crp.sample(200, random_state=rng, **member).max() + 1.0 for _ in range(4000)]
+        [crp.sample(200, random_state=rng, **member).max() + 1.0 for _ in range(size)]
     )
     mean = crp.expected_blocks(200, **member)
     assert abs(z_score(n_blocks, mean)) < 4
@@ -359,16 +363,15 @@ def test_random_state():
 # -- weights ----------------------------------------------------------------------------------
 
 
+@proof(draws=(10_000, 50_000), seed=7)
 @pytest.mark.parametrize("member", FAMILY[:10], ids=str)
-def test_sticks_have_the_moments_of_their_betas(member):
+def test_sticks_have_the_moments_of_their_betas(member, size, seed):
     theta = member["concentration"]
     d = member.get("discount", 0.0)
     if "n_components" in member:
         d = -theta / member["n_components"]
-    rng = np.random.default_rng(7)
-    weights = np.array(
-        [crp.stick_breaking(3, random_state=rng, **member)[0] for _ in range(10_000)]
-    )
+    rng = np.random.default_rng(seed)
+    weights = np.array([crp.stick_breaking(3, random_state=rng, **member)[0] for _ in range(size)])
     left = left_squared = 1.0
     for j in range(3):
         a, b = 1.0 - d, theta + (j + 1) * d
@@ -401,13 +404,14 @@ def test_the_remaining_mass_keeps_its_digits():
     assert 0.0 < remaining < 1e-16
 
 
+@proof(draws=(4000, 20_000), seed=11)
 @pytest.mark.parametrize("member", FAMILY[:10], ids=str)
-def test_posterior_weights_have_the_dirichlet_means(member):
+def test_posterior_weights_have_the_dirichlet_means(member, size, seed):
     sizes = np.array([4]) if member.get("n_components") == 1 else np.array([4, 2, 1])
     mean = np.exp(crp.log_predictive(sizes, **member))  # the predictive is the mean weight
-    rng = np.random.default_rng(11)
+    rng = np.random.default_rng(seed)
     draws = np.array(
-        [crp.posterior_weights(sizes, random_state=rng, **member) for _ in range(4000)]
+        [crp.posterior_weights(sizes, random_state=rng, **member) for _ in range(size)]
     )
     np.testing.assert_allclose(draws.sum(axis=1), 1.0, atol=1e-12)
     total = sizes.sum() + member["concentration"]
@@ -417,10 +421,11 @@ def test_posterior_weights_have_the_dirichlet_means(member):
         assert abs(z_score((draws[:, k] - mean[k]) ** 2, variance)) < 4
 
 
-def test_posterior_weights_with_parameters_near_zero():
-    rng = np.random.default_rng(12)
+@proof(draws=(4000, 20_000), seed=12)
+def test_posterior_weights_with_parameters_near_zero(size, seed):
+    rng = np.random.default_rng(seed)
     draws = np.array(
-        [crp.posterior_weights([1, 1], -0.9989, 0.999, random_state=rng) for _ in range(4000)]
+        [crp.posterior_weights([1, 1], -0.9989, 0.999, random_state=rng) for _ in range(size)]
     )
     assert np.isfinite(draws).all()
     shape = np.array([0.001, 0.001, 0.9991])
@@ -454,8 +459,8 @@ def posterior_moments(sizes, prior, discount=0.0, n_components=None):
     return mean, weight @ (theta - mean) ** 2
 
 
-def concentration_chain(sizes, prior, n_updates, discount=0.0, n_components=None):
-    return crp._concentration_chain(sizes, 1.0, discount, n_components, prior, 14, n_updates)
+def concentration_chain(sizes, prior, n_updates, seed, discount=0.0, n_components=None):
+    return crp._concentration_chain(sizes, 1.0, discount, n_components, prior, seed, n_updates)
 
 
 def worst_z(chain, mean, variance):
@@ -465,33 +470,43 @@ def worst_z(chain, mean, variance):
 DP_SIZES = [20, 11, 8, 5, 3, 3]  # 50 items, 6 blocks
 
 
-def test_concentration_of_the_dirichlet_process():
+@proof(updates=(100_000, 500_000), seed=14)
+def test_concentration_of_the_dirichlet_process(size, seed):
     mean, variance = posterior_moments(DP_SIZES, (2.0, 4.0))
     assert mean == pytest.approx(0.93616, abs=5e-6)
     assert variance == pytest.approx(0.13668, abs=5e-6)
-    assert worst_z(concentration_chain(DP_SIZES, (2.0, 4.0), 100_000), mean, variance) < 4
+    assert worst_z(concentration_chain(DP_SIZES, (2.0, 4.0), size, seed), mean, variance) < 4
 
 
-def test_swapped_beta_shapes_are_noticed():
+@proof(seed=14, wrong=True)
+def test_swapped_beta_shapes_are_noticed(seed):
     mean, variance = posterior_moments(DP_SIZES, (2.0, 4.0))
     wrong = compiled("dirichlet_process_mixture").swapped_beta_chain
-    chain = wrong(DP_SIZES, 1.0, (2.0, 4.0), 14, 2000)
+    chain = wrong(DP_SIZES, 1.0, (2.0, 4.0), seed, 2000)
     assert worst_z(chain, mean, variance) > 20
 
 
+@proof(updates=(40_000, 200_000), seed=14)
 @pytest.mark.parametrize(
     "sizes, expected", [([46, 1, 1, 1, 1], 0.899), ([10, 10, 10, 10, 10], 1.246)]
 )
-def test_concentration_of_the_finite_member_depends_on_the_sizes(sizes, expected):
+def test_concentration_of_the_finite_member_depends_on_the_sizes(sizes, expected, size, seed):
     mean, variance = posterior_moments(sizes, (2.0, 4.0), n_components=5)
     assert mean == pytest.approx(expected, abs=1e-3)
-    chain = concentration_chain(sizes, (2.0, 4.0), 40_000, n_components=5)
+    chain = concentration_chain(sizes, (2.0, 4.0), size, seed, n_components=5)
     assert worst_z(chain, mean, variance) < 4
-    wrong = concentration_chain(sizes, (2.0, 4.0), 4000)  # the Dirichlet process' update
+
+
+@proof(seed=14, wrong=True)
+@pytest.mark.parametrize("sizes", [[46, 1, 1, 1, 1], [10, 10, 10, 10, 10]])
+def test_the_update_of_another_process_is_noticed(sizes, seed):
+    mean, variance = posterior_moments(sizes, (2.0, 4.0), n_components=5)
+    wrong = concentration_chain(sizes, (2.0, 4.0), 4000, seed)  # the Dirichlet process'
     assert wrong.mean() == pytest.approx(0.793, abs=0.02)
     assert worst_z(wrong, mean, variance) > 10
 
 
+@proof(updates=(20_000, 100_000), seed=14)
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.3, 0.1), (5.0, 0.01)])
 @pytest.mark.parametrize(
     "sizes, kwargs",
@@ -504,17 +519,18 @@ def test_concentration_of_the_finite_member_depends_on_the_sizes(sizes, expected
         ([9], {}),
     ],
 )
-def test_concentration_of_every_member_against_quadrature(sizes, kwargs, prior):
+def test_concentration_of_every_member_against_quadrature(sizes, kwargs, prior, size, seed):
     mean, variance = posterior_moments(sizes, prior, **kwargs)
-    chain = concentration_chain(sizes, prior, 20_000, **kwargs)
+    chain = concentration_chain(sizes, prior, size, seed, **kwargs)
     assert worst_z(chain, mean, variance) < 4
 
 
-def test_concentration_and_discount_of_pitman_yor_together():
+@proof(updates=(20_000, 100_000), seed=15)
+def test_concentration_and_discount_of_pitman_yor_together(size, seed):
     """Alternating updates reach the joint posterior, known from a fine grid."""
     sizes = [20, 11, 8, 5, 3, 1, 1, 1]
-    rng = np.random.default_rng(15)
-    chain = np.empty((20_000, 2))
+    rng = np.random.default_rng(seed)
+    chain = np.empty((size, 2))
     concentration, discount = 1.0, 0.3
     for t in range(len(chain)):
         concentration = crp.sample_concentration(
@@ -551,9 +567,10 @@ def pitman_yor_grid(sizes, concentration_prior, discount_prior):
     return weight.ravel() @ points, np.cov(points.T, aweights=weight.ravel(), ddof=0)
 
 
+@proof(updates=(10_000, 50_000), seed=16)
 @pytest.mark.parametrize("concentration", [-0.3, 0.0, 2.0])
 @pytest.mark.parametrize("sizes", [[1], [6, 2, 1], [40]])
-def test_discount_against_quadrature(sizes, concentration):
+def test_discount_against_quadrature(sizes, concentration, size, seed):
     a, b = 2.0, 3.0
     low = max(0.0, -concentration)
 
@@ -568,8 +585,8 @@ def test_discount_against_quadrature(sizes, concentration):
         integrate.quad(lambda d, power=power: d**power * density(d), low, 1.0, epsabs=0.0)[0]
         for power in range(3)
     )
-    rng = np.random.default_rng(16)
-    discount, chain = 0.5, np.empty(10_000)
+    rng = np.random.default_rng(seed)
+    discount, chain = 0.5, np.empty(size)
     for t in range(len(chain)):
         discount = crp.sample_discount(sizes, concentration, discount, (a, b), rng)
         chain[t] = discount
@@ -577,17 +594,18 @@ def test_discount_against_quadrature(sizes, concentration):
     assert abs(z_score(chain**2, second / total)) < 4
 
 
+@proof(updates=5000, seed=14)
 @pytest.mark.parametrize("kwargs", [{}, {"discount": 0.4}, {"n_components": 3}])
-def test_a_single_item_says_nothing_about_the_concentration(kwargs):
-    chain = concentration_chain([1], (2.0, 4.0), 5000, **kwargs)
-    assert stats.kstest(chain, stats.gamma(2.0, scale=0.25).cdf).pvalue > 1e-4
+def test_a_single_item_says_nothing_about_the_concentration(kwargs, size, seed):
+    chain = concentration_chain([1], (2.0, 4.0), size, seed, **kwargs)
+    assert p_value(stats.kstest(chain, stats.gamma(2.0, scale=0.25).cdf)) > 1e-4
 
 
 def test_updates_stay_finite_at_the_ends():
     for kwargs in ({}, {"discount": 0.5}, {"n_components": 4}):
         for prior in ((1e-3, 1e-3), (1e3, 1e-3)):
             for sizes in ([2], [1, 1], [10**6], [10**6, 1]):
-                chain = concentration_chain(sizes, prior, 50, **kwargs)
+                chain = concentration_chain(sizes, prior, 50, 14, **kwargs)
                 assert np.isfinite(chain).all()
                 assert (chain > 0.0).all()
 

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 from scipy.special import digamma
 
-from checks.monte_carlo import z_score
+from checks.monte_carlo import p_value, z_score
+from checks.proofs import proof
 from skbnp.processes import ibp
 
 FAMILY = [
@@ -187,10 +188,11 @@ def test_large_n():
 # -- draws ------------------------------------------------------------------------------------
 
 
+@proof(draws=(20_000, 100_000), seed=3)
 @every_member
-def test_samples_follow_the_probabilities(member):
+def test_samples_follow_the_probabilities(member, size, seed):
     """Chi-square over classes of 3 rows with 20 expected or more; false alarms 1e-4 each."""
-    n_draws, rng = 20_000, np.random.default_rng(3)
+    n_draws, rng = size, np.random.default_rng(seed)
     drawn = Counter()
     for _ in range(n_draws):
         Z = ibp.sample(3, **member, random_state=rng)
@@ -210,7 +212,7 @@ def test_samples_follow_the_probabilities(member):
     observed = np.array([drawn[columns] for columns in common] + [0])
     wanted = np.array([expected[columns] for columns in common] + [0])
     observed[-1], wanted[-1] = n_draws - observed.sum(), n_draws - wanted.sum()
-    assert stats.chisquare(observed, wanted).pvalue > 1e-4
+    assert p_value(stats.chisquare(observed, wanted)) > 1e-4
 
 
 @every_member
@@ -224,13 +226,14 @@ def test_orders_of_a_sample(member):
         assert sorted(map(tuple, arrival.T)) == sorted(map(tuple, lof.T))
 
 
+@proof(draws=(6000, 30_000), seed=4)
 @every_member
-def test_every_row_has_poisson_features(member):
+def test_every_row_has_poisson_features(member, size, seed):
     """Mean, variance and empty rows of the first and the last row, and shared features."""
-    mass, rng = 1.5, np.random.default_rng(4)
+    mass, rng = 1.5, np.random.default_rng(seed)
     member = member | dict(mass=mass)
-    rows = np.empty((6000, 2))
-    shared = np.empty(6000)
+    rows = np.empty((size, 2))
+    shared = np.empty(size)
     for t in range(len(rows)):
         Z = ibp.sample(5, **member, random_state=rng)
         rows[t] = Z[[0, 4]].sum(axis=1)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.monte_carlo import z_score, z_score_two_sample
+from checks.monte_carlo import p_value, z_score, z_score_two_sample
+from checks.proofs import proof
 from skbnp.processes import ibp, icp
 
 FREE = np.nan
@@ -253,13 +254,14 @@ def statistics(observed, parameters, n_draws, seed, method="sweep", fault="none"
     return {name: np.array([draw[name] for draw in out], dtype=float) for name in out[0]}
 
 
+@proof(draws=(2500, 12_500), seed=0)
 @pytest.mark.parametrize("method", ["sweep", "chefs"])
 @pytest.mark.parametrize(
     "case, max_hidden", [(case, 5000) for case in CASES] + [("two free", 2), ("0, 1, free", 2)]
 )
-def test_samples_have_the_exact_moments(case, max_hidden, method):
+def test_samples_have_the_exact_moments(case, max_hidden, method, size, seed):
     observed, (mass, concentration, popularity) = CASES[case]
-    of = statistics(observed, CASES[case][1], 2500, 0, method, max_hidden=max_hidden)
+    of = statistics(observed, CASES[case][1], size, seed, method, max_hidden=max_hidden)
     law = observed, mass, concentration
     max_hidden = None if max_hidden == 5000 else max_hidden
     mean = icp.expected_hidden(*law, max_hidden)
@@ -271,15 +273,17 @@ def test_samples_have_the_exact_moments(case, max_hidden, method):
     assert abs(z_score(of["observed edges"], from_observed)) < 4
 
 
+@proof(draws=(3000, 15_000), seed=1)
 @pytest.mark.parametrize("case", CASES)
-def test_samplers_agree(case):
+def test_samplers_agree(case, size, seed):
     observed, parameters = CASES[case]
-    sweep = statistics(observed, parameters, 3000, 1)
-    chefs = statistics(observed, parameters, 3000, 2, "chefs")
+    sweep = statistics(observed, parameters, size, seed)
+    chefs = statistics(observed, parameters, size, seed + 1, "chefs")
     z = {name: z_score_two_sample(sweep[name], chefs[name]) for name in sweep}
     assert max(map(abs, z.values())) < 4, z
 
 
+@proof(seed=1, wrong=True)
 @pytest.mark.parametrize(
     "fault, case, name, n_draws",
     [
@@ -288,23 +292,24 @@ def test_samplers_agree(case):
         ("all_introduced", "dense", "squared children", 1500),
     ],
 )
-def test_wrong_formulas_are_noticed(fault, case, name, n_draws):
+def test_wrong_formulas_are_noticed(fault, case, name, n_draws, seed):
     observed, parameters = CASES[case]
-    sweep = statistics(observed, parameters, n_draws, 1)
-    wrong = statistics(observed, parameters, n_draws, 2, "chefs", fault)
+    sweep = statistics(observed, parameters, n_draws, seed)
+    wrong = statistics(observed, parameters, n_draws, seed + 1, "chefs", fault)
     assert abs(z_score_two_sample(sweep[name], wrong[name])) > 6
 
 
 def test_every_wrong_formula_is_tested():
-    (marks,) = test_wrong_formulas_are_noticed.pytestmark
+    (marks,) = (m for m in test_wrong_formulas_are_noticed.pytestmark if m.name == "parametrize")
     assert {fault for fault, *_ in marks.args[1]} == icp._FAULTS.keys() - {"none"}
 
 
-def test_samples_follow_the_density():
+@proof(draws=(10_000, 50_000), seed=3)
+def test_samples_follow_the_density(size, seed):
     """Chi-square over the graphs of observed nodes at 0 and 0.6 with up to one hidden node, and
     whether that is below 0.6; false alarm 1e-4."""
-    observed, process, n_draws = [0.0, 0.6], (0.9, 1.4, 0.8), 10_000
-    drawn, rng = {}, np.random.default_rng(3)
+    observed, process, n_draws = [0.0, 0.6], (0.9, 1.4, 0.8), size
+    drawn, rng = {}, np.random.default_rng(seed)
     for _ in range(n_draws):
         order, Z = icp.sample(observed, *process, random_state=rng)
         key = tuple(order[2:] < 0.6), Z.tobytes()
@@ -324,21 +329,23 @@ def test_samples_follow_the_density():
     counts.append(n_draws - sum(counts))
     expected.append(n_draws - sum(expected))
     assert min(expected) > 20
-    assert stats.chisquare(counts, expected).pvalue > 1e-4
+    assert p_value(stats.chisquare(counts, expected)) > 1e-4
 
 
-def test_parents_are_poisson():
+@proof(draws=(3000, 15_000), seed=5)
+def test_parents_are_poisson(size, seed):
     """Hidden parents of a node of order 0.4: mean and variance are the mass above it."""
     mass = 2.5
-    of = statistics([0.4, 0.0], (mass, 0.8, 1.0), 3000, 5)["parents of the first"]
+    of = statistics([0.4, 0.0], (mass, 0.8, 1.0), size, seed)["parents of the first"]
     rate = mass * 0.6
     assert abs(z_score(of, rate)) < 4
     assert abs(z_score((of - rate) ** 2, rate)) < 4
 
 
-def test_nodes_with_one_child():
+@proof(draws=(3000, 15_000), seed=6)
+def test_nodes_with_one_child(size, seed):
     """As many as the mass, for a concentration of 1 and all observed nodes at 0."""
-    of = statistics([0.0] * 4, (1.6, 1.0, 1.0), 3000, 6)
+    of = statistics([0.0] * 4, (1.6, 1.0, 1.0), size, seed)
     assert abs(z_score(of["one child"], 1.6)) < 4
 
 

@@ -9,8 +9,9 @@ from scipy import integrate, stats
 from scipy.special import psi
 
 from checks.joint_distribution import assert_z_scores_small
-from checks.monte_carlo import z_score
+from checks.monte_carlo import p_value, z_score
 from checks.mutants import compiled
+from checks.proofs import proof, record
 from skbnp.processes import multiplicative_gamma as mgp
 
 RULES = ("children_only", "descendants_only", "children_shape")
@@ -54,9 +55,10 @@ def test_growth_of_the_mean_is_no_shrinkage():
     assert mgp.expected_precision(5, 2.0, 1.3)[4] == pytest.approx(5.71, abs=5e-3)
 
 
+@proof(draws=(100_000, 500_000), seed=1)
 @every_kind
-def test_samples_have_the_moments(kind):
-    delta, tau = mgp.sample(3, 3.0, 4.5, size=100_000, random_state=1, **kind)
+def test_samples_have_the_moments(kind, size, seed):
+    delta, tau = mgp.sample(3, 3.0, 4.5, size=size, random_state=seed, **kind)
     np.testing.assert_allclose(tau, np.cumprod(delta, axis=1))
     log_tau = np.log(tau)
     mean = mgp.expected_log_precision(3, 3.0, 4.5, **kind)
@@ -116,10 +118,11 @@ def test_precisions_down_a_tree():
         assert tau[h] == pytest.approx(expected, rel=1e-14)
 
 
+@proof(draws=(200_000, 1_000_000), seed=3)
 @pytest.mark.parametrize("a, b, depths", [(3, 4, (3, 3, 2)), (1, 3, (2, 3, 2)), (3, 5, (3, 3, 1))])
-def test_products_down_a_tree(a, b, depths):
+def test_products_down_a_tree(a, b, depths, size, seed):
     c1, c2 = 6.0, 7.0
-    tau = mgp.sample(6, c1, c2, parent=TREE, size=200_000, random_state=3)[1]
+    tau = mgp.sample(6, c1, c2, parent=TREE, size=size, random_state=seed)[1]
     expected = mgp.expected_product(*depths, c1, c2)
     assert abs(z_score(tau[:, a] * tau[:, b], expected)) < 4
     mean = mgp.expected_precision(5, c1, c2)
@@ -130,15 +133,16 @@ def test_products_down_a_tree(a, b, depths):
 # -- updates ----------------------------------------------------------------------------------
 
 
-def test_local_precision():
+@proof(draws=(4000, 20_000), seed=4)
+def test_local_precision(size, seed):
     loading, tau, nu = np.array([[0.5, -2.0], [0.0, 1.0]]), np.array([1.5, 4.0]), 3.0
-    rng = np.random.default_rng(4)
-    draws = np.array([mgp.sample_local_precision(loading, tau, nu, rng) for _ in range(4000)])
+    rng = np.random.default_rng(seed)
+    draws = np.array([mgp.sample_local_precision(loading, tau, nu, rng) for _ in range(size)])
     law = stats.gamma((nu + 1) / 2, scale=2 / (nu + tau[:, None] * loading**2))
     for h in range(2):
         for p in range(2):
             one = stats.gamma((nu + 1) / 2, scale=law.kwds["scale"][h, p])
-            assert stats.kstest(draws[:, h, p], one.cdf).pvalue > 1e-4
+            assert p_value(stats.kstest(draws[:, h, p], one.cdf)) > 1e-4
 
 
 def conditional_mean(h, delta, squares, n_features, parent, c1, c2):
@@ -210,33 +214,44 @@ def joint_statistics(delta, squares, tau, shapes):
     }
 
 
-@pytest.mark.parametrize("parent", [None, TREE, [-1, -1, 0, 1, 3]], ids=["chain", "tree", "forest"])
-def test_updates_leave_the_joint_law_alone(parent):
-    """Paired: draw (delta, phi, d) from the prior, update all delta; |z| < 4 each."""
+every_forest = pytest.mark.parametrize(
+    "parent", [None, TREE, [-1, -1, 0, 1, 3]], ids=["chain", "tree", "forest"]
+)
 
-    def differences(n_draws, update):
-        rng = np.random.default_rng(6)
-        up = np.arange(-1, 5) if parent is None else np.array(parent)
-        shapes = np.where(up < 0, 3.0, 4.0)
-        rows = []
-        for _ in range(n_draws):
-            delta, tau = mgp.sample(len(up), 3.0, 4.0, parent=up, random_state=rng)
-            squares = rng.chisquare(2, size=len(up)) / tau
-            new = update(squares, 2, delta, 3.0, 4.0, up, rng)
-            new_tau = new.copy()
-            for h in range(len(up)):
-                new_tau[h] *= new_tau[up[h]] if up[h] >= 0 else 1.0
-            before = joint_statistics(delta, squares, tau, shapes)
-            after = joint_statistics(new, squares, new_tau, shapes)
-            rows.append([after[name] - before[name] for name in before])
-        rows = np.array(rows)
-        z = rows.mean(0) / rows.std(0, ddof=1) * np.sqrt(n_draws)
-        return dict(zip(before, z, strict=True))
 
-    assert_z_scores_small(differences(20_000, mgp.sample_multipliers))
-    for rule in RULES:
-        wrong = partial(compiled("tree_factor_model").update_multipliers, rule=rule)
-        assert max(map(abs, differences(2000, wrong).values())) > 8
+def update_z_scores(parent, update, n_draws, seed):
+    """Paired: draw (delta, phi, d) from the prior, update all delta."""
+    rng = np.random.default_rng(seed)
+    up = np.arange(-1, 5) if parent is None else np.array(parent)
+    shapes = np.where(up < 0, 3.0, 4.0)
+    rows = []
+    for _ in range(n_draws):
+        delta, tau = mgp.sample(len(up), 3.0, 4.0, parent=up, random_state=rng)
+        squares = rng.chisquare(2, size=len(up)) / tau
+        new = update(squares, 2, delta, 3.0, 4.0, up, rng)
+        new_tau = new.copy()
+        for h in range(len(up)):
+            new_tau[h] *= new_tau[up[h]] if up[h] >= 0 else 1.0
+        before = joint_statistics(delta, squares, tau, shapes)
+        after = joint_statistics(new, squares, new_tau, shapes)
+        rows.append([after[name] - before[name] for name in before])
+    rows = np.array(rows)
+    z = rows.mean(0) / rows.std(0, ddof=1) * np.sqrt(n_draws)
+    return {name: record(value) for name, value in zip(before, z, strict=True)}
+
+
+@proof(draws=(20_000, 100_000), seed=6)
+@every_forest
+def test_updates_leave_the_joint_law_alone(parent, size, seed):
+    assert_z_scores_small(update_z_scores(parent, mgp.sample_multipliers, size, seed))
+
+
+@proof(seed=6, wrong=True)
+@every_forest
+@pytest.mark.parametrize("rule", RULES)
+def test_wrong_updates_are_noticed(parent, rule, seed):
+    wrong = partial(compiled("tree_factor_model").update_multipliers, rule=rule)
+    assert max(map(abs, update_z_scores(parent, wrong, 2000, seed).values())) > 8
 
 
 def test_extremes_stay_finite():

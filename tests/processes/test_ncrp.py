@@ -10,7 +10,8 @@ from scipy import stats
 from scipy.special import gammaln
 
 from checks.enumeration import canonical_paths, nested_partitions
-from checks.monte_carlo import z_score
+from checks.monte_carlo import p_value, z_score
+from checks.proofs import proof
 from skbnp.processes import crp, ncrp
 
 FAMILY = [
@@ -127,10 +128,11 @@ def test_expected_nodes_against_enumeration(member):
     np.testing.assert_allclose(ncrp.expected_nodes(4, 2, **member), mean, rtol=1e-12)
 
 
+@proof(draws=(20_000, 100_000), seed=3)
 @every_member
-def test_samples_follow_the_probabilities(member):
+def test_samples_follow_the_probabilities(member, size, seed):
     """Chi-square over the 12 trees of 3 items, false alarms 1e-4 each."""
-    n_draws, rng = 20_000, np.random.default_rng(3)
+    n_draws, rng = size, np.random.default_rng(seed)
     drawn = Counter(
         tuple(map(tuple, ncrp.sample(3, 2, random_state=rng, **member).tolist()))
         for _ in range(n_draws)
@@ -142,15 +144,17 @@ def test_samples_follow_the_probabilities(member):
     expected = expected[expected > 20]
     if len(expected) > 1:
         expected *= observed.sum() / expected.sum()
-        assert stats.chisquare(observed, expected).pvalue > 1e-4
+        assert p_value(stats.chisquare(observed, expected)) > 1e-4
     else:
-        assert observed == [n_draws]
+        test = stats.binomtest(int(observed[0]), n_draws, min(1.0, expected[0] / n_draws))
+        assert p_value(test) > 1e-4
 
 
-def test_samples_have_the_expected_number_of_nodes():
-    rng = np.random.default_rng(4)
+@proof(draws=(4000, 20_000), seed=4)
+def test_samples_have_the_expected_number_of_nodes(size, seed):
+    rng = np.random.default_rng(seed)
     alpha = (1.0, 0.7, 2.0)
-    widths = np.empty((4000, 3))
+    widths = np.empty((size, 3))
     for t in range(len(widths)):
         level = ncrp.node_table(ncrp.sample(40, 3, alpha, random_state=rng))[2]
         widths[t] = np.bincount(level)[1:]
@@ -204,18 +208,21 @@ def posterior_moments(level, prior):
 PRIORS = ((2.0, 4.0), (3.0, 1.5))
 
 
-def test_concentration_against_quadrature():
-    chain = ncrp._concentration_chain(PATHS, (1.0, 1.0), PRIORS, 6, 60_000)
+@proof(updates=(60_000, 300_000), seed=6)
+def test_concentration_against_quadrature(size, seed):
+    chain = ncrp._concentration_chain(PATHS, (1.0, 1.0), PRIORS, seed, size)
     for level in range(2):
         mean, variance = posterior_moments(level, PRIORS[level])
         assert abs(z_score(chain[:, level], mean)) < 4
         assert abs(z_score((chain[:, level] - mean) ** 2, variance)) < 4
 
 
-def test_one_restaurant_for_all_is_noticed():
+@proof(seed=6, wrong=True)
+def test_one_restaurant_for_all_is_noticed(seed):
     _, parent, level, count = ncrp.node_table(PATHS)
     first = np.flatnonzero(level == 1)[0]
-    chain = crp._concentration_chain(count[parent == first], 1.0, 0.0, None, PRIORS[1], 6, 3000)
+    sizes = count[parent == first]
+    chain = crp._concentration_chain(sizes, 1.0, 0.0, None, PRIORS[1], seed, 3000)
     assert abs(z_score(chain, posterior_moments(1, PRIORS[1])[0])) > 10
 
 

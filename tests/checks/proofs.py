@@ -1,0 +1,386 @@
+"""Proofs and their ledger: a proof runs again only when what it stands on has changed.
+
+A proof is a statistical test of a sampler: a joint-distribution test, a comparison with
+enumeration, moments under a prior. It is a pure function of sources, size, seed and versions; run
+again unchanged it shows nothing new. It says what it is, with a short and a long size::
+
+    @proof(pairs=(250, 40_000), seed=1, smoke="default")
+    @pytest.mark.parametrize("name", CONFIGURATIONS)
+    def test_sweep_paired(name, size, seed):
+        assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
+
+Figures (z-scores of `checks.monte_carlo` and of `checks.joint_distribution`) are recorded while it
+runs. ``make prove`` runs at the long size what is not in ``tests/proofs/LEDGER.jsonl`` under the
+key of today's sources, and writes it there. ``make test`` leaves out what is there, but for smoke
+proofs, and runs what is not at the short size. pytest's option ``--proofs`` says which:
+
+====================  =================================================================
+due (the default)     proofs without an entry, and smoke proofs, at the short size
+none                  no proof
+short                 all, at the short size
+prove                 those without an entry, at the long size; an entry for each that passes
+prove-all             all, at the long size; they must repeat what their entries say
+====================  =================================================================
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from checks.sources import Sources
+
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent
+LEDGER = TESTS / "proofs" / "LEDGER.jsonl"
+MODES = ("due", "none", "short", "prove", "prove-all")
+LONG = ("prove", "prove-all")
+
+
+# -- what a test says ---------------------------------------------------------------------------
+
+
+def proof(*, seed, smoke=False, wrong=False, **size):
+    """Mark a test as a proof; its fixtures ``size`` and ``seed`` give the numbers said here.
+
+    Parameters
+    ----------
+    seed : int or pair of int
+        A pair has one for each size.
+    smoke : bool, str or collection of str
+        Whether ``make test`` runs it at the short size although it is in the ledger; of a
+        parametrised test the ids for which it does.
+    wrong : bool
+        Whether the sampler is a wrong one, whose large z-scores the test asks for.
+    **size : int or pair of int
+        At most one: the unit, and how many at the short and at the long size.
+    """
+    if len(size) > 1:
+        raise TypeError(f"a proof has one size, got {sorted(size)}")
+    unit, numbers = next(iter(size.items()), (None, None))
+    return pytest.mark.proof(seed=seed, smoke=smoke, wrong=wrong, unit=unit, size=numbers)
+
+
+@pytest.fixture
+def size(request):
+    """How many pairs, sweeps or draws this run of the proof has."""
+    return _claim(request)[0]
+
+
+@pytest.fixture
+def seed(request):
+    """The seed of this run of the proof."""
+    return _claim(request)[1]
+
+
+def _claim(request):
+    found = request.config.stash[PROOFS].get(request.node.nodeid)
+    if found is None:
+        pytest.fail("only a proof has a size and a seed: @proof(...)")
+    is_long = request.config.getoption("proofs") in LONG
+    return found.sizes[is_long], found.seeds[is_long]
+
+
+# The figures of the proof that is running; None outside of proofs.
+_figures = None
+
+
+def record(value):
+    """Take a z-score down as a figure of the proof that is running, if one is; return it."""
+    if _figures is not None:
+        _figures.append(float(value))
+    return value
+
+
+@contextmanager
+def recording():
+    """The list of the figures that are recorded within."""
+    global _figures
+    before, _figures = _figures, []
+    try:
+        yield _figures
+    finally:
+        _figures = before
+
+
+# -- keys and entries ---------------------------------------------------------------------------
+
+PROOFS = pytest.StashKey()
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A collected proof: its place, what the mark says, and its key."""
+
+    name: str
+    path: Path
+    function: str
+    parameters: str
+    seed: int | tuple
+    smoke: bool
+    wrong: bool
+    unit: str | None
+    size: int | tuple | None
+    sources: Sources
+
+    @classmethod
+    def of(cls, item, sources):
+        """The proof that a collected test is, or None."""
+        mark = item.get_closest_marker("proof")
+        if mark is None:
+            return None
+        place = item.path.resolve().relative_to(sources.tests).as_posix()
+        callspec = getattr(item, "callspec", None)
+        parameters = callspec.id if callspec else ""
+        said = dict(mark.kwargs)
+        smoke = said.pop("smoke")
+        if not isinstance(smoke, bool):
+            smoke = parameters in ({smoke} if isinstance(smoke, str) else set(smoke))
+        return cls(
+            name=f"{place}::{item.name}",
+            path=item.path,
+            function=item.originalname,
+            parameters=parameters,
+            smoke=smoke,
+            sources=sources,
+            **said,
+        )
+
+    @property
+    def sizes(self):
+        """The short one and the long one."""
+        return self.size if isinstance(self.size, tuple) else (self.size, self.size)
+
+    @property
+    def seeds(self):
+        """Of the short size and of the long one."""
+        return self.seed if isinstance(self.seed, tuple) else (self.seed, self.seed)
+
+    @cached_property
+    def key(self):
+        """Digest of the sources that it stands on, of its parameters, long size and seed."""
+        long_run = (self.parameters, self.unit, self.sizes[1], self.seeds[1], self.wrong)
+        return self.sources.key(self.path, self.function, *long_run)
+
+    @property
+    def files(self):
+        """The sources that it stands on."""
+        return self.sources.test(self.path, self.function)[0]
+
+    def entry(self, figures, seconds):
+        """What the ledger says of a run at the long size."""
+        digits = " ".join(map(repr, figures)).encode()
+        entry = {"name": self.name, "key": self.key}
+        if self.unit:
+            entry[self.unit] = self.sizes[1]
+        if self.wrong:
+            entry["wrong"] = True
+        return entry | {
+            "seed": self.seeds[1],
+            "largest_z": max(map(abs, figures)),
+            "figures": len(figures),
+            "digits": hashlib.sha256(digits).hexdigest()[:16],
+            "versions": versions(),
+            "seconds": round(seconds, 1),
+        }
+
+
+def versions():
+    """What the digits of a proof depend on beside its sources."""
+    import scipy.linalg  # loads its BLAS
+    from threadpoolctl import threadpool_info
+
+    # Libraries choose code by the processor, and OpenBLAS says which one it has found.
+    kinds = {info.get("architecture") for info in threadpool_info()} - {None}
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "libc": " ".join(platform.libc_ver()).strip(),
+        "cpu": " ".join([platform.machine(), *sorted(kinds)]),
+    }
+
+
+class Ledger:
+    """The entries of a file, by name; written whole, so that it is never found half written."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def entries(self):
+        """Name -> entry."""
+        if not self.path.exists():
+            return {}
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        return {entry["name"]: entry for entry in map(json.loads, filter(None, lines))}
+
+    def put(self, *entries):
+        """Add entries, or replace those of the same names."""
+        with self._alone():
+            self._write(self.entries() | {entry["name"]: entry for entry in entries})
+
+    def _write(self, entries):
+        text = "".join(json.dumps(entries[name]) + "\n" for name in sorted(entries))
+        with tempfile.NamedTemporaryFile(
+            "w", dir=self.path.parent, delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, self.path)
+
+    @contextmanager
+    def _alone(self):
+        """One writer at a time, of all processes."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+
+def differences(entry, found):
+    """What an entry says otherwise than a run that has just ended, as sentences."""
+    if entry["key"] != found["key"]:
+        return ["its key is not that of today's sources"]
+    if entry["versions"] != found["versions"]:
+        return []
+    names = sorted((set(entry) | set(found)) - {"seconds", "versions"})
+    return [
+        f"{name} is {entry.get(name)!r}, this run has {found.get(name)!r}"
+        for name in names
+        if entry.get(name) != found.get(name)
+    ]
+
+
+def stale_files(files, root=ROOT):
+    """Those of the files of packages that are not what is installed, or not compiled since."""
+    stale = []
+    for path in sorted(files):
+        package, *rest = path.relative_to(root).parts
+        if not rest or not (root / package / "__init__.py").is_file():
+            continue
+        spec = find_spec(package)
+        here = Path(spec.origin).parent.joinpath(*rest)
+        if path.suffix == ".pyx":
+            compiled = [one.stat().st_mtime for one in here.parent.glob(f"{here.stem}.*.so")]
+            own = [one.stat().st_mtime for one in (path, *path.parent.glob(f"{path.stem}.pxd"))]
+            is_stale = max(compiled, default=-1.0) < max(own)
+        else:
+            is_stale = not here.is_file() or here.read_bytes() != path.read_bytes()
+        if is_stale:
+            stale.append(path.relative_to(root).as_posix())
+    return stale
+
+
+def unproved(proofs, entries):
+    """The names of the proofs without an entry under today's key."""
+    return sorted(one.name for one in proofs if entries.get(one.name, {}).get("key") != one.key)
+
+
+# -- pytest -------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser):
+    parser.addoption("--proofs", choices=MODES, default="due", help="which proofs run, how long")
+
+
+def pytest_configure(config):
+    config.stash[PROOFS] = {}
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(Keeper(config), "keeper of the ledger")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    # Before tests are chosen by marks and names: the ledger is checked against all of them.
+    mode, sources, out = config.getoption("proofs"), Sources(ROOT), []
+    entries = Ledger(LEDGER).entries()
+    for item in items:
+        if (one := Proof.of(item, sources)) is None:
+            if mode in LONG:
+                out.append(item)
+            continue
+        config.stash[PROOFS][item.nodeid] = one
+        known = mode in ("due", "prove") and not unproved([one], entries)
+        if mode == "none" or (known and not (mode == "due" and one.smoke)):
+            out.append(item)
+    if out:
+        config.hook.pytest_deselected(items=out)
+        left = set(out)
+        items[:] = [item for item in items if item not in left]
+
+
+def pytest_collection_finish(session):
+    if session.config.getoption("proofs") in LONG:
+        proofs = session.config.stash[PROOFS]
+        used = set().union(*(proofs[item.nodeid].files for item in session.items))
+        if stale := stale_files(used):
+            raise pytest.UsageError(f"not what is installed or compiled: {', '.join(stale[:5])}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    one = item.config.stash[PROOFS].get(item.nodeid)
+    if one is None:
+        return (yield)
+    with recording() as figures:
+        start = time.process_time()
+        result = yield
+        seconds = time.process_time() - start
+    if not figures:
+        pytest.fail("a proof that records no figure proves nothing", pytrace=False)
+    mode = item.config.getoption("proofs")
+    if mode in LONG:
+        found = one.entry(figures, seconds)
+        old = Ledger(LEDGER).entries().get(one.name)
+        if mode == "prove-all" and old is not None and (wrong := differences(old, found)):
+            pytest.fail(f"the ledger's entry of {one.name}: {'; '.join(wrong)}", pytrace=False)
+        item.user_properties.append(("proof", found))
+    return result
+
+
+class Keeper:
+    """Writes the entries of proofs that passed, each as soon as it is there; says what came of it.
+
+    It lives in the process that was started; workers only report.
+    """
+
+    def __init__(self, config):
+        self.mode = config.getoption("proofs")
+        self.n_run, self.seconds = 0, 0.0
+
+    def pytest_runtest_logreport(self, report):
+        found = dict(report.user_properties).get("proof")
+        if report.when != "call" or not report.passed or found is None:
+            return
+        self.n_run += 1
+        self.seconds += found["seconds"]
+        if self.mode == "prove":
+            Ledger(LEDGER).put(found)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session, exitstatus):
+        if self.mode in LONG and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.mode in LONG:
+            terminalreporter.write_line(
+                f"{self.mode}: {self.n_run} proofs passed in {self.seconds:.0f} CPU seconds"
+            )
