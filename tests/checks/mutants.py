@@ -34,7 +34,7 @@ def compiled(name, folder="mutants"):
     from setuptools import Distribution, Extension
 
     source = SOURCES / folder / f"{name}.pyx"
-    module = f"{folder}_of_{name}"
+    module = f"{Path(folder).name}_of_{name}"
     directory = Path(tempfile.gettempdir()) / f"skbnp-mutants-{os.getuid()}" / _key(source)
     found = sorted(directory.glob(f"{module}.*.so"))
     if not found:

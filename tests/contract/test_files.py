@@ -218,6 +218,8 @@ def test_acceptance_that_cannot_be(setting, saved, tmp_path):
         if "acceptance" in names:
             document.write_with(tmp_path / "file", dtype, start, -1)
             break
+    else:
+        pytest.skip("no move counts what it accepts")
     with pytest.raises(io.FileFormatError, match=f"the acceptance of {names[-1]} is"):
         setting.kind.load(tmp_path / "file")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from checks.answers import attributes, difference, draws, methods_of
-from skbnp import base
+from skbnp.estimators import chains
 from skbnp.mcmc import NonFiniteLogJointError
 
 
@@ -53,8 +53,8 @@ def _fitted(case, found):
         sampling.append(True)
         return run_chains(*args, **options)
 
-    run_chains = base.run_chains
-    with mock.patch.object(base, "run_chains", run):
+    run_chains = chains.run_chains
+    with mock.patch.object(chains, "run_chains", run):
         try:
             return case.make().fit(case.X, case.y)
         except (ValueError, TypeError) as error:
