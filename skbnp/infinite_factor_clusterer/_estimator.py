@@ -30,6 +30,7 @@ from skbnp.infinite_factor_clusterer._predictive import (
 )
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._saved import (
+    MOVED,
     ScalePrior,
     check_draw,
     check_fitted,
@@ -387,6 +388,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, PartitionMixin, Ba
         """,
     )
 
+    # Those of the model that is an estimator of its own now.
+    _renamed = dict.fromkeys(MOVED, "it is a parameter of DeepScaleModel now") | {
+        "top": 'the clusterer is what top="dp" was, DeepScaleModel is what top="gaussian" was'
+    }
     _parameters_after_sampling = ("merge_overlap",)
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "standardize")
     _consensus_labels = "component_labels_"

@@ -12,7 +12,7 @@ from skbnp.likelihoods.sparse_loadings.layers import (
 from skbnp.numerics.states import check_positive, checked_floats, checked_indices
 
 # Parameters that clusterers of 0.1 had for the model that is `DeepScaleModel` now.
-_MOVED = (
+MOVED = (
     *("top", "drift", "center", "birth_move", "schedule", "signed", "transform_output"),
     "n_init_factors",
 )
@@ -34,7 +34,7 @@ def parameters_of_file(parameters):
     """Constructor parameters as a file has them, those of 0.1 in the names of now."""
     if "top" not in parameters:
         return parameters
-    kept = {name: value for name, value in parameters.items() if name not in _MOVED}
+    kept = {name: value for name, value in parameters.items() if name not in MOVED}
     for name, value in (("noise", "cluster"), ("n_births", 1)):
         if isinstance(kept.get(name), str) and kept[name] == "auto":
             kept[name] = value

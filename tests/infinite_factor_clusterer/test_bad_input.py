@@ -121,7 +121,7 @@ def test_a_sequence_may_be_a_list():
 
 @pytest.mark.parametrize("name", ["top", "drift", "signed"])
 def test_parameters_that_went_to_the_scale_model(name):
-    with pytest.raises(TypeError, match=name):
+    with pytest.raises(TypeError, match=f"{name}.*DeepScaleModel"):
         InfiniteFactorClusterer(**{name: "gaussian"})
 
 
