@@ -2,10 +2,41 @@
 
 import numpy as np
 
+from checks.mutants import compiled
 from checks.networks import Moves
 from skbnp.deep_scale_model._model import Prior, draw_joint
-from skbnp.deep_scale_model._sampler import FAULTS, Sampler
+from skbnp.deep_scale_model._sampler import Sampler
 from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
+
+# Moves of the chain, those of layers one by one.
+MOVES = ("links", "births", "split_merges", "scores", "scales", "noise", "location", "mass")
+# Wrong formulas: what has them, and the class in tests/mutants.
+FAULTS = {
+    "own_link": ("links", "OwnLink"),
+    "blind_scores": ("grid", "BlindScores"),
+    "no_count": ("births", "NoCount"),
+    "no_pairs": ("splits", "NoPairs"),
+    "no_jacobian": ("scales", "NoJacobian"),
+    "printed_position": ("finite", "PrintedPosition"),
+    "same_rate": ("finite", "SameRate"),
+    "repeated": ("finite", "Repeated"),
+    "stale_rows": ("LAYER", "StaleRows"),
+    "one_pass": ("scores", "OnePass"),
+}
+
+
+def mutant(fault):
+    """The sampler with a wrong formula of `FAULTS`; "none": the shipped one."""
+    if fault == "none":
+        return Sampler
+    part, name = FAULTS[fault]
+    wrong = getattr(compiled("deep_scale_model"), name)
+    if part == "LAYER":
+        changed = {"STATE": type("StateMutant", (Sampler.STATE,), {"LAYER": wrong})}
+    else:
+        schedule, moves = Sampler.SCHEDULE, Sampler.SCHEDULE.MOVES | {part: wrong}
+        changed = {"SCHEDULE": type("ScheduleMutant", (schedule,), {"MOVES": moves})}
+    return type("SamplerMutant", (Sampler,), changed)
 
 
 def prior(**changes):
@@ -20,7 +51,7 @@ def make_sampler(law, state, X, seed=0, *, holes=None, fault="none", only=None, 
     if holes is not None:
         X[holes] = np.nan
     generator = np.random.PCG64(seed)
-    sampler = Sampler(X, law, state, generator, fault=FAULTS[fault], **options)
+    sampler = mutant(fault)(X, law, state, generator, **options)
     return sampler if only is None else Moves(sampler, only)
 
 

@@ -17,7 +17,7 @@ from skbnp.likelihoods.sparse_loadings.layers import (
     log_slab,
     upper_layers,
 )
-from skbnp.likelihoods.sparse_loadings.scale_layer import printed_ratios
+from skbnp.likelihoods.sparse_loadings.moves.finite_columns import printed_ratios
 from skbnp.processes import ibp
 
 

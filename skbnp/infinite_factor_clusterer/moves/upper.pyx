@@ -3,6 +3,7 @@
 from libc.math cimport sqrt
 
 from skbnp.infinite_factor_clusterer._state cimport State
+from skbnp.likelihoods.sparse_loadings.layer_schedule cimport LayerSchedule
 from skbnp.mcmc.chain cimport Move
 
 
@@ -13,7 +14,7 @@ cdef class Upper(Move):
 
     def __init__(self, State state, bit_generator):
         super().__init__(bit_generator)
-        self.state = state
+        self.state, self.layers = state, LayerSchedule(state.upper)
 
     cpdef int run(self) except -1:
         with nogil:
@@ -33,6 +34,6 @@ cdef class Upper(Move):
                     (self.state.Y[t, k] - self.state.M[g, k])
                     * sqrt(self.state.row_precision[t] / self.state.V[g, k])
                 )
-        self.state.upper.update(self.rng)
+        self.layers.update(self.rng)
         self.state.refresh_inflation()
         return 0

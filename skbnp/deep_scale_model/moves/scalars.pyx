@@ -1,0 +1,147 @@
+"""Noise, location, drift and mass of the first layer: section 8."""
+
+from libc.math cimport exp, isnan, log, sqrt
+
+from skbnp.deep_scale_model._state cimport State
+from skbnp.likelihoods.sparse_loadings.cells cimport harmonic
+from skbnp.likelihoods.sparse_loadings.scale_layer cimport SINGLETON
+from skbnp.mcmc.chain cimport DONE, Move
+from skbnp.numerics cimport rng as draws
+
+# Brackets of a slice step out so often at most, in steps of 1 of a logarithm.
+cdef int MOST_STEPS_OUT = 50
+
+
+cdef class SlicedMove(Move):
+    """A move by slices of the logarithm of something."""
+
+    def __init__(self, State state, bit_generator):
+        super().__init__(bit_generator)
+        self.state = state
+
+    cpdef int run(self) except -1:
+        if self.state.is_first_at_work():
+            with nogil:
+                self.update()
+        return DONE
+
+    cdef void update(self) noexcept nogil:
+        pass
+
+    cdef double log_target(self, Py_ssize_t n, double x) noexcept nogil:
+        """Density of x."""
+        return 0.0
+
+    cdef double slice(self, Py_ssize_t n, double x) noexcept nogil:
+        """A univariate slice step for ``log_target``, stepping out (Neal 2003)."""
+        cdef double level = self.log_target(n, x) + log(draws.uniform(self.rng)), y
+        cdef double low = x - draws.uniform(self.rng), high = low + 1.0
+        cdef int n_low = <int> draws.below(self.rng, MOST_STEPS_OUT), n_high
+        n_high = MOST_STEPS_OUT - 1 - n_low
+        while n_low > 0 and self.log_target(n, low) > level:
+            low -= 1.0
+            n_low -= 1
+        while n_high > 0 and self.log_target(n, high) > level:
+            high += 1.0
+            n_high -= 1
+        while high - low > 1e-12:
+            y = low + draws.uniform(self.rng) * (high - low)
+            if self.log_target(n, y) > level:
+                return y
+            if y < x:
+                low = y
+            else:
+                high = y
+        return x
+
+
+cdef class Noise(SlicedMove):
+    """s^2 of every feature | A, location, drift."""
+
+    NAME = "noise"
+
+    cdef void update(self) noexcept nogil:
+        """Every feature by a slice of its logarithm (D8.2); held while it is annealed."""
+        cdef Py_ssize_t n
+        if not self.state.samples_noise or self.state.n_annealed < self.state.n_anneal:
+            return
+        for n in range(self.state.n_features):
+            self.state.layer.floor[n] = exp(self.slice(n, log(self.state.layer.floor[n])))
+
+    cdef double log_target(self, Py_ssize_t n, double x) noexcept nogil:
+        """Density of the logarithm x of feature n's noise."""
+        cdef double total = self.state.layer.row_log_data(n, exp(x))
+        return total - self.state.noise_shape * x - self.state.noise_scale * exp(-x)
+
+
+cdef class Location(Move):
+    """mu, then c | A, noise: regressions (D8.3)."""
+
+    NAME = "location"
+
+    def __init__(self, State state, bit_generator):
+        super().__init__(bit_generator)
+        self.state = state
+
+    cpdef int run(self) except -1:
+        if self.state.is_first_at_work():
+            with nogil:
+                self.update()
+        return DONE
+
+    cdef void update(self) noexcept nogil:
+        """Locations, then the drift: regressions with the weights 1 / (A^2 + s^2)."""
+        cdef Py_ssize_t n, t
+        cdef double precision, total, a, weight
+        if self.state.location_variance > 0.0:
+            for n in range(self.state.n_features):
+                precision, total = 1.0 / self.state.location_variance, 0.0
+                for t in range(self.state.n_samples):
+                    if not isnan(self.state.layer.below[n, t]):
+                        a = self.state.layer.A[n, t]
+                        weight = 1.0 / (a * a + self.state.layer.floor[n])
+                        precision += weight
+                        total += weight * (
+                            self.state.layer.below[n, t] - self.state.layer.drift * a
+                        )
+                total /= precision
+                self.state.layer.location[n] = total + draws.normal(self.rng) / sqrt(precision)
+        if not self.state.samples_drift:
+            return
+        precision, total = 1.0, 0.0
+        for n in range(self.state.n_features):
+            for t in range(self.state.n_samples):
+                if not isnan(self.state.layer.below[n, t]):
+                    a = self.state.layer.A[n, t]
+                    weight = a / (a * a + self.state.layer.floor[n])
+                    precision += weight * a
+                    total += weight * (self.state.layer.below[n, t] - self.state.layer.location[n])
+        self.state.layer.drift = total / precision + draws.normal(self.rng) / sqrt(precision)
+
+
+cdef class Mass(SlicedMove):
+    """The mass of the first layer | links."""
+
+    NAME = "mass"
+
+    cdef void update(self) noexcept nogil:
+        """Gamma given the number of factors; a slice of its logarithm for finite columns."""
+        if not self.state.samples_mass:
+            return
+        if self.state.layer.birth_move == SINGLETON:
+            self.state.layer.mass = draws.draw_gamma(
+                self.rng, self.state.mass_shape + self.state.layer.n_factors,
+                self.state.mass_rate + harmonic(self.state.n_features),
+            )
+        else:
+            self.state.layer.mass = exp(self.slice(-1, log(self.state.layer.mass)))
+
+    cdef double log_target(self, Py_ssize_t n, double x) noexcept nogil:
+        """Density of the logarithm x of the mass of finite columns."""
+        cdef double total, mass = exp(x)
+        cdef Py_ssize_t k, K = self.state.layer.n_factors
+        total = (self.state.mass_shape + K) * x
+        total -= (self.state.mass_rate + harmonic(self.state.n_features)) * mass
+        for k in range(K):
+            total += self.state.layer.log_finite_column(self.state.layer.n_links[k], mass / K)
+        return total
