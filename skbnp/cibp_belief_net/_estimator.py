@@ -14,13 +14,15 @@ from skbnp.cibp_belief_net._network_prior import PriorMixin
 from skbnp.cibp_belief_net._new_chain import make_sampler
 from skbnp.cibp_belief_net._parameters import BeliefNetParameters
 from skbnp.cibp_belief_net._predictive import (
-    cluster_components,
     expected_activations,
-    has_row_clusters,
     imputed_moments,
     log_densities,
-    row_components,
     sample_rows,
+)
+from skbnp.cibp_belief_net._predictive_laws import (
+    cluster_components,
+    has_row_clusters,
+    row_components,
 )
 from skbnp.cibp_belief_net._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator

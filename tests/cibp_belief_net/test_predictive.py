@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.integrals import sampled
 from skbnp.cibp_belief_net import _predictive as predictive
+from skbnp.cibp_belief_net import _predictive_laws as laws
 
 NAN = np.nan
 
@@ -54,9 +55,9 @@ def random_draw(widths, seed, skip=False, n_clusters=0, size=1.5, share=0.8):
 
 
 def components_of(draw):
-    if not predictive.has_row_clusters(draw):
+    if not laws.has_row_clusters(draw):
         return None
-    return predictive.cluster_components(draw, 5.0, 0.2, 2.0, seed=3)
+    return laws.cluster_components(draw, 5.0, 0.2, 2.0, seed=3)
 
 
 def dense(draw):
@@ -361,7 +362,7 @@ def test_annealing_finds_the_cluster_of_a_row():
 def test_prior_of_rows():
     """Components at the training rows' activations; a known row finds its own again."""
     draw = random_draw([8, 2], 3)
-    log_weight, mean, precision = components = predictive.row_components(draw)
+    log_weight, mean, precision = components = laws.row_components(draw)
     assert_allclose(np.exp(log_weight).sum(), 1.0)
     assert_array_equal(mean, draw["activations"])
     assert_allclose(precision[0] * 0.09 * mean.var(axis=0), 1.0)
@@ -372,7 +373,7 @@ def test_prior_of_rows():
     )
     assert_allclose(first.mean(axis=0), exact.row(x)[1], atol=0.1)
     with pytest.raises(ValueError, match="at most one hidden layer, got 2"):
-        predictive.row_components(NETWORKS["two layers"][0])
+        laws.row_components(NETWORKS["two layers"][0])
 
 
 def test_samples_have_the_networks_law(network):
@@ -404,7 +405,7 @@ def test_no_hidden_units():
     assert_allclose(variance, np.where(missing, 1 / nu, 0.0))
     a = predictive.sample_rows(draw, 5, np.random.default_rng(0))
     assert a.shape == (5, 3)
-    assert not predictive.has_row_clusters(draw | {"cluster_mean": np.zeros((2, 0))})
+    assert not laws.has_row_clusters(draw | {"cluster_mean": np.zeros((2, 0))})
 
 
 def test_rows_without_entries_and_no_rows(network):
