@@ -44,7 +44,7 @@ from skbnp.likelihoods.sparse_loadings.parameters import checked_array, checked_
 from skbnp.likelihoods.sparse_loadings.units import fitted_units
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
-from skbnp.summaries.factors import aligned, alignments, energy_correlation
+from skbnp.summaries.factors import aligned, alignments, energy_correlation, some_rows
 from skbnp.summaries.joining import merge_tree
 from skbnp.summaries.partitions import central_draw, companion_table
 
@@ -772,7 +772,7 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, PartitionMixin, Ba
 
     def _merged_labels(self, draws):
         """Labels of each draw after its overlapping components are joined."""
-        rows = self._rows(_some_rows(self._training_rows.X, _MOST_MERGE_ROWS, self.seed_))
+        rows = self._rows(some_rows(self._training_rows.X, _MOST_MERGE_ROWS, self.seed_))
 
         def merge(start, stop):
             found = []
@@ -902,19 +902,12 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, PartitionMixin, Ba
 
     def _alignments(self, draws):
         """Where each column of the reference is in each draw, -1 for nowhere, and its sign."""
-        anchors = self._rows(_some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
+        anchors = self._rows(some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
 
         def scores(draw):
             return expected_scores(anchors, components(draw, self._prior))
 
         return alignments(self._reference, draws, scores)
-
-
-def _some_rows(X, n_most, seed):
-    """At most so many rows, at random but always the same ones."""
-    if len(X) <= n_most:
-        return X
-    return X[np.sort(np.random.default_rng(seed).choice(len(X), n_most, replace=False))]
 
 
 def _make_sampler(bit_generator, chain, *, X, prior, limit, n_init_clusters, **options):

@@ -101,3 +101,10 @@ def energy_correlation(A, columns, n_features):
     out[np.ix_(columns, columns)] = np.clip(found, -1.0, 1.0)
     np.fill_diagonal(out, 1.0)
     return out
+
+
+def some_rows(X, n_most, seed):
+    """At most so many rows, at random but always the same ones."""
+    if len(X) <= n_most:
+        return X
+    return X[np.sort(np.random.default_rng(seed).choice(len(X), n_most, replace=False))]

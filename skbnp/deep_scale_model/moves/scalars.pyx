@@ -1,6 +1,7 @@
 """Noise, location, drift and mass of the first layer: section 8."""
 
 from libc.math cimport exp, isnan, log, sqrt
+from numpy.random cimport bitgen_t
 
 from skbnp.deep_scale_model._state cimport State
 from skbnp.likelihoods.sparse_loadings.cells cimport harmonic
@@ -12,41 +13,31 @@ from skbnp.numerics cimport rng as draws
 cdef int MOST_STEPS_OUT = 50
 
 
-cdef class SlicedMove(Move):
-    """A move by slices of the logarithm of something."""
+cdef class Target:
+    """A density of a logarithm, and a slice step for it."""
 
-    def __init__(self, State state, bit_generator):
-        super().__init__(bit_generator)
+    def __init__(self, State state):
         self.state = state
 
-    cpdef int run(self) except -1:
-        if self.state.is_first_at_work():
-            with nogil:
-                self.update()
-        return DONE
-
-    cdef void update(self) noexcept nogil:
-        pass
-
-    cdef double log_target(self, Py_ssize_t n, double x) noexcept nogil:
+    cdef double log_density(self, Py_ssize_t n, double x) noexcept nogil:
         """Density of x."""
         return 0.0
 
-    cdef double slice(self, Py_ssize_t n, double x) noexcept nogil:
-        """A univariate slice step for ``log_target``, stepping out (Neal 2003)."""
-        cdef double level = self.log_target(n, x) + log(draws.uniform(self.rng)), y
-        cdef double low = x - draws.uniform(self.rng), high = low + 1.0
-        cdef int n_low = <int> draws.below(self.rng, MOST_STEPS_OUT), n_high
+    cdef double slice(self, bitgen_t* rng, Py_ssize_t n, double x) noexcept nogil:
+        """A univariate slice step for ``log_density``, stepping out (Neal 2003)."""
+        cdef double level = self.log_density(n, x) + log(draws.uniform(rng)), y
+        cdef double low = x - draws.uniform(rng), high = low + 1.0
+        cdef int n_low = <int> draws.below(rng, MOST_STEPS_OUT), n_high
         n_high = MOST_STEPS_OUT - 1 - n_low
-        while n_low > 0 and self.log_target(n, low) > level:
+        while n_low > 0 and self.log_density(n, low) > level:
             low -= 1.0
             n_low -= 1
-        while n_high > 0 and self.log_target(n, high) > level:
+        while n_high > 0 and self.log_density(n, high) > level:
             high += 1.0
             n_high -= 1
         while high - low > 1e-12:
-            y = low + draws.uniform(self.rng) * (high - low)
-            if self.log_target(n, y) > level:
+            y = low + draws.uniform(rng) * (high - low)
+            if self.log_density(n, y) > level:
                 return y
             if y < x:
                 low = y
@@ -55,10 +46,43 @@ cdef class SlicedMove(Move):
         return x
 
 
-cdef class Noise(SlicedMove):
+cdef class NoiseTarget(Target):
+    """The noise of a feature (D8.2)."""
+
+    cdef double log_density(self, Py_ssize_t n, double x) noexcept nogil:
+        """Density of the logarithm x of feature n's noise."""
+        cdef double total = self.state.layer.row_log_data(n, exp(x))
+        return total - self.state.noise_shape * x - self.state.noise_scale * exp(-x)
+
+
+cdef class MassTarget(Target):
+    """The mass of finite columns."""
+
+    cdef double log_density(self, Py_ssize_t n, double x) noexcept nogil:
+        """Density of the logarithm x of the mass of finite columns."""
+        cdef double total, mass = exp(x)
+        cdef Py_ssize_t k, K = self.state.layer.n_factors
+        total = (self.state.mass_shape + K) * x
+        total -= (self.state.mass_rate + harmonic(self.state.n_features)) * mass
+        for k in range(K):
+            total += self.state.layer.log_finite_column(self.state.layer.n_links[k], mass / K)
+        return total
+
+
+cdef class Noise(Move):
     """s^2 of every feature | A, location, drift."""
 
     NAME = "noise"
+
+    def __init__(self, State state, bit_generator):
+        super().__init__(bit_generator)
+        self.state, self.target = state, NoiseTarget(state)
+
+    cpdef int run(self) except -1:
+        if self.state.is_first_at_work():
+            with nogil:
+                self.update()
+        return DONE
 
     cdef void update(self) noexcept nogil:
         """Every feature by a slice of its logarithm (D8.2); held while it is annealed."""
@@ -66,12 +90,9 @@ cdef class Noise(SlicedMove):
         if not self.state.samples_noise or self.state.n_annealed < self.state.n_anneal:
             return
         for n in range(self.state.n_features):
-            self.state.layer.floor[n] = exp(self.slice(n, log(self.state.layer.floor[n])))
-
-    cdef double log_target(self, Py_ssize_t n, double x) noexcept nogil:
-        """Density of the logarithm x of feature n's noise."""
-        cdef double total = self.state.layer.row_log_data(n, exp(x))
-        return total - self.state.noise_shape * x - self.state.noise_scale * exp(-x)
+            self.state.layer.floor[n] = exp(
+                self.target.slice(self.rng, n, log(self.state.layer.floor[n]))
+            )
 
 
 cdef class Location(Move):
@@ -119,10 +140,20 @@ cdef class Location(Move):
         self.state.layer.drift = total / precision + draws.normal(self.rng) / sqrt(precision)
 
 
-cdef class Mass(SlicedMove):
+cdef class Mass(Move):
     """The mass of the first layer | links."""
 
     NAME = "mass"
+
+    def __init__(self, State state, bit_generator):
+        super().__init__(bit_generator)
+        self.state, self.target = state, MassTarget(state)
+
+    cpdef int run(self) except -1:
+        if self.state.is_first_at_work():
+            with nogil:
+                self.update()
+        return DONE
 
     cdef void update(self) noexcept nogil:
         """Gamma given the number of factors; a slice of its logarithm for finite columns."""
@@ -134,14 +165,4 @@ cdef class Mass(SlicedMove):
                 self.state.mass_rate + harmonic(self.state.n_features),
             )
         else:
-            self.state.layer.mass = exp(self.slice(-1, log(self.state.layer.mass)))
-
-    cdef double log_target(self, Py_ssize_t n, double x) noexcept nogil:
-        """Density of the logarithm x of the mass of finite columns."""
-        cdef double total, mass = exp(x)
-        cdef Py_ssize_t k, K = self.state.layer.n_factors
-        total = (self.state.mass_shape + K) * x
-        total -= (self.state.mass_rate + harmonic(self.state.n_features)) * mass
-        for k in range(K):
-            total += self.state.layer.log_finite_column(self.state.layer.n_links[k], mass / K)
-        return total
+            self.state.layer.mass = exp(self.target.slice(self.rng, -1, log(self.state.layer.mass)))
