@@ -10,6 +10,16 @@ cdef enum:
     OBSERVED = 2
 
 
+cdef struct Brackets:
+    # Rows whose angle on their ellipse is still looked for, the first n of a block.
+    Py_ssize_t n
+    Py_ssize_t[BLOCK] row           # which they are
+    double temperature              # power of the likelihood
+    double[BLOCK] misfit            # -log likelihood, of the proposal
+    double[BLOCK] level             # misfit that is not exceeded
+    double[BLOCK] angle, low, high  # the proposal's, and its bracket
+
+
 cdef class Feedforward:
     cdef:
         public Py_ssize_t n_nodes
@@ -35,5 +45,12 @@ cdef class Feedforward:
     cdef void _means(
         self, Py_ssize_t p, Py_ssize_t n_rows, double** u, double* out
     ) noexcept nogil
+    cdef void _read_noises(self, Py_ssize_t n, double** a, double** u) noexcept nogil
+    cdef void _open_brackets(self, Brackets* rows, bitgen_t** rng) noexcept nogil
+    cdef void _propose(self, Brackets* rows) noexcept nogil
+    cdef void _take_or_shrink(
+        self, Brackets* rows, bitgen_t** rng, double** a, double** u
+    ) noexcept nogil
+    cdef void _move_row(self, Brackets* rows, Py_ssize_t i, Py_ssize_t to) noexcept nogil
     cdef bint _has_hidden_parent(self, Py_ssize_t p) noexcept nogil
     cdef void _misfit(self, Py_ssize_t n_rows, double* out) noexcept nogil

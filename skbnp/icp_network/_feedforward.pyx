@@ -7,13 +7,11 @@ contiguous, one for each of up to BLOCK rows, and rows are independent.
 """
 
 from libc.math cimport cos, log, sin
-from libc.stdint cimport uint64_t
 from libc.string cimport memset
 from numpy.random cimport bitgen_t
 
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.numerics cimport rng as random
-from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
 
@@ -117,20 +115,25 @@ cdef class Feedforward:
         are updated in place. Rows have random numbers of their own, ``rng`` (n_rows,). Only rows
         whose bracket still shrinks are computed again.
         """
-        cdef double level[BLOCK]
-        cdef double angle[BLOCK]
-        cdef double low[BLOCK]
-        cdef double high[BLOCK]
-        cdef double misfit[BLOCK]
-        cdef double along[BLOCK]
-        cdef double across[BLOCK]
-        cdef Py_ssize_t row[BLOCK]
-        cdef Py_ssize_t p, e, i, k, _, n = n_rows, kept
-        cdef double spread, x
+        cdef Brackets rows
+        cdef Py_ssize_t _
+        rows.n, rows.temperature = n_rows, temperature
+        self._read_noises(n_rows, a, u)
+        self._misfit(n_rows, rows.misfit)
+        self._open_brackets(&rows, rng)
+        for _ in range(MOST_SHRINKS):
+            self._propose(&rows)
+            self._misfit(rows.n, rows.misfit)
+            self._take_or_shrink(&rows, rng, a, u)
+            if rows.n == 0:
+                return
+
+    cdef void _read_noises(self, Py_ssize_t n, double** a, double** u) noexcept nogil:
+        """Noises and u of what moves; a less ``given`` of OBSERVED positions."""
+        cdef Py_ssize_t p, e, i, k
+        cdef double x
         cdef double* noise
-        cdef double* direction
         cdef double* given
-        cdef double* out
         for p in range(self.n_nodes):
             if self.kind[p] == INPUT:
                 continue
@@ -153,62 +156,84 @@ cdef class Feedforward:
             for i in range(n):
                 noise[i] *= x
                 self.u[p * BLOCK + i] = u[p][i]
-        self._misfit(n, misfit)
-        for i in range(n):
-            row[i] = i
+
+    cdef void _open_brackets(self, Brackets* rows, bitgen_t** rng) noexcept nogil:
+        """A direction for every row, its level below the misfit that there is, and an angle."""
+        cdef Py_ssize_t i, p
+        for i in range(rows.n):
+            rows.row[i] = i
             for p in range(self.n_nodes):
                 if self.kind[p] == HIDDEN:
                     self.direction[p * BLOCK + i] = random.normal(rng[i])
             # An exponential draw above the misfit; a uniform of 0 must not let a NaN through.
-            level[i] = temperature * misfit[i] - log(1.0 - random.uniform(rng[i]))
-            high[i] = TWO_PI * random.uniform(rng[i])
-            angle[i], low[i] = high[i], high[i] - TWO_PI
+            rows.level[i] = (
+                rows.temperature * rows.misfit[i] - log(1.0 - random.uniform(rng[i]))
+            )
+            rows.high[i] = TWO_PI * random.uniform(rng[i])
+            rows.angle[i], rows.low[i] = rows.high[i], rows.high[i] - TWO_PI
 
-        for _ in range(MOST_SHRINKS):
+    cdef void _propose(self, Brackets* rows) noexcept nogil:
+        """a and u of HIDDEN positions at the present angles."""
+        cdef double[BLOCK] along
+        cdef double[BLOCK] across
+        cdef Py_ssize_t p, e, i, k, n = rows.n
+        cdef double spread
+        cdef double* noise
+        cdef double* direction
+        cdef double* given
+        cdef double* out
+        for i in range(n):
+            along[i], across[i] = cos(rows.angle[i]), sin(rows.angle[i])
+        for p in range(self.n_nodes):
+            if self.kind[p] != HIDDEN:
+                continue
+            noise, direction = self.noise + p * BLOCK, self.direction + p * BLOCK
+            given, out = self.given + p * BLOCK, self.a + p * BLOCK
+            spread = self.spread[p]
             for i in range(n):
-                along[i], across[i] = cos(angle[i]), sin(angle[i])
-            for p in range(self.n_nodes):
-                if self.kind[p] != HIDDEN:
-                    continue
-                noise, direction = self.noise + p * BLOCK, self.direction + p * BLOCK
-                given, out = self.given + p * BLOCK, self.a + p * BLOCK
-                spread = self.spread[p]
-                for i in range(n):
-                    out[i] = given[i] + spread * (along[i] * noise[i] + across[i] * direction[i])
-                for e in range(self.parent_start[p], self.parent_start[p + 1]):
-                    k = self.parent[e]
-                    if self.kind[k] == HIDDEN:
-                        add(n, self.weight[e], self.u + k * BLOCK, out)
-                squash_all(n, out, self.u + p * BLOCK)
-            self._misfit(n, misfit)
+                out[i] = given[i] + spread * (along[i] * noise[i] + across[i] * direction[i])
+            for e in range(self.parent_start[p], self.parent_start[p + 1]):
+                k = self.parent[e]
+                if self.kind[k] == HIDDEN:
+                    add(n, self.weight[e], self.u + k * BLOCK, out)
+            squash_all(n, out, self.u + p * BLOCK)
 
-            kept = 0
-            for i in range(n):
-                if temperature * misfit[i] <= level[i]:
-                    for p in range(self.n_nodes):
-                        if self.kind[p] == HIDDEN:
-                            a[p][row[i]] = self.a[p * BLOCK + i]
-                            u[p][row[i]] = self.u[p * BLOCK + i]
-                    continue
-                if angle[i] < 0.0:
-                    low[i] = angle[i]
-                else:
-                    high[i] = angle[i]
-                angle[kept] = low[i] + (high[i] - low[i]) * random.uniform(rng[row[i]])
-                if kept < i:
-                    level[kept], low[kept], high[kept] = level[i], low[i], high[i]
-                    row[kept] = row[i]
-                    for p in range(self.n_nodes):
-                        if self.kind[p] == INPUT:
-                            continue
-                        self.noise[p * BLOCK + kept] = self.noise[p * BLOCK + i]
-                        if self.kind[p] == HIDDEN:
-                            self.direction[p * BLOCK + kept] = self.direction[p * BLOCK + i]
-                            self.given[p * BLOCK + kept] = self.given[p * BLOCK + i]
-                kept += 1
-            n = kept
-            if n == 0:
-                return
+    cdef void _take_or_shrink(
+        self, Brackets* rows, bitgen_t** rng, double** a, double** u
+    ) noexcept nogil:
+        """Take the proposals that are likely enough; shrink the brackets of the other rows."""
+        cdef Py_ssize_t i, p, n_left = 0
+        for i in range(rows.n):
+            if rows.temperature * rows.misfit[i] <= rows.level[i]:
+                for p in range(self.n_nodes):
+                    if self.kind[p] == HIDDEN:
+                        a[p][rows.row[i]] = self.a[p * BLOCK + i]
+                        u[p][rows.row[i]] = self.u[p * BLOCK + i]
+                continue
+            if rows.angle[i] < 0.0:
+                rows.low[i] = rows.angle[i]
+            else:
+                rows.high[i] = rows.angle[i]
+            rows.angle[n_left] = rows.low[i] + (
+                rows.high[i] - rows.low[i]
+            ) * random.uniform(rng[rows.row[i]])
+            if n_left < i:
+                self._move_row(rows, i, n_left)
+            n_left += 1
+        rows.n = n_left
+
+    cdef void _move_row(self, Brackets* rows, Py_ssize_t i, Py_ssize_t to) noexcept nogil:
+        """Let a row whose bracket is open stand at an earlier place."""
+        cdef Py_ssize_t p
+        rows.level[to], rows.low[to], rows.high[to] = rows.level[i], rows.low[i], rows.high[i]
+        rows.row[to] = rows.row[i]
+        for p in range(self.n_nodes):
+            if self.kind[p] == INPUT:
+                continue
+            self.noise[p * BLOCK + to] = self.noise[p * BLOCK + i]
+            if self.kind[p] == HIDDEN:
+                self.direction[p * BLOCK + to] = self.direction[p * BLOCK + i]
+                self.given[p * BLOCK + to] = self.given[p * BLOCK + i]
 
     cdef bint _has_hidden_parent(self, Py_ssize_t p) noexcept nogil:
         cdef Py_ssize_t e
@@ -238,29 +263,6 @@ cdef class Feedforward:
                     add(n_rows, -self.weight[e], self.u + k * BLOCK, rest)
             for i in range(n_rows):
                 out[i] += half * rest[i] * rest[i]
-
-    # -- Python faces -------------------------------------------------------------------------
-
-    def sliced(self, uint64_t seed, a, u, double temperature=1.0, Py_ssize_t n_steps=1):
-        """Values (n_nodes, n_rows) of a and u after so many slices; row i has stream i."""
-        cdef double[:, ::1] a_new = np.array(a, dtype=np.float64, order="C")
-        cdef double[:, ::1] u_new = np.array(u, dtype=np.float64, order="C")
-        cdef Py_ssize_t first, n, i, p, _, n_rows = a_new.shape[1]
-        cdef RowStream stream[BLOCK]
-        cdef bitgen_t* rng[BLOCK]
-        cdef Py_ssize_t[:, ::1] at = np.empty((2, max(1, self.n_nodes)), dtype=np.intp)
-        cdef double** at_a = <double**> &at[0, 0]
-        cdef double** at_u = <double**> &at[1, 0]
-        for first in range(0, n_rows, BLOCK):
-            n = min(<Py_ssize_t> BLOCK, n_rows - first)
-            for i in range(n):
-                random.start_row_stream(&stream[i], seed, 0, first + i)
-                rng[i] = &stream[i].rng
-            for p in range(self.n_nodes):
-                at_a[p], at_u[p] = &a_new[p, first], &u_new[p, first]
-            for _ in range(n_steps):
-                self.slice_noises(rng, n, at_a, at_u, temperature)
-        return np.asarray(a_new), np.asarray(u_new)
 
 
 cdef inline void add(Py_ssize_t n, double w, const double* x, double* out) noexcept nogil:

@@ -255,7 +255,7 @@ cdef class Graph:
             if order > before:
                 n = i
             exposure += (upper - order) * self.law.psi[i + 1]
-            total += self.log_node(slot, n)
+            total += self.law.log_children(self.is_hidden(slot), self.n_children[slot], n)
             before, order = order, upper
         return (
             total + self.n_hidden * log(rate) + self.n_observed * self.law.log_observed

@@ -28,10 +28,7 @@ References
 """
 
 from libc.math cimport INFINITY, log
-from libc.stdint cimport uint8_t
-from numpy.random cimport bitgen_t
 
-from skbnp.numerics.rng cimport borrow, poisson, uniform
 from skbnp.numerics.special cimport lgamma
 
 import numpy as np
@@ -40,6 +37,7 @@ from scipy.sparse.linalg import expm_multiply
 from scipy.special import betaln, gammaln, xlogy
 
 from skbnp.numerics.rng import as_generator
+from skbnp.processes._chefs import Chefs, Upwards
 from skbnp.processes._checks import (
     as_binary,
     as_count,
@@ -61,10 +59,6 @@ __all__ = [
 _MOST_STATES = 4096
 # Births, which its solver takes as steps, and births times states, at most: some seconds.
 _MOST_BIRTHS, _MOST_WORK = 20_000, 20_000_000
-
-# Wrong formulas that the tests must notice: equation 10 as printed, equation 12 with the present
-# node left out, equations 11 and 12 counting nodes that still wait.
-_FAULTS = {"none": 0, "binomial": 1, "strictly_below": 2, "all_introduced": 3}
 
 
 class TooManyNodesError(ValueError):
@@ -109,15 +103,6 @@ cdef class GraphLaw:
             self.log_both[n] = lgamma(alpha + phi + n)
         self.log_observed = self.log_both[0] - self.log_taken[0] - self.log_rest[0]
 
-    cdef double log_children(self, bint hidden, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
-        """Log factor of one set of m children among n nodes below: equation (I2.3).
-
-        Without what is the same for all hidden or for all observed nodes.
-        """
-        if hidden:
-            return self.log_count[m] + self.log_rest[n - m] - self.log_rest[n]
-        return self.log_taken[m] + self.log_rest[n - m] - self.log_both[n]
-
     cdef double log_chosen(self, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
         """Log probability of one set of m children of a hidden node among n: equation (I2.2)."""
         return self.log_children(True, m, n) - log(self.psi[n])
@@ -147,158 +132,12 @@ cdef class GraphLaw:
 # -- draws ------------------------------------------------------------------------------------
 
 
-cdef class _Growing:
-    """A network as its nodes come: position p has order[p], name[p] (-1: hidden) and the parents
-    k with Z[p, k] = 1."""
-
-    cdef:
-        double[::1] order
-        Py_ssize_t[::1] name
-        uint8_t[:, ::1] Z
-        Py_ssize_t n_nodes, n_hidden
-        Py_ssize_t most_hidden
-
-    def __cinit__(self, Py_ssize_t n_observed, Py_ssize_t most_hidden):
-        cdef Py_ssize_t room = 2 * n_observed + 8
-        self.order = np.empty(room)
-        self.name = np.empty(room, dtype=np.intp)
-        self.Z = np.zeros((room, room), dtype=np.uint8)
-        self.most_hidden = most_hidden
-
-    cdef Py_ssize_t add(self, double order, Py_ssize_t name) except -1:
-        """The position of a new node, without edges."""
-        cdef Py_ssize_t p = self.n_nodes
-        if p == self.order.shape[0]:
-            self.order = np.pad(self.order, (0, p))
-            self.name = np.pad(self.name, (0, p))
-            self.Z = np.pad(self.Z, (0, p))
-        self.order[p] = order
-        self.name[p] = name
-        self.n_nodes += 1
-        self.n_hidden += name < 0
-        return p
-
-    cdef bint is_full(self) noexcept nogil:
-        """Whether there are more hidden nodes than there may be."""
-        return self.n_hidden > self.most_hidden
-
-    def arrays(self):
-        """(order, Z) with the observed nodes first and the hidden ones ascending."""
-        order, name = np.asarray(self.order)[: self.n_nodes], np.asarray(self.name)[: self.n_nodes]
-        first = np.lexsort((order, np.where(name < 0, self.n_nodes, name)))
-        return order[first], np.asarray(self.Z)[np.ix_(first, first)]
-
-
-cdef void draw_children(
-    _Growing network, bitgen_t* rng, Py_ssize_t parent, Py_ssize_t first, Py_ssize_t n_below,
-    Py_ssize_t n_children, double shape, double alpha,
-) noexcept nogil:
-    """Children of a node among positions first..n_below-1, all below it, when it has n_children
-    of the earlier ones: Polya's urn. ``shape`` is 0 for hidden nodes, phi for observed ones."""
-    cdef Py_ssize_t j
-    for j in range(first, n_below):
-        if uniform(rng) * (shape + alpha + j) < shape + n_children:
-            network.Z[j, parent] = 1
-            n_children += 1
-
-
-def _sweep(
-    bit_generator, const double[::1] observed_order, double mass, double alpha, double phi,
-    Py_ssize_t most_hidden,
-):
-    """A network, from order 0 upwards; None if there are too many hidden nodes."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    cdef Py_ssize_t[::1] arrival = np.argsort(observed_order)
-    cdef Py_ssize_t n_observed = observed_order.shape[0]
-    cdef Py_ssize_t n = 0, n_counted = 0, i = 0, j, k
-    cdef double x = 0.0, per_mass = 0.0, end, u
-    cdef _Growing network = _Growing(n_observed, most_hidden)
-    while True:
-        end = observed_order[arrival[i]] if i < n_observed else 1.0
-        while n > 0:
-            while n_counted < n:  # per_mass = psi(alpha + n) - psi(alpha)
-                per_mass += 1.0 / (alpha + n_counted)
-                n_counted += 1
-            x -= log(uniform(rng)) / (alpha * mass * per_mass)
-            if x >= end:
-                break
-            k = network.add(x, -1)
-            if network.is_full():
-                return None
-            # The first child, in whatever sequence, is at position j with probability
-            # proportional to 1 / (alpha + j).
-            u, j = uniform(rng) * per_mass - 1.0 / alpha, 0
-            while u >= 0.0 and j < n - 1:
-                j += 1
-                u -= 1.0 / (alpha + j)
-            network.Z[j, k] = 1
-            draw_children(network, rng, k, j + 1, n, 1, 0.0, alpha)
-            n += 1
-        if i == n_observed:
-            return network
-        x = end
-        while i < n_observed and observed_order[arrival[i]] == end:
-            k = network.add(end, arrival[i])
-            draw_children(network, rng, k, 0, n, 0, phi, alpha)
-            i += 1
-        n = network.n_nodes
-
-
-def _chefs(
-    bit_generator, const double[::1] observed_order, double mass, double alpha, double phi,
-    Py_ssize_t most_hidden, int fault,
-):
-    """A network, one observed node after the other; None if there are too many hidden nodes.
-
-    Positions up to ``i`` had their turn, that of ``i`` is now, the others wait.
-    """
-    cdef bitgen_t* rng = borrow(bit_generator)
-    cdef Py_ssize_t star, i = 0, j, k, n_counted, n_before, m, d
-    cdef double own, low, high, shape, rate
-    cdef _Growing network = _Growing(observed_order.shape[0], most_hidden)
-    for star in range(observed_order.shape[0]):
-        network.add(observed_order[star], star)
-        m, d = 0, 0
-        for j in range(i):  # equation 10
-            if network.order[j] < network.order[i]:
-                shape = phi if fault == 1 else phi + m
-                rate = phi + alpha + (0 if fault == 1 else d)
-                d += 1
-                if uniform(rng) * rate < shape:
-                    network.Z[j, i] = 1
-                    m += 1
-        while i < network.n_nodes:
-            own, n_before = network.order[i], network.n_nodes
-            n_counted = n_before if fault == 3 else i + 1
-            for k in range(n_before):  # equation 11
-                if network.order[k] > own:
-                    m, d = 0, -1
-                    for j in range(n_counted):
-                        m += network.Z[j, k]
-                        d += network.order[j] < network.order[k]
-                    shape = phi if network.name[k] >= 0 else 0.0
-                    if uniform(rng) * (shape + alpha + d) < shape + m:
-                        network.Z[i, k] = 1
-            lows = np.append(np.sort(np.asarray(network.order)[:n_counted]), 1.0)
-            for j in range(n_counted):  # equation 12
-                low, high = lows[j], lows[j + 1]
-                if low >= own and high > low:
-                    rate = alpha * mass * (high - low) / (alpha + j - (fault == 2))
-                    for _ in range(<Py_ssize_t> poisson(rng, rate)):
-                        k = network.add(low + uniform(rng) * (high - low), -1)
-                        if network.is_full():
-                            return None
-                        network.Z[i, k] = 1
-            i += 1
-    return network
-
-
-def _draw(observed_order, mass, alpha, phi, method, max_hidden, generator, fault=_FAULTS["none"]):
+def _draw(observed_order, mass, alpha, phi, method, max_hidden, generator, chefs=Chefs):
     """(order, Z) of :func:`sample`; nothing is checked."""
     free = np.isnan(observed_order)
     at = np.where(free, generator.random(len(free)), observed_order)
-    process = generator.bit_generator, at, mass, alpha, phi, max_hidden
-    network = _sweep(*process) if method == "sweep" else _chefs(*process, fault)
+    process = Upwards if method == "sweep" else chefs
+    network = process(mass, alpha, phi, max_hidden, generator.bit_generator).draw(at)
     if network is None:
         raise TooManyNodesError(
             f"max_hidden = {max_hidden} is too small, or mass and concentration too large: the "

@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 
 from checks.monte_carlo import p_value, z_score, z_score_two_sample
+from checks.mutants import compiled
 from checks.proofs import proof
 from skbnp.processes import ibp, icp
+from skbnp.processes._chefs import Chefs
 
 FREE = np.nan
 
@@ -217,6 +219,12 @@ def test_free_orders_are_averages_over_fixed_ones(others, n_free, max_hidden):
 
 # -- draws ------------------------------------------------------------------------------------
 
+# Wrong formulas, and their classes in tests/mutants.
+FAULTS = {
+    "binomial": "BinomialChefs",
+    "strictly_below": "StrictlyBelowChefs",
+    "all_introduced": "AllIntroducedChefs",
+}
 # Orders of the observed nodes; mass, concentration, popularity.
 CASES = {
     "one at 0": ([0.0], (1.0, 1.0, 1.0)),
@@ -231,7 +239,8 @@ CASES = {
 def statistics(observed, parameters, n_draws, seed, method="sweep", fault="none", max_hidden=5000):
     """Arrays of what draws look like."""
     n_observed, rng = len(observed), np.random.default_rng(seed)
-    process = (np.array(observed), *parameters, method, max_hidden, rng, icp._FAULTS[fault])
+    chefs = Chefs if fault == "none" else getattr(compiled("icp_network"), FAULTS[fault])
+    process = (np.array(observed), *parameters, method, max_hidden, rng, chefs)
     out = []
     while len(out) < n_draws:
         try:
@@ -301,7 +310,7 @@ def test_wrong_formulas_are_noticed(fault, case, name, n_draws, seed):
 
 def test_every_wrong_formula_is_tested():
     (marks,) = (m for m in test_wrong_formulas_are_noticed.pytestmark if m.name == "parametrize")
-    assert {fault for fault, *_ in marks.args[1]} == icp._FAULTS.keys() - {"none"}
+    assert {fault for fault, *_ in marks.args[1]} == FAULTS.keys()
 
 
 @proof(draws=(10_000, 50_000), seed=3)

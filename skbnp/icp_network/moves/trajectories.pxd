@@ -12,6 +12,8 @@ cdef class Trajectories(Move):
         Latents latents                     # None without latents
         Feedforward forward                 # the network as it is, nodes from the highest down
         Py_ssize_t[::1] position            # (n_latents,) of latents in ``forward``
+        unsigned char[::1] is_latent        # (n_slots,) by position
+        unsigned char[::1] has_log          # (n_slots,) whether the log precision moves
         Py_ssize_t n_attempts               # in a sweep
         Py_ssize_t n_leapfrog
         public double length                # of a step
@@ -27,6 +29,7 @@ cdef class Trajectories(Move):
         # Weights, then biases, then log precisions; a zero where there is none.
         Py_ssize_t n_values
         double[::1] value, momentum, gradient, inertia  # (n_values,) and more
+        double[::1] stiffness               # (n_edges,) prior precisions of the weights
 
     cdef int _reserve(self) except -1 nogil
     cdef void _attempt(self) noexcept nogil
@@ -50,7 +53,4 @@ cdef class Trajectories(Move):
     cdef void _take(self) noexcept nogil
     cdef void _take_latents(self) noexcept nogil
     cdef Py_ssize_t _slot_at(self, Py_ssize_t p) noexcept nogil
-    cdef bint _is_latent(self, Py_ssize_t p) noexcept nogil
-    cdef bint _has_free_log(self, Py_ssize_t p) noexcept nogil
-    cdef double _precision_along(self, Py_ssize_t edge) noexcept nogil
     cdef double _shape(self) noexcept nogil

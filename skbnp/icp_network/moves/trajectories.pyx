@@ -63,10 +63,11 @@ cdef class Trajectories(Move):
                 self.pre, self.post, self.noise, self.impulse, self.slope = np.zeros(
                     (5, room, self.net.stride)
                 )
+                self.is_latent, self.has_log = np.zeros((2, room), dtype=np.uint8)
         if self.value.shape[0] < self.n_values:
             with gil:
-                self.value, self.momentum, self.gradient, self.inertia = np.zeros(
-                    (4, 2 * self.n_values)
+                self.value, self.momentum, self.gradient, self.inertia, self.stiffness = np.zeros(
+                    (5, 2 * self.n_values)
                 )
         return 0
 
@@ -118,14 +119,10 @@ cdef class Trajectories(Move):
 
     cdef void _start(self) noexcept nogil:
         """Where the chain is, as values and noises, and momenta anew."""
-        cdef Py_ssize_t p, i, c
+        cdef Py_ssize_t p, i
         self._read_values()
         for p in range(self.graph.n_nodes):
             self._read_node(p)
-        for c in range(self.net.n_latents):
-            self.position[c] = (
-                self.graph.n_nodes - 1 - self.graph.rank(self.net.first_latent + c)
-            )
         if self.net.n_latents > 1:
             self.latents.measure()
             for i in range(self.net.n_samples):
@@ -139,6 +136,9 @@ cdef class Trajectories(Move):
         cdef double many = max(1.0, self.net.n_samples * (LABEL if self.net.n_latents else 1.0))
         for i in range(e):
             self.value[i], self.inertia[i] = self.forward.weight[i], many
+            self.stiffness[i] = self.net.weight_precision_from(
+                self._slot_at(self.forward.parent[i])
+            )
         for p in range(k):
             slot = self._slot_at(p)
             self.value[e + p], self.inertia[e + p] = self.net.bias[slot], many
@@ -149,6 +149,10 @@ cdef class Trajectories(Move):
         """Activations; of a hidden node its noises too, and their momenta anew."""
         cdef Py_ssize_t i, slot = self._slot_at(p), n = self.net.n_samples
         cdef double root
+        self.has_log[p] = self.net.has_free_precision(slot)
+        self.is_latent[p] = 0 <= slot - self.net.first_latent < self.net.n_latents
+        if self.is_latent[p]:
+            self.position[slot - self.net.first_latent] = p
         memcpy(&self.pre[p, 0], &self.net.pre[slot, 0], n * sizeof(double))
         memcpy(&self.post[p, 0], &self.net.post[slot, 0], n * sizeof(double))
         if self.forward.kind[p] != HIDDEN:
@@ -167,7 +171,7 @@ cdef class Trajectories(Move):
         for p in range(k):
             if self.forward.kind[p] == INPUT:
                 self.momentum[e + p] = 0.0
-            if not self._has_free_log(p):
+            if not self.has_log[p]:
                 self.momentum[e + k + p] = 0.0
 
     # -- the log density ----------------------------------------------------------------------
@@ -185,11 +189,11 @@ cdef class Trajectories(Move):
             total += self._follow_node(p)
             b, r = self.value[e + p], self.value[e + k + p]
             total -= 0.5 * self.net.bias_precision * b * b
-            if self._has_free_log(p):
+            if self.has_log[p]:
                 total += self._shape() * r - self.net.noise_law[1] * exp(r)
         for i in range(e):
             w = self.value[i]
-            total -= 0.5 * self._precision_along(i) * w * w
+            total -= 0.5 * self.stiffness[i] * w * w
         if self.net.n_latents:
             total += self._judge_labels()
         return total
@@ -200,7 +204,7 @@ cdef class Trajectories(Move):
         cdef double b = self.value[self.graph.n_edges + p], spread
         cdef double r = self.value[self.graph.n_edges + self.graph.n_nodes + p]
         cdef double* a = &self.slope[p, 0]
-        if self._is_latent(p):
+        if self.is_latent[p]:
             for i in range(n):
                 a[i] = b
             self._add_parents(p, 1.0, a)
@@ -283,7 +287,7 @@ cdef class Trajectories(Move):
         cdef Py_ssize_t e = self.graph.n_edges, k = self.graph.n_nodes
         cdef double r = self.value[e + k + p], total = self._scale_slope(p)
         cdef double* slope = &self.slope[p, 0]
-        if self._has_free_log(p):
+        if self.has_log[p]:
             self.gradient[e + k + p] = (
                 total + (self._shape() - self.net.noise_law[1] * exp(r))
             )
@@ -294,7 +298,7 @@ cdef class Trajectories(Move):
         for j in range(self.forward.parent_start[p], self.forward.parent_start[p + 1]):
             at = self.forward.parent[j]
             self.gradient[j] = (
-                linalg.dot(n, slope, &self.post[at, 0]) - self._precision_along(j) * self.value[j]
+                linalg.dot(n, slope, &self.post[at, 0]) - self.stiffness[j] * self.value[j]
             )
             if self.forward.kind[at] == HIDDEN:
                 linalg.axpy(n, self.value[j], slope, &self.slope[at, 0])
@@ -308,7 +312,7 @@ cdef class Trajectories(Move):
             for i in range(n):
                 slope[i] *= 0.5 * (1.0 - self.post[p, i] * self.post[p, i])
             return -0.5 * exp(-0.5 * r) * linalg.dot(n, slope, &self.noise[p, 0])
-        if self._is_latent(p):
+        if self.is_latent[p]:
             return 0.0
         total = linalg.dot(n, slope, slope)
         for i in range(n):
@@ -390,17 +394,6 @@ cdef class Trajectories(Move):
 
     cdef Py_ssize_t _slot_at(self, Py_ssize_t p) noexcept nogil:
         return self.graph.ascending[self.graph.n_nodes - 1 - p]
-
-    cdef bint _is_latent(self, Py_ssize_t p) noexcept nogil:
-        return 0 <= self._slot_at(p) - self.net.first_latent < self.net.n_latents
-
-    cdef bint _has_free_log(self, Py_ssize_t p) noexcept nogil:
-        """Whether the log precision moves."""
-        return self.net.has_free_precision(self._slot_at(p))
-
-    cdef double _precision_along(self, Py_ssize_t edge) noexcept nogil:
-        """Prior precision of the weight of an edge."""
-        return self.net.weight_precision_from(self._slot_at(self.forward.parent[edge]))
 
     cdef double _shape(self) noexcept nogil:
         """Power of rho in the density of log rho."""
