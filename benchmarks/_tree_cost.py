@@ -90,10 +90,11 @@ def pairs(count):
 def flops(sampler):
     """Flops of the matrix products of a sweep: over rows, and to set branches up for blocks."""
     draw = sampler.draw()
-    n, p, depth = sampler.n_samples, sampler.n_features, draw["score_precision"].shape[1]
+    n, p = sampler.state.n_samples, sampler.state.n_features
+    depth = draw["score_precision"].shape[1]
     n_pairs = pairs(draw["leaf_count"])
     over_rows = 2 * n_pairs * p * depth + 2 * n * depth * (3 * p + 2 * depth)
-    n_set_up = sampler.n_leaves * (n // 2048 + 1) + sampler.n_pieces
+    n_set_up = sampler.state.n_leaves * (n // 2048 + 1) + sampler.state.n_pieces
     return over_rows, 4 * n_set_up * depth**2 * p
 
 
@@ -130,7 +131,7 @@ def one_size(n, p, depth, n_branches):
     """Branches there are in the end, seconds of a sweep."""
     X = planted(n, p, 6, n_branches)
     sampler = chain(X, depth, (depth // 2,), n_branches)
-    return sampler.n_leaves, sweep_seconds(sampler)
+    return sampler.state.n_leaves, sweep_seconds(sampler)
 
 
 def holes(quick):
@@ -140,7 +141,7 @@ def holes(quick):
         X = planted(500 if quick else 2_000, 64, 6, 8)
         X[np.random.default_rng(1).random(X.shape) < share] = np.nan
         sampler = chain(X, 16, (8,), 8)
-        row = {"missing": f"{share:.0%}", "N": len(X), "branches": sampler.n_leaves}
+        row = {"missing": f"{share:.0%}", "N": len(X), "branches": sampler.state.n_leaves}
         row["sweep, s"] = sweep_seconds(sampler)
         rows.append(row | {"sweep / complete": row["sweep, s"] / (rows or [row])[0]["sweep, s"]})
     return rows
@@ -159,7 +160,7 @@ def share_of_products(X):
         rows.append(
             {
                 "N": len(X),
-                "branches": sampler.n_leaves,
+                "branches": sampler.state.n_leaves,
                 "branches a row considers": pairs(sampler.draw()["leaf_count"]) / len(X),
                 "sweep, s": time,
                 "dgemm, Gflop/s": rate / 1e9,
