@@ -6,10 +6,13 @@ import pytest
 
 from checks.proofs import LEDGER, PROOFS, TESTS, Ledger, unproved
 
-# Proofs whose names begin so must be in the ledger. All folders with proofs belong here: until one
+# Proofs whose names begin so must be in the ledger. All folders with proofs belong here. Until one
 # does, its proofs run at the short size with the other tests, and the skipped test below says
-# how many of them have no entry.
-ENFORCED = ()
+# how many of them have no entry. Of the processes two stand on wrong formulas of models.
+ENFORCED = (
+    *("processes/test_cibp.py", "processes/test_ibp.py", "processes/test_icp.py"),
+    *("processes/test_mfm.py", "processes/test_ncrp.py"),
+)
 
 FILES = sorted(
     path.relative_to(TESTS).as_posix()
