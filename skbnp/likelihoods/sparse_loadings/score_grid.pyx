@@ -55,11 +55,13 @@ cdef class ScoreGrid:
         self.layer, self.n_nodes = layer, n_nodes
         self.node = np.linspace(-GRID_END, GRID_END, n_nodes)
         self.height, self.quadratic, self.product = (np.zeros(n_nodes) for _ in range(3))
+        self.base, self.row_weight = np.zeros((0, max(1, layer.n_samples))), np.zeros(0)
+        self.row, self.part = np.zeros((2, 0), dtype=np.intp)
 
     cdef int make_room(self) except -1 nogil:
         """Room for all rows."""
         cdef Py_ssize_t rows = self.layer.room_below
-        if self.row is None or self.row.shape[0] < rows:
+        if self.row.shape[0] < rows:
             with gil:
                 self.base = np.zeros((rows, max(1, self.layer.n_samples)))
                 self.row_weight = np.zeros(rows)

@@ -70,11 +70,14 @@ cdef Hump climb(
 cdef class Links(LayerMove):
     """Every loading and whether it is there, one by one. O(25 T N K)."""
 
+    def __init__(self, layer):
+        super().__init__(layer)
+        self.row_order = self.column_order = np.zeros(0, dtype=np.intp)
+
     cdef int make_room(self) except -1 nogil:
         """Room for orders of rows and of factors."""
-        if self.row_order is None or self.row_order.shape[0] < self.layer.room_below or (
-            self.column_order.shape[0] < self.layer.room
-        ):
+        if (self.row_order.shape[0] < self.layer.room_below
+                or self.column_order.shape[0] < self.layer.room):
             with gil:
                 self.row_order = np.zeros(self.layer.room_below, dtype=np.intp)
                 self.column_order = np.zeros(self.layer.room, dtype=np.intp)

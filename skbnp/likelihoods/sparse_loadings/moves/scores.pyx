@@ -15,10 +15,14 @@ cdef double PI = 3.141592653589793
 cdef class Scores(LayerMove):
     """Every sample's scores by slices and flips. O(T (links + 6 N))."""
 
+    def __init__(self, layer):
+        super().__init__(layer)
+        self.row, self.row_score = np.zeros(0, dtype=np.intp), np.zeros(0)
+
     cdef int make_room(self) except -1 nogil:
         """Room for all links of all factors."""
         cdef Py_ssize_t rows = self.layer.room_below, columns = self.layer.room
-        if self.row is None or self.row.shape[0] < rows or self.row_score.shape[0] < columns:
+        if self.row.shape[0] < rows or self.row_score.shape[0] < columns:
             with gil:
                 self.column_order = np.zeros(columns, dtype=np.intp)
                 self.link_start = np.zeros(columns + 1, dtype=np.intp)
