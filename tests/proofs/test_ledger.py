@@ -10,8 +10,11 @@ from checks.proofs import LEDGER, PROOFS, TESTS, Ledger, unproved
 # does, its proofs run at the short size with the other tests, and the skipped test below says
 # how many of them have no entry. Of the processes two stand on wrong formulas of models.
 ENFORCED = (
-    *("processes/test_cibp.py", "processes/test_ibp.py", "processes/test_icp.py"),
-    *("processes/test_mfm.py", "processes/test_ncrp.py"),
+    "processes/test_cibp.py",
+    "processes/test_ibp.py",
+    "processes/test_icp.py",
+    "processes/test_mfm.py",
+    "processes/test_ncrp.py",
 )
 
 FILES = sorted(
