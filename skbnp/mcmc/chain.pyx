@@ -202,7 +202,8 @@ cdef class Chain:
         """Restore what ``get_state`` returned, of a chain made with the same arguments.
 
         Raises a ValueError, and leaves the chain as it was, if it cannot be such a state: it may
-        come from a file. A move that the state does not know starts its counts at 0.
+        come from a file. A move that the state does not know starts its counts at 0; it must have
+        no fields, for what the next sweep depends on is never made up.
         """
         before = self.get_state()
         try:
@@ -222,5 +223,7 @@ cdef class Chain:
         for move in self.moves:
             if move.NAME in of_moves:
                 move.set_state(of_moves[move.NAME])
+            elif move.FIELDS:
+                raise ValueError(f"moves of the state must have {move.NAME!r}")
         put_bit_generator(self.bit_generator, state)
         self.n_sweeps = n_sweeps

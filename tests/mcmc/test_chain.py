@@ -143,6 +143,7 @@ DAMAGES = {
     "beyond an attribute": lambda state: state.update(visited=np.array([4])),
     "meaning": lambda state: state.update(side=np.array([1, 1, 1, 1], dtype=np.uint8)),
     "no moves": lambda state: state.pop("moves"),
+    "no move with fields": lambda state: state["moves"].pop("step"),
     "unknown move": lambda state: state["moves"].update(jump={}),
     "field of a move": lambda state: state["moves"]["step"].update(turn=-1),
     "more accepted than proposed": lambda state: state["moves"]["step"].update(
