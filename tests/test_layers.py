@@ -21,7 +21,9 @@ MAY_IMPORT = {
     "summaries": {"numerics"},
     "mcmc": {"numerics"},
     "tables": set(),
-    "estimators": {"mcmc", "numerics", "summaries", "tables"},
+    "laws": set(),
+    "units": {"numerics"},
+    "estimators": {"mcmc", "numerics", "summaries", "tables", "units"},
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
     "datasets": {"processes", "likelihoods"},
@@ -30,7 +32,7 @@ MAY_IMPORT = {
 # A model of several estimators has a file for each, and one for what they share: `_*_estimator`.
 MODEL_MAY_IMPORT = {
     # Beside the chains: the units that a likelihood takes columns in.
-    "_estimator": {"estimators", "mcmc", "summaries", "likelihoods"},
+    "_estimator": {"estimators", "mcmc", "summaries", "likelihoods", "units"},
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
     # How the columns of a table are read.
@@ -68,7 +70,12 @@ def allowed(path):
 
 
 # Parts of a large estimator, in files of their own.
-ESTIMATOR_PARTS = {"_parameters", "_standard_prior", "_network_prior", "_clustering", "_cells"}
+ESTIMATOR_PARTS = {
+    *("_parameters", "_sampler_settings", "_standard_prior", "_network_prior"),
+    *("_clustering", "_cells"),
+}
+# What is offered at the top: names of models.
+TOP = {"__init__", "_version", "samplers"}
 
 
 def is_estimator(name):
@@ -85,7 +92,7 @@ def violations(path, source):
         if name in code and str(path.with_suffix("")) != owner:
             found.append(f"{path}: {name} belongs to {owner}")
 
-    top = path.parent == PurePosixPath("skbnp") and path.stem in ("__init__", "_version")
+    top = path.parent == PurePosixPath("skbnp") and path.stem in TOP
     layer, lower = ("", set()) if top else allowed(path)
     for at_module_level, module, name in imports(code):
         head, *rest = module.split(".")
@@ -97,8 +104,8 @@ def violations(path, source):
             continue
         elif not rest:
             found.append(f"{path}: imports the package itself: circles start there")
-        elif rest[0] == "_version":
-            continue  # a constant without imports
+        elif rest[0] in ("_version", "laws"):
+            continue  # a constant, and values, without imports
         elif top:
             # `import skbnp` offers the estimators and the version, nothing else.
             if rest[0] in MAY_IMPORT:

@@ -1,13 +1,15 @@
 """Parameters that are declared once: constructor, rules and documentation that follow from it."""
 
 import inspect
-from numbers import Integral
+from numbers import Integral, Real
 
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
 from skbnp.estimators.parameters import Declared, parameter
+from skbnp.estimators.settings import SamplerSettings
+from skbnp.laws import Beta, Gamma
 
 
 class Shared(Declared, BaseEstimator):
@@ -152,3 +154,60 @@ def test_rules_are_not_written_twice():
             """Rules beside the declarations."""
 
             _parameter_constraints = {"color": [str]}
+
+
+class Settings(SamplerSettings):
+    """How it is sampled."""
+
+    n_tries: int = parameter(
+        default=3, kind="int", rules=[Interval(Integral, 1, None, closed="left")], text="Tries."
+    )
+
+
+class Sampled(Shared):
+    """A model with a law and settings."""
+
+    concentration: float | Gamma = parameter(
+        default=Gamma(1, 1),
+        kind="float or Gamma",
+        rules=[Interval(Real, 0, None, closed="neither"), Gamma],
+        text="Strength.",
+    )
+    masses: tuple | Gamma = parameter(
+        default=(1.0, Gamma(1, 1)), kind="tuple", rules=[tuple, Gamma], text="Masses."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ((2, 3), r"got \(2, 3\): write concentration=Gamma\(2, 3\), from skbnp.laws"),
+        ([2, 3], r"got \[2, 3\]: write concentration=Gamma\(2, 3\), from skbnp.laws"),
+        ("sample", r"write concentration=Gamma\(shape=1.0, rate=1.0\), from skbnp.laws"),
+        (-1.0, "must be a float in the range .* or an instance of 'skbnp.laws.Gamma'"),
+        (Beta(1, 1), "or an instance of 'skbnp.laws.Gamma'. Got Beta"),
+    ],
+)
+def test_what_is_no_law_is_refused_with_the_law_to_write(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Sampled(concentration=given)._validate_params()
+
+
+def test_numbers_laws_and_sequences_of_them_pass():
+    for given in (1.0, Gamma(2, 3)):
+        Sampled(concentration=given)._validate_params()
+    Sampled(masses=(1.0, 2.0))._validate_params()
+    assert clone(Sampled(concentration=Gamma(2, 3))).concentration == Gamma(2, 3)
+    assert "default=Gamma(shape=1.0, rate=1.0)" in Sampled.__doc__
+    assert repr(Sampled(concentration=Gamma(1, 1))) == "Sampled()"
+
+
+def test_settings_are_nested_parameters():
+    model = Sampled().set_params(masses=Gamma(1, 2))
+    assert model.get_params()["masses"] == Gamma(1, 2)
+    assert Settings(n_tries=5).to_data() == {"n_tries": 5}
+    assert repr(clone(Settings(n_tries=5))) == "Settings(n_tries=5)"
+    with pytest.raises(ValueError, match="n_tries"):
+        Settings(n_tries=0)._validate_params()
+    with pytest.raises(ValueError, match="n_tries must not be a bool"):
+        Settings(n_tries=True)._refuse_bools()

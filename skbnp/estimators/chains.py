@@ -174,6 +174,8 @@ class BaseMCMCEstimator(
     _moves_of_traces: dict = {}
     # Parameters of the subclass that are read after the sampling alone.
     _parameters_after_sampling = ()
+    # What `sampler` takes, where there is one: a subclass of SamplerSettings.
+    _settings_type = None
     # Classes of the subclass that its fitted attributes are made of.
     _saved_types = ()
     # The attributes that ``fit`` sets, with their types: what files hold, and nothing else.
@@ -264,6 +266,8 @@ class BaseMCMCEstimator(
         Returns whether Ctrl-C has cut the run short.
         """
         self._refuse_bools()
+        if "sampler" in self._declared:
+            self._sampler_settings()._refuse_bools()
         X = self._check_training(X, y)
         with one_blas_thread:
             make_sampler = self._prepare(X)
@@ -294,11 +298,14 @@ class BaseMCMCEstimator(
         context.call_on_fit_task_end(estimator=self, X=X)
         return was_cut_short
 
-    def _refuse_bools(self):
-        """True is an integer to Python, hence to the constraints on single parameters."""
-        for name, value in self.get_params(deep=False).items():
-            if isinstance(value, bool) and name not in self._bool_parameters:
-                raise ValueError(f"{name} must not be a bool, got {value!r}")
+    def _validate_params(self):
+        super()._validate_params()
+        if "sampler" in self._declared:
+            self._sampler_settings()._validate_params()
+
+    def _sampler_settings(self):
+        """The value of `sampler`, its defaults where that is None."""
+        return self._settings_type() if self.sampler is None else self.sampler
 
     # -- lengths
 
@@ -387,6 +394,8 @@ class BaseMCMCEstimator(
     def _fingerprint(self, X, seed, n_warmup, thin):
         """All that the draws of this fit depend on, each as a digest, by name."""
         parameters = self.get_params(deep=False)
+        if "sampler" in parameters:
+            parameters["sampler"] = self._sampler_settings()
         for name in _NOT_OF_THE_CHAINS.union(self._parameters_after_sampling):
             parameters.pop(name, None)
         if isinstance(n_warmup, WarmupRounds):

@@ -6,6 +6,7 @@ from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
+from skbnp.laws import Law
 from skbnp.mcmc import io
 from skbnp.mcmc.posterior import Posterior
 from skbnp.summaries.training_cells import TrainingCells
@@ -117,7 +118,15 @@ class FilesMixin:
 
     @classmethod
     def _types_in_files(cls):
-        return (Posterior, TableForm, TrainingCells, *cls._saved_types)
+        settings = () if cls._settings_type is None else (cls._settings_type,)
+        return (
+            Posterior,
+            TableForm,
+            TrainingCells,
+            *Law.__subclasses__(),
+            *settings,
+            *cls._saved_types,
+        )
 
     @classmethod
     def _check_attributes(cls, fitted):

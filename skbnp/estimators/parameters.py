@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, dataclass_transform
 
+from skbnp.laws import Law
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -60,6 +62,8 @@ class Declared:
 
     _declared: dict = {}
     _renamed: dict = {}
+    # Parameters that may be a bool, which to Python is an integer.
+    _bool_parameters: tuple = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -83,6 +87,36 @@ class Declared:
         cls.__init__ = _constructor(cls)
         if "__doc__" in vars(cls) and cls.__doc__:
             cls.__doc__ = _with_section(cls.__doc__, cls._declared)
+
+    def _validate_params(self):
+        """Raise an error that names the parameter, the rule and the value."""
+        for name, value in self.get_params(deep=False).items():
+            laws = [x for x in self._parameter_constraints[name] if _is_law(x)]
+            if laws:
+                self._refuse_numbers_of_a_law(name, value, laws)
+        super()._validate_params()
+
+    def _refuse_numbers_of_a_law(self, name, value, laws):
+        """What older versions took, and what other libraries take, for a law."""
+        rule = f"{name} must be a number or a law, got {value!r}"
+        if isinstance(value, str) and value == "sample":
+            default = self._declared[name].default
+            shown = default if isinstance(default, Law) else laws[0].__name__ + "(...)"
+            raise ValueError(f"{rule}: write {name}={shown}, from skbnp.laws, to have it sampled")
+        # Where a sequence may stand its items are laws or numbers for the model to check.
+        if type(value) in (tuple, list) and type(value) not in self._parameter_constraints[name]:
+            shown = ", ".join(map(repr, value))
+            raise ValueError(f"{rule}: write {name}={laws[0].__name__}({shown}), from skbnp.laws")
+
+    def _refuse_bools(self):
+        """True is an integer to Python, hence to the rules of single parameters."""
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, bool) and name not in self._bool_parameters:
+                raise ValueError(f"{name} must not be a bool, got {value!r}")
+
+
+def _is_law(rule):
+    return isinstance(rule, type) and issubclass(rule, Law)
 
 
 def _constructor(cls):

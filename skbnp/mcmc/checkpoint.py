@@ -208,7 +208,8 @@ def digest(value):
     Parameters
     ----------
     value : tree
-        None, str, numbers, arrays, sequences and dicts of such.
+        None, str, numbers, arrays, sequences, dicts and dataclasses of such, and objects that
+        have ``to_data()``.
 
     Returns
     -------
@@ -225,6 +226,9 @@ def _canonical(value):
         return float(value).hex() if float(value) == value else str(value)
     if isinstance(value, dict):
         return {"dict": sorted(([_canonical(k), _canonical(v)] for k, v in value.items()), key=str)}
+    data = io.as_data(value)
+    if data is not None:
+        return [type(value).__name__, _canonical(data)]
     if not (hasattr(value, "__array__") or isinstance(value, (list, tuple))):
         raise TypeError(f"nothing to tell runs apart by: {value!r} of {type(value).__name__}")
     try:

@@ -319,7 +319,7 @@ def _encode(value, arrays, types):
             return {"$random_state": encode(state)}
     name = type(value).__name__
     if types.get(name) is type(value):
-        return {"$object": [name, encode(_to_data(value))]}
+        return {"$object": [name, encode(as_data(value))]}
     if hasattr(value, "__array__"):  # a Series where an array-like may stand
         return encode(np.asarray(value))
     raise TypeError(f"cannot be saved as data: {value!r} of type {type(value).__name__}")
@@ -337,9 +337,12 @@ def _encode_array(array, arrays, encode):
     return {"$array": [dtype.name, list(array.shape)]}
 
 
-def _to_data(value):
+def as_data(value):
+    """What an object is made of: its ``to_data()``, or the fields of a dataclass; else None."""
     if hasattr(value, "to_data"):
         return value.to_data()
+    if not dataclasses.is_dataclass(value):
+        return None
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
