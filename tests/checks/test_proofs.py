@@ -395,7 +395,7 @@ def test_other_tests_are_cut_out():
 
 def test_the_mixture_stands_on_its_kernels_and_no_other_model():
     sources = Sources(CHECKS.parents[1])
-    test = CHECKS.parent / "dirichlet_process_mixture" / "test_geweke.py"
+    test = CHECKS.parent / "proofs" / "dirichlet_process_mixture" / "test_geweke.py"
     reached = sources.reached(test.read_text())
     found = {path.relative_to(sources.root).as_posix() for path in reached}
     assert "skbnp/dirichlet_process_mixture/_sampler.pyx" in found

@@ -22,7 +22,7 @@ FILES = sorted(
     for path in TESTS.rglob("test_*.py")
     if path.parent.name != "checks" and "\n@proof(" in path.read_text(encoding="utf-8")
 )
-FOLDERS = sorted({file.partition("/")[0] for file in FILES})
+FOLDERS = sorted({file.rpartition("/")[0] for file in FILES})
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
