@@ -9,11 +9,11 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from _belief_ablation import ablation
-from _belief_cost import activations, cost
-from _belief_density import density
-from _belief_images import cells, halves
-from _belief_importance import importance
+from _cibp_belief_net_ablation import ablation
+from _cibp_belief_net_cost import activations, cost
+from _cibp_belief_net_density import density
+from _cibp_belief_net_images import cells, halves
+from _cibp_belief_net_importance import importance
 from _report import markdown
 from threadpoolctl import threadpool_limits
 

@@ -9,9 +9,9 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from _chefs_cost import cost
-from _chefs_density import METHODS, density
-from _chefs_supervised import supervised
+from _icp_network_cost import cost
+from _icp_network_density import METHODS, density
+from _icp_network_supervised import supervised
 from _report import markdown
 from threadpoolctl import threadpool_limits
 

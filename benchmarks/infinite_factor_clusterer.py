@@ -9,9 +9,9 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from _clusterer_clusters import clusters
-from _clusterer_cost import cost
-from _clusterer_figure2 import figure2
+from _infinite_factor_clusterer_clusters import clusters
+from _infinite_factor_clusterer_cost import cost
+from _infinite_factor_clusterer_figure2 import figure2
 from _report import markdown
 from threadpoolctl import threadpool_limits
 

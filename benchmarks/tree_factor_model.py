@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from _report import markdown
-from _tree_cost import cost
-from _tree_faces import faces
-from _tree_patches import NORMALISATIONS, patches
-from _tree_photographs import photographs
-from _tree_populations import populations
+from _tree_factor_model_cost import cost
+from _tree_factor_model_faces import faces
+from _tree_factor_model_patches import NORMALISATIONS, patches
+from _tree_factor_model_photographs import photographs
+from _tree_factor_model_populations import populations
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
 PARTS = {

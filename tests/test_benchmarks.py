@@ -105,7 +105,7 @@ def test_priors_of_the_mixture(monkeypatch, tmp_path):
 
 
 def test_choices_of_the_mixture(monkeypatch):
-    choices = load("mixture_choices", monkeypatch)
+    choices = load("dirichlet_process_mixture_choices", monkeypatch)
     short = partial(choices.DirichletProcessMixture, n_warmup=5, n_draws=10)
     monkeypatch.setattr(choices, "DirichletProcessMixture", short)
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def test_choices_of_the_mixture(monkeypatch):
 
 
 def test_convergence_of_the_mixture(monkeypatch):
-    convergence = load("mixture_convergence", monkeypatch)
+    convergence = load("dirichlet_process_mixture_convergence", monkeypatch)
     short = partial(convergence.DirichletProcessMixture, n_warmup=5, n_draws=10)
     monkeypatch.setattr(convergence, "DirichletProcessMixture", short)
     label = np.repeat([0, 1], 20)
@@ -204,7 +204,7 @@ def test_exact_conditional_means(monkeypatch):
 
 
 def test_importance(monkeypatch):
-    module = load("_belief_importance", monkeypatch)
+    module = load("_cibp_belief_net_importance", monkeypatch)
     monkeypatch.setattr(module, "N_REFERENCE", 2000)
     X = np.random.default_rng(0).normal(size=(module.N_TRAIN + 5, 1))
     row = module.line([module.case_of(X, True)], 50, (1.0, 0.0, 0.1))
@@ -212,7 +212,7 @@ def test_importance(monkeypatch):
 
 
 def test_patches(monkeypatch):
-    module = load("_tree_patches", monkeypatch)
+    module = load("_tree_factor_model_patches", monkeypatch)
 
     def few(data, n_train, n_test):
         random = np.random.default_rng(0)
@@ -240,7 +240,7 @@ def test_patches(monkeypatch):
 
 
 def test_cost(monkeypatch):
-    module = load("_tree_cost", monkeypatch)
+    module = load("_tree_factor_model_cost", monkeypatch)
     n_branches, time = module.one_size(60, 8, 4, 2)
     assert n_branches >= 1 and time > 0
     X = module.planted(80, 64, 4, 2)
@@ -252,7 +252,7 @@ def test_cost(monkeypatch):
 
 
 def test_populations(monkeypatch):
-    module = load("_tree_populations", monkeypatch)
+    module = load("_tree_factor_model_populations", monkeypatch)
     rng = np.random.default_rng(0)
     place = np.repeat(["Han", "Italian", "Maya"], 20)
     X = 3.0 * rng.normal(size=(3, 12))[np.repeat([0, 1, 2], 20)] + rng.normal(size=(60, 12))
@@ -281,7 +281,7 @@ def test_populations(monkeypatch):
 
 
 def test_photographs(monkeypatch):
-    module = load("_tree_photographs", monkeypatch)
+    module = load("_tree_factor_model_photographs", monkeypatch)
     monkeypatch.setattr(module, "CROP", np.s_[100:124, 100:124])
     monkeypatch.setattr(module, "N_OWN", 100)
     everything = module.methods
@@ -367,8 +367,8 @@ def test_tasks_of_holes(monkeypatch):
             assert np.all(np.isfinite(filled))
 
 
-def test_cost_of_belief_networks(monkeypatch):
-    module = load("_belief_cost", monkeypatch)
+def test_cost_of_cibp_belief_net(monkeypatch):
+    module = load("_cibp_belief_net_cost", monkeypatch)
     sampler = module.chain((8, 5, 3), 40)
     assert np.isfinite(sampler.log_joint())
     state = sampler.get_state()
@@ -387,7 +387,7 @@ def test_cost_of_belief_networks(monkeypatch):
 
 
 def test_images_with_holes(monkeypatch):
-    module = load("_belief_images", monkeypatch)
+    module = load("_cibp_belief_net_images", monkeypatch)
     rng = np.random.default_rng(0)
 
     def few(name, data, seed):
@@ -405,8 +405,8 @@ def test_images_with_holes(monkeypatch):
         assert max(errors[-2:]) < errors[0]  # less than by means
 
 
-def test_densities_of_belief_networks(monkeypatch):
-    module = load("_belief_density", monkeypatch)
+def test_densities_of_cibp_belief_net(monkeypatch):
+    module = load("_cibp_belief_net_density", monkeypatch)
     rng = np.random.default_rng(0)
     rows, fantasies = rng.normal(size=(200, 2)), rng.normal(size=(5000, 2))
     exact = multivariate_normal(np.zeros(2), np.eye(2)).logpdf(rows).mean()
@@ -433,8 +433,8 @@ def test_densities_of_belief_networks(monkeypatch):
     assert [row["method"] for row in module.small_tables(True)] == list(chosen)
 
 
-def test_ablation_of_belief_networks(monkeypatch):
-    module = load("_belief_ablation", monkeypatch)
+def test_ablation_of_cibp_belief_net(monkeypatch):
+    module = load("_cibp_belief_net_ablation", monkeypatch)
     X = np.random.default_rng(0).integers(0, 17, size=(65, 64)).astype(float)
     short = dict(n_chains=1, n_warmup=3, n_draws=1, thin=1, n_init_units=4)
     for name in ("as it is", "no swaps of parents", "the same, one layer, prior='rows'"):
@@ -472,8 +472,8 @@ def test_hellinger_distance_of_gaussians(monkeypatch):
     assert hellinger_kde(A, B) == pytest.approx(exact, rel=0.05)
 
 
-def test_sets_of_the_chefs_paper(monkeypatch):
-    sets = load("_chefs_sets", monkeypatch)
+def test_sets_of_icp_network(monkeypatch):
+    sets = load("_icp_network_sets", monkeypatch)
     train, test = sets.load("pinwheel", None, 0, 1000)
     assert train.shape == test.shape == (1000, 2)
     np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
@@ -488,8 +488,8 @@ def test_sets_of_the_chefs_paper(monkeypatch):
     assert np.median(np.abs(aside)) == pytest.approx(0.67 * 0.1, rel=0.1)
 
 
-def test_tables_of_the_chefs_paper(monkeypatch, tmp_path):
-    module = load("_chefs_density", monkeypatch)
+def test_tables_of_icp_network(monkeypatch, tmp_path):
+    module = load("_icp_network_density", monkeypatch)
     monkeypatch.setattr(module, "FEW_ROWS", 60)
     monkeypatch.setattr(module, "NAMES", ("ring", "geyser"))
     names = ["baseline", "one Gaussian", "kernel density", "mixture by BIC"]
@@ -507,8 +507,8 @@ def test_tables_of_the_chefs_paper(monkeypatch, tmp_path):
     assert np.isfinite(again["figures"][-1]["log density"])
 
 
-def test_cost_of_the_chefs_network(monkeypatch):
-    module = load("_chefs_cost", monkeypatch)
+def test_cost_of_icp_network(monkeypatch):
+    module = load("_icp_network_cost", monkeypatch)
     sampler = module.chain(3, 4, 30, n_settle=5)
     sampler.sweep()
     assert sampler.state.graph.n_hidden == 4 and np.isfinite(sampler.log_joint())
@@ -517,8 +517,8 @@ def test_cost_of_the_chefs_network(monkeypatch):
     assert [row["part of a sweep"] for row in module.kinds(True)] == list(module.STRUCTURE)
 
 
-def test_supervised_chefs_networks(monkeypatch):
-    module = load("_chefs_supervised", monkeypatch)
+def test_supervised_icp_networks(monkeypatch):
+    module = load("_icp_network_supervised", monkeypatch)
     monkeypatch.setattr(module, "SHORT", module.SHORT | {"n_warmup": 5, "n_draws": 4})
     rng = np.random.default_rng(0)
     X, noise = rng.normal(size=(60, 2)), rng.normal(size=60)
@@ -534,7 +534,7 @@ def test_supervised_chefs_networks(monkeypatch):
 
 
 def test_sets_of_the_clusterer(monkeypatch, tmp_path):
-    sets = load("_clusterer_sets", monkeypatch)
+    sets = load("_infinite_factor_clusterer_sets", monkeypatch)
     for name in sets.SYNTHETIC:
         X, label, new, label_new = sets.load(name, tmp_path / "none", 1)
         assert X.shape == new.shape == (600, 12)
@@ -551,9 +551,9 @@ def test_sets_of_the_clusterer(monkeypatch, tmp_path):
 
 
 def test_clusters_and_densities_of_the_clusterer(monkeypatch, tmp_path):
-    module = load("_clusterer_clusters", monkeypatch)
+    module = load("_infinite_factor_clusterer_clusters", monkeypatch)
     monkeypatch.setattr(module, "SHORT", {"n_chains": 1, "n_warmup": 3, "n_draws": 4})
-    monkeypatch.setattr(sys.modules["_clusterer_sets"], "N_ROWS", 200)
+    monkeypatch.setattr(sys.modules["_infinite_factor_clusterer_sets"], "N_ROWS", 200)
     monkeypatch.setitem(module.METHODS, module.BIC, module.gaussians("diag"))
     methods = ["k-means, true K", "GaussianMixture diag, true K", module.BIC, "HDBSCAN"]
     tables = module.clusters(tmp_path / "none", True, [*methods, module.OURS])
@@ -567,7 +567,7 @@ def test_clusters_and_densities_of_the_clusterer(monkeypatch, tmp_path):
 
 
 def test_numbers_of_factors(monkeypatch):
-    module = load("_clusterer_figure2", monkeypatch)
+    module = load("_infinite_factor_clusterer_figure2", monkeypatch)
     X, loadings = module.draw_data(5, 0)
     assert X.shape == (200, 16) and loadings.shape == (16, 5)
     dead = ~loadings.any(axis=1)
@@ -586,7 +586,7 @@ def test_numbers_of_factors(monkeypatch):
 
 
 def test_cost_of_the_clusterer(monkeypatch):
-    module = load("_clusterer_cost", monkeypatch)
+    module = load("_infinite_factor_clusterer_cost", monkeypatch)
     for chain in (module.mixture_chain, module.scale_chain):
         sampler = chain(60, 5, 2, 3)
         sampler.sweep()

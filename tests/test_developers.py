@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from checks.dirichlet_process_mixture import enumerate_posterior, gaussian_prior, partition_z_scores
 from checks.joint_distribution import assert_z_scores_small, paired_one_step
-from checks.mixtures import enumerate_posterior, gaussian_prior, partition_z_scores
 from checks.mutants import compiled, with_moves, with_state
 from contract.registry import Setting
 from skbnp.dirichlet_process_mixture import _model

@@ -5,8 +5,8 @@ Shapes learnt by a network that finds its own structure
 A ring, two moons and a pinwheel: no Gaussian looks like these, and no sum of a few. A Bayesian
 network makes them out of Gaussian noise at its top by sending it through squashing units. How many
 units there are, in what order and with which edges, is unknown, with the Indian chefs process as
-its prior (Dallaire et al., *The Indian chefs process*). To be seen: rows that the networks dream
-up, their fantasies, beside rows which they have not seen; the paper's Table 1 is about these.
+its prior (Dallaire et al., *The Indian chefs process*). To be seen: fantasies, rows drawn
+from the networks, beside rows which they have not seen; the paper's Table 1 is about these.
 """
 
 # %%

@@ -7,8 +7,8 @@ and ends with exactly the draws of a run that nobody has disturbed.
 """
 
 # %%
-# The victim
-# ----------
+# The run that is killed
+# ----------------------
 # A process of its own, so that it can be killed without warning, as a job scheduler or a flat
 # battery does. ``checkpoint_every=0.2`` writes five times a second; minutes are the rule.
 
@@ -30,7 +30,7 @@ warnings.simplefilter("ignore", ConvergenceWarning)
 X = load_wine().data[:, :6]
 directory = Path(tempfile.mkdtemp())
 OPTIONS = dict(n_warmup=500, n_draws=4000, random_state=0, checkpoint_every=0.2)
-VICTIM = f"""
+KILLED_RUN = f"""
 from sklearn.datasets import load_wine
 from skbnp import DirichletProcessMixture
 
@@ -42,7 +42,7 @@ DirichletProcessMixture(checkpoint={str(directory)!r}, **options).fit(load_wine(
 def kill_after_the_next_write():
     """Start the run, wait until the file has been replaced, and kill it half a second later."""
     before = {path: path.stat().st_mtime_ns for path in directory.glob("*.skbnp")}
-    process = subprocess.Popen([sys.executable, "-c", VICTIM])
+    process = subprocess.Popen([sys.executable, "-c", KILLED_RUN])
     while before == {path: path.stat().st_mtime_ns for path in directory.glob("*.skbnp")}:
         time.sleep(0.01)
     time.sleep(0.5)

@@ -28,7 +28,8 @@ cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is 
 
 # Of importance sampling: points of a row; width of the proposals around modes in that of a normal
 # law there, share of a mode's that are as wide as its prior, share of the prior among all. Beside
-# other choices in benchmarks/_belief_importance.py, on tables that no other benchmark reports.
+# other choices in benchmarks/_cibp_belief_net_importance.py, on tables that no other benchmark
+# reports.
 N_IMPORTANCE = 500
 PROPOSALS = (1.15, 0.25, 0.2)
 

@@ -105,7 +105,7 @@ class FilesMixin:
         return estimator
 
     def _set_requests(self, requests):
-        """What methods ask for under metadata routing, as `set_predict_request` and its kin do."""
+        """What methods ask for under metadata routing, by their `set_*_request`."""
         # They refuse to be called where routing is off, though requests may be there already.
         with config_context(enable_metadata_routing=True):
             for method, asked in requests.items():

@@ -14,7 +14,7 @@ from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log_gamma_density
 
-from skbnp.icp_network._graph import Graph as ChefsGraph, grown
+from skbnp.icp_network._graph import Graph as GraphState, grown
 from skbnp.icp_network._model import checked_state
 from skbnp.numerics.states import checked_count
 
@@ -30,7 +30,7 @@ cdef class Network(State):
     ``post`` is tanh(``pre`` / 2), for inputs ``pre`` itself.
     """
 
-    GRAPH = ChefsGraph
+    GRAPH = GraphState
 
     def __init__(
         self, visible, prior, state, labels=None, *, Py_ssize_t n_settle=0,

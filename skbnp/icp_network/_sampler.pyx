@@ -10,7 +10,7 @@ from skbnp.mcmc.chain cimport Chain
 from skbnp.numerics cimport rng as draws
 
 from skbnp.icp_network._child_regression import ChildRegression
-from skbnp.icp_network._network import Network as ChefsNetwork
+from skbnp.icp_network._network import Network as NetworkState
 from skbnp.icp_network.moves.activations import Activations
 from skbnp.icp_network.moves.affine import Affine
 from skbnp.icp_network.moves.births import Births
@@ -36,7 +36,7 @@ cdef class Sampler(Chain):
     cdef bint _store_activations
 
     # What a chain is made of.
-    STATE = ChefsNetwork
+    STATE = NetworkState
     MOVES = {
         move.NAME: move
         for move in (

@@ -1,4 +1,4 @@
-"""Where chains of the Indian chefs network start."""
+"""Where chains of networks under the Indian chefs process start."""
 
 import numpy as np
 from scipy.special import ndtri

@@ -37,7 +37,7 @@ from scipy.sparse.linalg import expm_multiply
 from scipy.special import betaln, gammaln, xlogy
 
 from skbnp.numerics.rng import as_generator
-from skbnp.processes._chefs import Chefs, Upwards
+from skbnp.processes._icp_draws import DrawNodeByNode, DrawByOrder
 from skbnp.processes._checks import (
     as_binary,
     as_count,
@@ -132,11 +132,13 @@ cdef class GraphLaw:
 # -- draws ------------------------------------------------------------------------------------
 
 
-def _draw(observed_order, mass, alpha, phi, method, max_hidden, generator, chefs=Chefs):
+def _draw(
+    observed_order, mass, alpha, phi, method, max_hidden, generator, node_by_node=DrawNodeByNode,
+):
     """(order, Z) of :func:`sample`; nothing is checked."""
     free = np.isnan(observed_order)
     at = np.where(free, generator.random(len(free)), observed_order)
-    process = Upwards if method == "sweep" else chefs
+    process = DrawByOrder if method == "sweep" else node_by_node
     network = process(mass, alpha, phi, max_hidden, generator.bit_generator).draw(at)
     if network is None:
         raise TooManyNodesError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from checks.mixtures import gaussian_prior
+from checks.dirichlet_process_mixture import gaussian_prior
 from checks.mutants import compiled
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.likelihoods import (

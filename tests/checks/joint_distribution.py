@@ -112,3 +112,22 @@ def assert_z_scores_small(z, limit=4.0):
     """Fail with the names and values of all z-scores at or beyond the limit (or NaN)."""
     large = {name: round(value, 2) for name, value in z.items() if not abs(value) < limit}
     assert not large, f"|z| >= {limit}: {large}"
+
+
+class Moves:
+    """A sampler whose sweep makes some moves alone."""
+
+    def __init__(self, sampler, moves):
+        self._sampler, self._moves = sampler, moves
+
+    def __getattr__(self, name):
+        return getattr(self._sampler, name)
+
+    def sweep(self):
+        for move in self._moves:
+            self._sampler.sweep_only(move)
+
+
+def only(function, wanted):
+    """Those of a function's statistics whose names are wanted."""
+    return lambda sampler: {k: v for k, v in function(sampler).items() if wanted(k)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.networks import make_sampler, prior
+from checks.cibp_belief_net import make_sampler, prior
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._state import Network

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import betaln, gammaln
 
+from checks.cibp_belief_net import make_sampler, prior
 from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import z_score
-from checks.networks import make_sampler, prior
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._model import Prior, draw_joint, log_joint, log_structure
 from skbnp.likelihoods.nonlinear_gaussian._regression import regression_answers

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from checks.networks import make_sampler
+from checks.cibp_belief_net import make_sampler
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._model import Prior
 from skbnp.cibp_belief_net._start import start_state

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.scale_models import MOVES, make_sampler, prior
+from checks.deep_scale_model import MOVES, make_sampler, prior
 from skbnp.deep_scale_model import _model as model
 from skbnp.deep_scale_model._model import Prior
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, special, stats
 
+from checks.deep_scale_model import prior
 from checks.monte_carlo import z_score
-from checks.scale_models import prior
 from skbnp.deep_scale_model import _model as model
 from skbnp.likelihoods.sparse_loadings.layers import (
     log_inverse_gamma,

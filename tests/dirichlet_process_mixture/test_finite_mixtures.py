@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.enumeration import set_partitions
-from checks.joint_distribution import (
-    assert_z_scores_small,
-    paired_one_step,
-    successive_conditional,
-)
-from checks.mixtures import (
+from checks.dirichlet_process_mixture import (
     UNSCALED,
     case_data,
     case_part,
@@ -28,6 +22,13 @@ from checks.mixtures import (
     sampler_at,
     state_of,
     vector_cases,
+)
+from checks.enumeration import set_partitions
+from checks.joint_distribution import (
+    Moves,
+    assert_z_scores_small,
+    paired_one_step,
+    successive_conditional,
 )
 from checks.monte_carlo import z_score
 from checks.proofs import proof
@@ -168,22 +169,9 @@ def joint_draw(kind="full", law="wide", holes=0.0, move=None, **options):
     def make(rng):
         state, X = _model.draw_joint(prior, N, rng)
         sampler = sampler_at(prior, state, X, missing, seed=int(rng.integers(2**62)), **options)
-        return OneMove(sampler, move) if move else sampler
+        return Moves(sampler, [move]) if move else sampler
 
     return make
-
-
-class OneMove:
-    """A sampler whose sweep is one move set."""
-
-    def __init__(self, sampler, move):
-        self._sampler, self._move = sampler, move
-
-    def sweep(self):
-        self._sampler.sweep_only(self._move)
-
-    def __getattr__(self, name):
-        return getattr(self._sampler, name)
 
 
 def statistics(sampler):

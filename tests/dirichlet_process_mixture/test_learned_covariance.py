@@ -12,13 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln, logsumexp
 from scipy.stats import gamma, wishart
 
+from checks.dirichlet_process_mixture import learned_prior, make_sampler, sampler_at, state_of
 from checks.enumeration import set_partitions
 from checks.joint_distribution import (
     assert_z_scores_small,
     paired_one_step,
     successive_conditional,
 )
-from checks.mixtures import learned_prior, make_sampler, sampler_at, state_of
 from checks.monte_carlo import mcse_mean
 from checks.proofs import proof
 from checks.slow import slow_where

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from checks.mixtures import (
+from checks.dirichlet_process_mixture import (
     case_data,
     case_prior,
     case_state,

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import multivariate_t
 
-from checks.mixtures import gaussian_prior
+from checks.dirichlet_process_mixture import gaussian_prior
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._model import (
     CategoricalPrior,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.mixtures import gaussian_prior, in_units, make_sampler, state_of
+from checks.dirichlet_process_mixture import gaussian_prior, in_units, make_sampler, state_of
 from checks.monte_carlo import z_score_two_sample
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import DirichletProcessMixture

@@ -12,8 +12,13 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from checks.dirichlet_process_mixture import (
+    enumerate_posterior,
+    make_sampler,
+    partition_z_scores,
+    sampler_at,
+)
 from checks.joint_distribution import assert_z_scores_small, paired_one_step
-from checks.mixtures import enumerate_posterior, make_sampler, partition_z_scores, sampler_at
 from checks.proofs import proof
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture

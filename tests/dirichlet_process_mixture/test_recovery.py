@@ -12,8 +12,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
+from checks.dirichlet_process_mixture import (
+    case_data,
+    case_prior,
+    exact_posterior,
+    gaussian_cases,
+    make_sampler,
+)
 from checks.enumeration import canonical
-from checks.mixtures import case_data, case_prior, exact_posterior, gaussian_cases, make_sampler
 from checks.monte_carlo import z_score, z_score_two_sample
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from checks.mixtures import gaussian_prior, make_sampler, state_of
+from checks.dirichlet_process_mixture import gaussian_prior, make_sampler, state_of
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.mcmc.rows import for_row_blocks
 

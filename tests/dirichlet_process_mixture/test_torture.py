@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from checks.mixtures import gaussian_prior, state_of
+from checks.dirichlet_process_mixture import gaussian_prior, state_of
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler

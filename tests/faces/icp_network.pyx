@@ -1,4 +1,4 @@
-"""What tests ask of the kernels of the Indian chefs networks."""
+"""What tests ask of the kernels of the networks under the Indian chefs process."""
 
 from libc.stdint cimport uint64_t
 from numpy.random cimport bitgen_t

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
-from checks.chefs_networks import make_sampler, prior
+from checks.icp_network import make_sampler, prior
 from skbnp.icp_network import _model
 from skbnp.icp_network._network import Network
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from checks.chefs_networks import make_sampler, prior, structure
+from checks.icp_network import make_sampler, prior, structure
 from checks.monte_carlo import z_score
 from skbnp.icp_network import _model
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint, log_joint

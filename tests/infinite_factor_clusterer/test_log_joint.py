@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from checks.factor_mixtures import MOVES, make_moves
+from checks.infinite_factor_clusterer import MOVES, make_moves
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint, log_joint
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._start import start_state

@@ -1,4 +1,4 @@
-"""Wrong formulas of the Indian chefs networks, each a small method of the kernels overridden."""
+"""Wrong formulas of networks under the Indian chefs process, each an overridden small method."""
 
 from libc.math cimport INFINITY, log
 from numpy.random cimport bitgen_t
@@ -16,7 +16,7 @@ from skbnp.icp_network.moves.hyperparameters cimport Hyperparameters
 from skbnp.icp_network.moves.trajectories cimport Trajectories
 from skbnp.likelihoods.nonlinear_gaussian._grid cimport update_on_grid
 from skbnp.numerics.rng cimport uniform
-from skbnp.processes._chefs cimport Chefs
+from skbnp.processes._icp_draws cimport DrawNodeByNode
 
 
 cdef class PrintedConstant(Graph):
@@ -181,21 +181,21 @@ cdef class OneVariance(Network):
         return self.weight_precision
 
 
-cdef class BinomialChefs(Chefs):
+cdef class BinomialParents(DrawNodeByNode):
     """The paper's equation (10) as printed (section 9, item 6)."""
 
     cdef bint _is_taken(self, Py_ssize_t m, Py_ssize_t d) noexcept nogil:
         return uniform(self.rng) * (self.phi + self.alpha) < self.phi
 
 
-cdef class StrictlyBelowChefs(Chefs):
+cdef class StrictlyBelowParents(DrawNodeByNode):
     """Equation (12) with the present node left out (item 7)."""
 
     cdef double _weight_of_none(self, Py_ssize_t n_others) noexcept nogil:
         return self.alpha + n_others - 1
 
 
-cdef class AllIntroducedChefs(Chefs):
+cdef class AllIntroducedParents(DrawNodeByNode):
     """Equations (11) and (12) counting nodes that still wait (item 8)."""
 
     cdef Py_ssize_t _count(self, Py_ssize_t i) noexcept nogil:

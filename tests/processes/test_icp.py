@@ -14,7 +14,7 @@ from checks.monte_carlo import p_value, z_score, z_score_two_sample
 from checks.mutants import compiled
 from checks.proofs import proof
 from skbnp.processes import ibp, icp
-from skbnp.processes._chefs import Chefs
+from skbnp.processes._icp_draws import DrawNodeByNode
 
 FREE = np.nan
 
@@ -221,9 +221,9 @@ def test_free_orders_are_averages_over_fixed_ones(others, n_free, max_hidden):
 
 # Wrong formulas, and their classes in tests/mutants.
 FAULTS = {
-    "binomial": "BinomialChefs",
-    "strictly_below": "StrictlyBelowChefs",
-    "all_introduced": "AllIntroducedChefs",
+    "binomial": "BinomialParents",
+    "strictly_below": "StrictlyBelowParents",
+    "all_introduced": "AllIntroducedParents",
 }
 # Orders of the observed nodes; mass, concentration, popularity.
 CASES = {
@@ -239,8 +239,8 @@ CASES = {
 def statistics(observed, parameters, n_draws, seed, method="sweep", fault="none", max_hidden=5000):
     """Arrays of what draws look like."""
     n_observed, rng = len(observed), np.random.default_rng(seed)
-    chefs = Chefs if fault == "none" else getattr(compiled("icp_network"), FAULTS[fault])
-    process = (np.array(observed), *parameters, method, max_hidden, rng, chefs)
+    by_node = DrawNodeByNode if fault == "none" else getattr(compiled("icp_network"), FAULTS[fault])
+    process = (np.array(observed), *parameters, method, max_hidden, rng, by_node)
     out = []
     while len(out) < n_draws:
         try:

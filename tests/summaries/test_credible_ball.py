@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from checks.dirichlet_process_mixture import exact_posterior, gaussian_cases
 from checks.enumeration import canonical, set_partitions
-from checks.mixtures import exact_posterior, gaussian_cases
 from skbnp.summaries.partitions import consensus_partition, credible_ball, relabel_by_size
 
 LOSSES = ["vi", "binder"]

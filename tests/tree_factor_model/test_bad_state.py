@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from checks.trees import make_sampler, prior_of
+from checks.tree_factor_model import make_sampler, prior_of
 from skbnp.numerics.states import is_same
 from skbnp.tree_factor_model import _model
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from checks.trees import STRUCTURES, make_sampler, prior_of
+from checks.tree_factor_model import STRUCTURES, make_sampler, prior_of
 from skbnp.mcmc.rows import for_row_blocks
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._leaf_laws import LeafLaws

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from checks.trees import STRUCTURES, make_sampler, prior_of
+from checks.tree_factor_model import STRUCTURES, make_sampler, prior_of
 from skbnp import TreeFactorModel
 from skbnp.tree_factor_model import _model, _predictive
 from skbnp.tree_factor_model._new_branches import with_new_branches

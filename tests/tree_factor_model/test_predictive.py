@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from checks.enumeration import nested_partitions
-from checks.trees import STRUCTURES, make_sampler, prior_of
+from checks.tree_factor_model import STRUCTURES, make_sampler, prior_of
 from skbnp.processes import ncrp
 from skbnp.tree_factor_model import _model, _predictive
 from skbnp.tree_factor_model._rows import Rows

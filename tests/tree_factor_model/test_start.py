@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from checks.trees import STRUCTURES
+from checks.tree_factor_model import STRUCTURES
 from skbnp.tree_factor_model import _model, _start, _states
 from skbnp.tree_factor_model._model import Prior
 

@@ -10,10 +10,10 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import gammaln
 
+from checks.cibp_belief_net import make_sampler
 from checks.enumeration import canonical, set_partitions
 from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import z_score
-from checks.networks import make_sampler
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._model import Prior, draw_joint
 from skbnp.processes import cibp, crp

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
+from checks.deep_scale_model import make_sampler, prior
 from checks.monte_carlo import z_score
-from checks.scale_models import make_sampler, prior
 from skbnp.deep_scale_model import _model as model
 
 

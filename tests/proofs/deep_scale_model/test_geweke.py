@@ -7,13 +7,13 @@ false alarm 6e-5 each. Every named wrong formula must be seen, and the paper's p
 import numpy as np
 import pytest
 
+from checks.deep_scale_model import FAULTS, MOVES, joint_draw, prior, statistics
 from checks.joint_distribution import (
     assert_z_scores_small,
+    only,
     paired_one_step,
     successive_conditional,
 )
-from checks.networks import only
-from checks.scale_models import FAULTS, MOVES, joint_draw, prior, statistics
 
 
 def holes(n_samples, n_features):

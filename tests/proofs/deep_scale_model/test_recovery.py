@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checks.scale_models import make_sampler
+from checks.deep_scale_model import make_sampler
 from skbnp.deep_scale_model._model import Prior
 
 

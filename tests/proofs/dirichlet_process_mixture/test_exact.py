@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from checks.enumeration import canonical, set_partitions
-from checks.mixtures import (
+from checks.dirichlet_process_mixture import (
     UNSCALED,
     case_data,
     case_prior,
@@ -22,6 +21,7 @@ from checks.mixtures import (
     partition_z_scores,
     vector_cases,
 )
+from checks.enumeration import canonical, set_partitions
 from checks.proofs import proof
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture

@@ -10,12 +10,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from checks.dirichlet_process_mixture import gaussian_prior, make_sampler, sampler_at
 from checks.joint_distribution import (
+    Moves,
     assert_z_scores_small,
     paired_one_step,
     successive_conditional,
 )
-from checks.mixtures import gaussian_prior, make_sampler, sampler_at
 from checks.monte_carlo import z_score
 from checks.proofs import proof, record
 from checks.slow import slow_where
@@ -75,19 +76,6 @@ def data_statistics(sampler):
     }
 
 
-class OneMove:
-    """A sampler whose sweep is one move set."""
-
-    def __init__(self, sampler, move):
-        self._sampler, self._move = sampler, move
-
-    def sweep(self):
-        self._sampler.sweep_only(self._move)
-
-    def __getattr__(self, name):
-        return getattr(self._sampler, name)
-
-
 def joint_draw(prior, holes=0.0, n=N, move=None, **options):
     """``make_joint_draw`` for the harness; the mask of missing cells is always the same."""
     missing = np.random.default_rng(5).random((n, D)) < holes
@@ -95,7 +83,7 @@ def joint_draw(prior, holes=0.0, n=N, move=None, **options):
     def make(rng):
         state, X = _model.draw_joint(prior, n, rng)
         sampler = sampler_at(prior, state, X, missing, seed=int(rng.integers(2**62)), **options)
-        return OneMove(sampler, move) if move else sampler
+        return Moves(sampler, [move]) if move else sampler
 
     return make
 

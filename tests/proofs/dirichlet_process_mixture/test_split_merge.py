@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.special import gammaln
 from scipy.stats import chi2
 
+from checks.dirichlet_process_mixture import UNSCALED, gaussian_prior, make_sampler
 from checks.enumeration import canonical, set_partitions
-from checks.mixtures import UNSCALED, gaussian_prior, make_sampler
 from checks.slow import slow_where
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.processes import mfm

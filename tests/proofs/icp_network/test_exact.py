@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.chefs_networks import draw_joint, make_sampler, prior
+from checks.icp_network import draw_joint, make_sampler, prior
 from checks.monte_carlo import z_score
 from skbnp.processes import icp
 

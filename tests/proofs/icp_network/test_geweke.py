@@ -7,13 +7,13 @@ false alarm 6e-5 each. Every named wrong formula must be seen.
 import numpy as np
 import pytest
 
-from checks.chefs_networks import FAULTS, joint_draw, prior, statistics
+from checks.icp_network import FAULTS, joint_draw, prior, statistics
 from checks.joint_distribution import (
     assert_z_scores_small,
+    only,
     paired_one_step,
     successive_conditional,
 )
-from checks.networks import only
 from skbnp.icp_network._sampler import Sampler
 
 

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import t
 
 from checks.enumeration import canonical, set_partitions
-from checks.factor_mixtures import make_moves
+from checks.infinite_factor_clusterer import make_moves
 from checks.monte_carlo import z_score
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._sampler import Sampler

@@ -7,13 +7,13 @@ each: false alarm 6e-5 each. Every named wrong formula must be seen.
 import numpy as np
 import pytest
 
-from checks.factor_mixtures import FAULTS, MOVES, joint_draw, prior, statistics, varying
+from checks.infinite_factor_clusterer import FAULTS, MOVES, joint_draw, prior, statistics, varying
 from checks.joint_distribution import (
     assert_z_scores_small,
+    only,
     paired_one_step,
     successive_conditional,
 )
-from checks.networks import only
 from skbnp.infinite_factor_clusterer._model import Prior
 
 HOLES = np.random.default_rng(3).random((5, 3)) < 0.3

@@ -14,7 +14,7 @@ from scipy.special import psi
 from checks.enumeration import canonical_paths, nested_partitions
 from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import z_score
-from checks.trees import make_sampler, prior_of
+from checks.tree_factor_model import make_sampler, prior_of
 from skbnp.processes import crp, ncrp
 from skbnp.tree_factor_model import _model
 

@@ -14,7 +14,7 @@ from checks.joint_distribution import (
 )
 from checks.monte_carlo import z_score
 from checks.slow import slow_where
-from checks.trees import (
+from checks.tree_factor_model import (
     STRUCTURES,
     changing,
     data_statistics,

@@ -12,9 +12,9 @@ densities can be as high as a method lets them.
 """
 
 import numpy as np
-from _belief_density import fitted_quietly, in_words
-from _chefs_sets import GENERATORS, MOST, NAMES, load
+from _cibp_belief_net_density import fitted_quietly, in_words
 from _hellinger import hellinger_kde
+from _icp_network_sets import GENERATORS, MOST, NAMES, load
 from _report import cpu_seconds
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV

@@ -1,4 +1,4 @@
-"""Draws from the Indian chefs process, upwards by order or chef by chef."""
+"""Draws from the Indian chefs process, by order or one observed node after the other."""
 
 from libc.math cimport log
 
@@ -7,7 +7,7 @@ from skbnp.numerics.rng cimport borrow, poisson, uniform
 import numpy as np
 
 
-cdef class Growing:
+cdef class GrowingGraph:
     """A network as its nodes come: position p has order[p], name[p] (-1: hidden) and the parents
     k with Z[p, k] = 1."""
 
@@ -42,7 +42,7 @@ cdef class Growing:
         return order[first], np.asarray(self.Z)[np.ix_(first, first)]
 
 
-cdef class Upwards:
+cdef class DrawByOrder:
     """The nodes by their orders, a pure birth process: doc/mathematics/icp_network, section 2."""
 
     def __init__(self, mass, alpha, phi, most_hidden, bit_generator):
@@ -54,7 +54,7 @@ cdef class Upwards:
         cdef Py_ssize_t[::1] arrival = np.argsort(observed_order)
         cdef Py_ssize_t n_observed = observed_order.shape[0], n_below, i = 0, k
         cdef double x = 0.0, end
-        self.network = Growing(n_observed, self.most_hidden)
+        self.network = GrowingGraph(n_observed, self.most_hidden)
         self.per_mass, self.n_counted = 0.0, 0
         while True:
             end = observed_order[arrival[i]] if i < n_observed else 1.0
@@ -111,7 +111,7 @@ cdef class Upwards:
                 n_children += 1
 
 
-cdef class Chefs:
+cdef class DrawNodeByNode:
     """One observed node after the other, each with the hidden nodes that come by it: (I2.5).
 
     Positions up to that at work had their turn, the later ones wait.
@@ -124,7 +124,7 @@ cdef class Chefs:
     def draw(self, const double[::1] observed_order):
         """A network of these observed nodes; None if there are too many hidden ones."""
         cdef Py_ssize_t star, i = 0, n_counted
-        self.network = Growing(observed_order.shape[0], self.most_hidden)
+        self.network = GrowingGraph(observed_order.shape[0], self.most_hidden)
         for star in range(observed_order.shape[0]):
             self.network.add(observed_order[star], star)
             self._offer(i)

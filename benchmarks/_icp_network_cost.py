@@ -1,4 +1,4 @@
-"""What the moves of the Indian chefs network cost.
+"""What the moves of ICPNetwork cost.
 
 Without rows the chain samples its prior, and its time goes into the structure. A move is the update
 of a node as a child (of all edges to it), that of an order, or a structural proposal: a birth, a

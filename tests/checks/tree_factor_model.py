@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import psi
 
+from checks.joint_distribution import Moves
 from checks.mutants import compiled, with_moves
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._model import Prior
@@ -72,22 +73,9 @@ def joint_draw(prior, n=5, holes=0.0, move=None, **options):
         state, X = _model.draw_joint(prior, n, rng)
         X[missing] = np.nan
         sampler = make_sampler(X, prior, state, seed=int(rng.integers(2**62)), **options)
-        return OneMove(sampler, move) if move else sampler
+        return Moves(sampler, [move]) if move else sampler
 
     return make
-
-
-class OneMove:
-    """A sampler whose sweep is one move."""
-
-    def __init__(self, sampler, move):
-        self._sampler, self._move = sampler, move
-
-    def sweep(self):
-        self._sampler.sweep_only(self._move)
-
-    def __getattr__(self, name):
-        return getattr(self._sampler, name)
 
 
 def statistics(sampler):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from checks.joint_distribution import Moves
 from checks.mutants import compiled, with_moves, with_state
-from checks.networks import Moves
 from skbnp.icp_network._model import Prior, draw_joint, labels_of, means_of, outputs_of
 from skbnp.icp_network._sampler import Sampler
 

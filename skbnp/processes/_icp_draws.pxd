@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t
 from numpy.random cimport bitgen_t
 
 
-cdef class Growing:
+cdef class GrowingGraph:
     cdef:
         double[::1] order
         Py_ssize_t[::1] name
@@ -14,13 +14,13 @@ cdef class Growing:
     cdef bint is_full(self) noexcept nogil
 
 
-cdef class Upwards:
+cdef class DrawByOrder:
     cdef:
         object _bit_generator               # owner of *rng, must outlive it
         bitgen_t* rng
         double mass, alpha, phi
         Py_ssize_t most_hidden
-        Growing network
+        GrowingGraph network
         double per_mass                     # psi_n of equation (I1.2) of all nodes, so far
         Py_ssize_t n_counted                # the n that it is of
 
@@ -32,13 +32,13 @@ cdef class Upwards:
     ) noexcept nogil
 
 
-cdef class Chefs:
+cdef class DrawNodeByNode:
     cdef:
         object _bit_generator               # owner of *rng, must outlive it
         bitgen_t* rng
         double mass, alpha, phi
         Py_ssize_t most_hidden
-        Growing network
+        GrowingGraph network
 
     cdef void _offer(self, Py_ssize_t i) noexcept nogil
     cdef void _choose_parents(self, Py_ssize_t i, Py_ssize_t n_counted) noexcept nogil

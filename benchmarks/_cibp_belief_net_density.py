@@ -8,13 +8,13 @@ them. Means over splits and their standard errors.
 
 Images get noise of one grey level, uniform, so that they have a density; figures are per image in
 nats, means over the test images of one split, and their standard errors. The networks are those of
-`_belief_images.py`.
+`_cibp_belief_net_images.py`.
 """
 
 import warnings
 
 import numpy as np
-from _belief_images import CHAINS, OURS, SHORT
+from _cibp_belief_net_images import CHAINS, OURS, SHORT
 from _data import IMAGES, load_images
 from _report import cpu_seconds, mean_and_error
 from scipy.special import gammaln

@@ -11,7 +11,7 @@ chooses between that and standardised ones too.
 import warnings
 
 import numpy as np
-from _belief_density import in_words
+from _cibp_belief_net_density import in_words
 from _report import cpu_seconds
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1

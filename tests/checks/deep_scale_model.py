@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from checks.joint_distribution import Moves
 from checks.mutants import compiled
-from checks.networks import Moves
 from skbnp.deep_scale_model._model import Prior, draw_joint
 from skbnp.deep_scale_model._sampler import Sampler
 from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers

@@ -1,11 +1,11 @@
 """Clusters and held-out densities of InfiniteFactorClusterer beside what a user would pick instead.
 
-Five seeds of each of the six sets of `_clusterer_sets`, the same rows for all methods. k-means and
-two Gaussian mixtures are told the true number of clusters; the mixture by the Bayesian information
-criterion, HDBSCAN and the two of ours are not. HDBSCAN's noise counts as one cluster; it has no
-density and says nothing of new rows, nor has k-means a density. Gaussian mixtures add .001 to
-variances of standardised columns: with scikit-learn's .000001 their densities of new radio readings
-are no competition.
+Five seeds of each of the six sets of `_infinite_factor_clusterer_sets`, the same rows for all
+methods. k-means and two Gaussian mixtures are told the true number of clusters; the mixture by the
+Bayesian information criterion, HDBSCAN and the two of ours are not. HDBSCAN's noise counts as one
+cluster; it has no density and says nothing of new rows, nor has k-means a density. Gaussian
+mixtures add .001 to variances of standardised columns: with scikit-learn's .000001 their densities
+of new radio readings are no competition.
 """
 
 import warnings
@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from _clusterer_sets import RADIO, SYNTHETIC, load
+from _infinite_factor_clusterer_sets import RADIO, SYNTHETIC, load
 from _peers import Answer, search_by_bic
 from _report import cpu_seconds, mean_and_error
 from sklearn.cluster import HDBSCAN, KMeans

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from checks.joint_distribution import Moves
 from checks.mutants import compiled, with_moves
 from skbnp.cibp_belief_net._model import Prior, draw_joint
 from skbnp.cibp_belief_net._sampler import Sampler
@@ -67,20 +68,6 @@ def mutant(fault):
         return Sampler
     move, name = FAULTS[fault]
     return with_moves(Sampler, **{move: getattr(compiled("cibp_belief_net"), name)})
-
-
-class Moves:
-    """A sampler whose sweep makes some moves alone."""
-
-    def __init__(self, sampler, moves):
-        self._sampler, self._moves = sampler, moves
-
-    def __getattr__(self, name):
-        return getattr(self._sampler, name)
-
-    def sweep(self):
-        for move in self._moves:
-            self._sampler.sweep_only(move)
 
 
 def structure(state, law):
@@ -151,11 +138,6 @@ def statistics(law):
         return out
 
     return function
-
-
-def only(function, wanted):
-    """Those of a function's statistics whose names are wanted."""
-    return lambda sampler: {k: v for k, v in function(sampler).items() if wanted(k)}
 
 
 def inputs(state, u, n_visible):
