@@ -21,8 +21,6 @@ TOO_LONG = {
     "skbnp/likelihoods/normal_inverse_gamma.pyx": 630,
     "skbnp/likelihoods/normal_inverse_wishart.pyx": 957,
     "skbnp/mcmc/posterior.py": 613,
-    "skbnp/processes/cibp.pyx": 687,
-    "skbnp/processes/crp.pyx": 1004,
 }
 TOO_MANY_METHODS = {
     "skbnp/likelihoods/normal_inverse_wishart.pyx NormalInverseWishart": 57,

@@ -18,7 +18,7 @@ from skbnp.cibp_belief_net._laws cimport (
 from skbnp.cibp_belief_net._state cimport Network
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.processes.cibp cimport log_dish
+from skbnp.processes.ibp cimport log_dish
 
 from skbnp.cibp_belief_net._arrays import grown
 

@@ -17,7 +17,7 @@ from skbnp.mcmc.chain cimport State
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_gamma_cdf, log_gamma_density
-from skbnp.processes.cibp cimport dishes_per_mass, log_dish
+from skbnp.processes.ibp cimport dishes_per_mass, log_dish
 
 from skbnp.cibp_belief_net._arrays import grown
 from skbnp.cibp_belief_net._model import HYPER, checked_state

@@ -1,14 +1,14 @@
 from skbnp.likelihoods.conjugate cimport ConjugateFamily
 from skbnp.likelihoods.learned_covariance cimport LearnedCovariance
 from skbnp.mcmc.chain cimport State as BaseState
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
 
 
 cdef class State(BaseState):
     cdef:
         readonly ConjugateFamily family
         readonly LearnedCovariance covariance   # None where the numbers of the prior are fixed
-        readonly crp.PartitionLaw law           # of the partition, with its present parameters
+        readonly crp_law.PartitionLaw law       # of the partition, with its present parameters
         readonly Py_ssize_t n_samples
         public Py_ssize_t n_clusters
         public Py_ssize_t n_imputed             # sweeps that the moments of missing cells are of

@@ -11,7 +11,7 @@ import numpy as np
 
 from skbnp.mcmc.chain cimport State as BaseState
 from skbnp.numerics.special cimport lgamma
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
 from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
@@ -84,7 +84,7 @@ cdef class State(BaseState):
         discount = start.get(
             "discount", min(a / (a + b), 1 - 1e-9) if self.samples_discount else prior.discount
         )
-        return crp.PartitionLaw(concentration, discount, prior.n_components or 0)
+        return crp_law.PartitionLaw(concentration, discount, prior.n_components or 0)
 
     def _family_of(self, X, part, start):
         """The family of one kind of columns, its prior's numbers as at the start of a chain."""

@@ -14,6 +14,7 @@ from skbnp.mcmc.chain cimport BROKEN, DONE
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_gamma_density
+from skbnp.processes.ibp cimport dishes_per_mass
 
 from skbnp.infinite_factor_clusterer._model import checked_state
 from skbnp.likelihoods.sparse_loadings.layers import upper_layers
@@ -276,17 +277,15 @@ cdef class State(chain.State):
     cdef double log_prior(self) noexcept nogil:
         """Log density of all parameters, the partition, the links and the layers above."""
         cdef Py_ssize_t g, j, k, n_noises = 1 if self.law.shared_noise else self.n_clusters
-        cdef double total = 0.0, harmonic = 0.0, w, variance
+        cdef double total = 0.0, w, variance
         # The partition: each cluster weighs (n - 1)!, equation (F2.1).
         total += self.n_clusters * log(self.concentration) + lgamma(self.concentration)
         total -= lgamma(self.concentration + self.n_samples)
         for g in range(self.n_clusters):
             total += lgamma(<double> self.n_members(g))
         # The links of the buffet and their loadings.
-        for j in range(self.n_features):
-            harmonic += 1.0 / (j + 1)
         total += self.n_factors * log(self.mass) - lgamma(self.n_factors + 1.0)
-        total -= self.mass * harmonic
+        total -= self.mass * dishes_per_mass(self.n_features, 1.0)
         for k in range(self.n_factors):
             total += lgamma(self.n_features - self.n_links[k] + 1.0)
             total += lgamma(<double> self.n_links[k]) - lgamma(self.n_features + 1.0)

@@ -64,13 +64,35 @@ def as_whole_array(name, value, least, n_dimensions=1, most=MOST_WHOLE):
     return np.ascontiguousarray(out, dtype=np.intp)
 
 
-def as_sizes(name, value):
-    """Sizes of blocks, each at least 1, whose sum floats hold."""
+def as_sizes(name, value, least=0):
+    """Sizes of at least so many blocks, each at least 1, whose sum floats hold."""
     out = as_whole_array(name, value, least=1)
+    if out.size < least:
+        raise ValueError(f"{name} must hold at least one block, got none")
     total = sum(map(int, out)) if out.size and int(out.max()) * out.size > MOST_WHOLE else 0
     if total > MOST_WHOLE:
         raise ValueError(f"{name} must have a sum <= {MOST_WHOLE}, got {total}")
     return out
+
+
+def sizes_of(labels):
+    """Sizes of the blocks that the labels of at least one item name."""
+    labels = as_whole_array("labels", labels, least=0, most=2**63 - 1)
+    if labels.size == 0:
+        raise ValueError("labels must hold at least one item, got none")
+    return np.unique(labels, return_counts=True)[1]
+
+
+def as_strength_and_discount(concentration, discount):
+    """An array of concentrations above -d, and the discount d in [0, 1)."""
+    strength = as_numbers("concentration", concentration)
+    d = as_number("discount", discount)
+    if not 0.0 <= d < 1.0:
+        raise ValueError(f"discount must be in [0, 1), got {discount!r}")
+    if not (strength > -d).all():
+        bound = f"> -discount = {-d}" if d > 0.0 else "> 0"
+        raise ValueError(f"concentration must be {bound}, got {concentration!r}")
+    return strength, d
 
 
 def as_prior(name, value):

@@ -11,17 +11,22 @@ numbers of features that grow like n^d.
 
 References
 ----------
+- Adams, Wallach & Ghahramani (2010), "Learning the structure of deep sparse graphical models",
+  AISTATS.
 - Griffiths & Ghahramani (2011), "The Indian buffet process: an introduction and review", Journal
   of Machine Learning Research 12.
 - Ghahramani, Griffiths & Sollich (2007), "Bayesian nonparametric latent feature models", Bayesian
   Statistics 8.
+- Neal (2003), "Slice sampling", Annals of Statistics 31.
 - Teh & Goerur (2009), "Indian buffet processes with power-law behavior", NIPS.
 """
 
+from libc.math cimport log
 from libc.stdint cimport uint8_t
 from numpy.random cimport bitgen_t
 
 from skbnp.numerics.rng cimport borrow, poisson, uniform
+from skbnp.numerics.special cimport lgamma, log_rising
 
 from collections import Counter
 
@@ -36,6 +41,7 @@ from skbnp.processes._checks import (
     as_number,
     as_numbers,
     as_option,
+    as_strength_and_discount,
     as_whole_array,
 )
 
@@ -54,6 +60,22 @@ __all__ = [
 
 
 # -- the law ----------------------------------------------------------------------------------
+
+
+cdef double dishes_per_mass(Py_ssize_t n, double concentration) noexcept nogil:
+    """Expected number of dishes of n customers over the mass: sum_{j=1}^n c / (c + j - 1)."""
+    cdef double total = 1.0 if n > 0 else 0.0
+    cdef Py_ssize_t j
+    for j in range(1, n):
+        total += concentration / (concentration + j)
+    return total
+
+
+cdef double log_dish(
+    Py_ssize_t n_takers, Py_ssize_t n_offered, double concentration
+) noexcept nogil:
+    """log Beta(m, n - m + c): a dish that m of the n customers have taken, m >= 1."""
+    return lgamma(n_takers) - log_rising(n_offered - n_takers + concentration, n_takers)
 
 
 def _new_per_mass(i, c, d):
@@ -114,21 +136,104 @@ def draw_arrivals(bit_generator, Py_ssize_t n, double mass, double c, double d):
     return out
 
 
+# -- updates of the parameters ----------------------------------------------------------------
+
+
+cdef struct Restaurant:
+    # What the conditional of one parameter depends on; the parameter's own field is unused.
+    const Py_ssize_t* n_takers   # (n_dishes,)
+    Py_ssize_t n_dishes
+    Py_ssize_t n_customers
+    Py_ssize_t n_offered
+    double mass
+    double concentration
+
+
+ctypedef double (*log_density_of)(double x, const Restaurant* restaurant) noexcept nogil
+
+
+cdef double log_density_of_mass(double x, const Restaurant* restaurant) noexcept nogil:
+    """Log conditional density of the mass under a flat prior, not normalised."""
+    return restaurant.n_dishes * log(x) - x * dishes_per_mass(
+        restaurant.n_customers, restaurant.concentration
+    )
+
+
+cdef double log_density_of_concentration(double x, const Restaurant* restaurant) noexcept nogil:
+    """Log conditional density of the concentration under a flat prior, not normalised."""
+    cdef double total = restaurant.n_dishes * log(x)
+    cdef Py_ssize_t i
+    for i in range(restaurant.n_dishes):
+        total += log_dish(restaurant.n_takers[i], restaurant.n_offered, x)
+    return total - restaurant.mass * dishes_per_mass(restaurant.n_customers, x)
+
+
+cdef double slice_step(
+    bitgen_t* rng, double current, double low, double high,
+    log_density_of log_density, const Restaurant* restaurant,
+) noexcept nogil:
+    """One slice-sampling step on (low, high): all of it, then shrinkage (Neal 2003).
+
+    At most 200 shrinkages, after which the point stays; the bound is symmetric in the two points
+    and so keeps the target.
+    """
+    cdef double level = log_density(current, restaurant) + log(uniform(rng))
+    cdef double left = low, right = high, proposal
+    cdef Py_ssize_t _
+    for _ in range(200):
+        proposal = left + uniform(rng) * (right - left)
+        if low < proposal < high and log_density(proposal, restaurant) >= level:
+            return proposal
+        if proposal < current:
+            left = proposal
+        else:
+            right = proposal
+    return current
+
+
+cdef double draw_mass(
+    bitgen_t* rng, double current, Py_ssize_t n_dishes, Py_ssize_t n_customers,
+    double concentration, double low, double high,
+) noexcept nogil:
+    """Update the mass of a restaurant under a flat prior on (low, high).
+
+    The target is mass^n_dishes exp(-mass dishes_per_mass): Adams et al. (2010), section 4.4.
+    """
+    cdef Restaurant restaurant
+    restaurant.n_dishes = n_dishes
+    restaurant.n_customers = n_customers
+    restaurant.concentration = concentration
+    return slice_step(rng, current, low, high, log_density_of_mass, &restaurant)
+
+
+cdef double draw_concentration(
+    bitgen_t* rng, double current, double mass, const Py_ssize_t* n_takers,
+    Py_ssize_t n_dishes, Py_ssize_t n_customers, Py_ssize_t n_offered, double low, double high,
+) noexcept nogil:
+    """Update the concentration c of a restaurant under a flat prior on (low, high).
+
+    The target is c^n_dishes exp(-mass dishes_per_mass(n_customers, c)) times, for each dish,
+    Beta(n_takers, n_offered - n_takers + c). ``n_offered`` is ``n_customers`` unless dishes are
+    offered to lower layers too.
+    """
+    cdef Restaurant restaurant
+    restaurant.n_takers = n_takers
+    restaurant.n_dishes = n_dishes
+    restaurant.n_customers = n_customers
+    restaurant.n_offered = n_offered
+    restaurant.mass = mass
+    return slice_step(rng, current, low, high, log_density_of_concentration, &restaurant)
+
+
 # -- checks of what the user gives ------------------------------------------------------------
 
 
 def _families(mass, concentration, discount):
     """(mass, c, d), arrays of one shape and a float, checked."""
     mass = as_numbers("mass", mass)
-    c = as_numbers("concentration", concentration)
-    d = as_number("discount", discount)
     if not (mass > 0.0).all():
         raise ValueError(f"mass must be > 0, got {mass}")
-    if not 0.0 <= d < 1.0:
-        raise ValueError(f"discount must be in [0, 1), got {discount!r}")
-    if not (c > -d).all():
-        bound = f"> -discount = {-d}" if d > 0.0 else "> 0"
-        raise ValueError(f"concentration must be {bound}, got {concentration!r}")
+    c, d = as_strength_and_discount(concentration, discount)
     return *np.broadcast_arrays(mass, c), d
 
 

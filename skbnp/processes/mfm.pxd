@@ -1,7 +1,7 @@
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
 
 
-cdef class FiniteMixtures(crp.PartitionLaw):
+cdef class FiniteMixtures(crp_law.PartitionLaw):
     cdef:
         object _coefficients, _prior
         Py_ssize_t _n_items

@@ -31,7 +31,7 @@ from numpy.random cimport bitgen_t
 
 from skbnp.numerics.rng cimport borrow
 from skbnp.numerics.special cimport lgamma, log_rising
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from skbnp.processes._checks import (
     as_number,
     as_sizes,
     as_whole_array,
+    sizes_of,
 )
 from skbnp.processes._component_sums import (
     as_components_law,
@@ -102,7 +103,7 @@ cdef void log_allocations(
         out[0] += log1p(concentration / m)
 
 
-cdef class FiniteMixtures(crp.PartitionLaw):
+cdef class FiniteMixtures(crp_law.PartitionLaw):
     """The law for samplers of n items, with the coefficients that have been asked for so far.
 
     As in every finite mixture, block weights given the partition are Dirichlet(n_c + gamma) up to
@@ -111,7 +112,7 @@ cdef class FiniteMixtures(crp.PartitionLaw):
 
     def __init__(self, n_items, component_concentration, n_components_prior):
         gamma, law = _member(component_concentration, n_components_prior)
-        crp.PartitionLaw.__init__(self, gamma, -gamma)
+        crp_law.PartitionLaw.__init__(self, gamma, -gamma)
         self._coefficients = coefficients(n_items, gamma, law)
         self._prior = n_components_prior
         self._n_items = n_items
@@ -231,7 +232,7 @@ def sample(n, component_concentration=1.0, n_components_prior=DEFAULT_PRIOR, ran
     cdef Py_ssize_t[::1] size = np.empty(n, dtype=np.intp)
     cdef Py_ssize_t n_items = n
     with bit_generator.lock, nogil:
-        crp.seat(rng, n_items, concentration, discount, &label[0], &size[0])
+        crp_law.seat(rng, n_items, concentration, discount, &label[0], &size[0])
     return np.asarray(label)
 
 
@@ -266,11 +267,7 @@ def log_prob(labels, component_concentration=1.0, n_components_prior=DEFAULT_PRI
     >>> round(mfm.log_prob([0, 0, 1]), 6)
     -2.573553
     """
-    labels = as_whole_array("labels", labels, least=0, most=2**63 - 1)
-    if labels.size == 0:
-        raise ValueError("labels must hold at least one item, got none")
-    sizes = np.unique(labels, return_counts=True)[1]
-    return log_prob_sizes(sizes, component_concentration, n_components_prior)
+    return log_prob_sizes(sizes_of(labels), component_concentration, n_components_prior)
 
 
 def log_prob_sizes(sizes, component_concentration=1.0, n_components_prior=DEFAULT_PRIOR):
@@ -294,10 +291,8 @@ def log_prob_sizes(sizes, component_concentration=1.0, n_components_prior=DEFAUL
         If the sizes are malformed or a parameter is out of its range.
     """
     gamma, law = _member(component_concentration, n_components_prior)
-    cdef const Py_ssize_t[::1] size = as_sizes("sizes", sizes)
+    cdef const Py_ssize_t[::1] size = as_sizes("sizes", sizes, least=1)
     cdef Py_ssize_t n_blocks = size.shape[0]
-    if n_blocks == 0:
-        raise ValueError("sizes must hold at least one block, got none")
     of_number = coefficients(int(np.sum(size)), gamma, law).of(n_blocks)
     return float(log_blocks_prob(&size[0], n_blocks, gamma) + of_number)
 

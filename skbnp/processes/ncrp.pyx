@@ -19,7 +19,7 @@ from numpy.random cimport bitgen_t
 
 from skbnp.numerics.rng cimport borrow, draw_gamma, log_beta, uniform
 from skbnp.numerics.special cimport log_rising
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
 
 import numpy as np
 
@@ -66,7 +66,7 @@ cdef double log_prob_nodes(
         if n_children[above] == 0:
             total -= log_rising(theta + 1.0, count[above] - 1)
         else:
-            total += crp.log_new_weight(n_children[above], theta, discount)
+            total += crp_law.log_new_weight(n_children[above], theta, discount)
         total += log_rising(1.0 - discount, count[v] - 1)
         n_children[above] += 1
     return total
@@ -181,7 +181,7 @@ def sample(n, depth, concentration, discount=0.0, random_state=None):
         n_children = np.empty(len(start) - 1, dtype=np.intp)
         with bit_generator.lock:
             for v in range(start.shape[0] - 1):
-                n_children[v] = crp.seat(
+                n_children[v] = crp_law.seat(
                     rng, start[v + 1] - start[v], strength, decrement, &label[start[v]], &size[0]
                 )
         paths[order, level] = label
@@ -305,7 +305,7 @@ def log_path_predictive(paths, path, concentration, discount=0.0):
         taken = paths[here, level]
         n_here, n_child = len(taken), np.count_nonzero(taken == path[level])
         if n_child == 0:
-            weight = crp.log_new_weight(len(np.unique(taken)), theta[level], d)
+            weight = crp_law.log_new_weight(len(np.unique(taken)), theta[level], d)
             return total + weight - log(n_here + theta[level])
         total += log((n_child - d) / (n_here + theta[level]))
         here &= paths[:, level] == path[level]

@@ -10,7 +10,7 @@ from skbnp.dirichlet_process_mixture.moves.split_merge cimport SplitMerge
 from skbnp.likelihoods.learned_covariance cimport GammaCovariance, WishartCovariance
 from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart
 from skbnp.numerics cimport rng as draws
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
 from skbnp.processes.mfm cimport FiniteMixtures
 from numpy.random cimport bitgen_t
 
@@ -49,7 +49,7 @@ cdef class DirichletProcessForFinite(Concentration):
     """The Dirichlet process' update for the finite mixture."""
 
     cdef double redrawn(self) noexcept nogil:
-        return crp.draw_concentration(
+        return crp_law.draw_concentration(
             self.rng, self.state.law.concentration, &self.state.family.n_members[0],
             self.state.n_clusters, 0.0, 0, self.state.concentration_shape,
             self.state.concentration_rate,

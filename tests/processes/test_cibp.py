@@ -13,6 +13,7 @@ from scipy.integrate import quad
 from scipy.special import betaln, gammaln
 
 from checks.monte_carlo import p_value, z_score
+from checks.mutants import compiled
 from checks.proofs import proof
 from skbnp.processes import cibp, ibp
 
@@ -344,10 +345,15 @@ def assert_moments(chain, mean, variance):
     ],
 )
 def test_mass_against_quadrature(n_dishes, n_customers, concentration, bounds, size, seed):
-    chain = cibp._mass_chain(n_dishes, n_customers, concentration, bounds, seed, size)
+    face = compiled("processes", "faces")
+    chain = face.buffet_masses(n_dishes, n_customers, concentration, bounds, seed, size)
     rate = dishes_per_mass(n_customers, concentration)
     assert bounds[0] < chain.min() <= chain.max() < bounds[1]
     assert_moments(chain, *moments(lambda x: n_dishes * np.log(x) - rate * x, *bounds))
+
+
+def buffet_concentrations(*arguments):
+    return compiled("processes", "faces").buffet_concentrations(*arguments)
 
 
 def concentration_target(n_takers, n_customers, n_offered, mass):
@@ -374,7 +380,7 @@ def test_concentration_against_quadrature(
 ):
     n_takers = np.array(n_takers, dtype=np.intp)
     numbers = (n_takers, n_customers, n_offered)
-    chain = cibp._concentration_chain(*numbers, mass, bounds, seed, size)
+    chain = buffet_concentrations(*numbers, mass, bounds, seed, size)
     target = concentration_target(n_takers, n_customers, n_offered, mass)
     assert bounds[0] < chain.min() <= chain.max() < bounds[1]
     assert_moments(chain, *moments(target, *bounds))
@@ -386,7 +392,7 @@ def test_wrong_numbers_are_noticed(n_takers, n_customers, n_offered, seed):
     """What nobody else was offered, and one dish too many."""
     n_takers, bounds = np.array(n_takers, dtype=np.intp), (0.0, 20.0)
     numbers = (n_takers[:2], n_customers, n_customers)
-    chain = cibp._concentration_chain(*numbers, 0.8, bounds, seed, 4000)
+    chain = buffet_concentrations(*numbers, 0.8, bounds, seed, 4000)
     target = concentration_target(n_takers, n_customers, n_offered, 0.8)
     assert abs(z_score(chain, moments(target, *bounds)[0])) > 10
 

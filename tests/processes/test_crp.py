@@ -460,7 +460,10 @@ def posterior_moments(sizes, prior, discount=0.0, n_components=None):
 
 
 def concentration_chain(sizes, prior, n_updates, seed, discount=0.0, n_components=None):
-    return crp._concentration_chain(sizes, 1.0, discount, n_components, prior, seed, n_updates)
+    most = n_components or 0
+    return compiled("processes", "faces").restaurant_concentrations(
+        np.array(sizes), 1.0, discount, most, prior, seed, n_updates
+    )
 
 
 def worst_z(chain, mean, variance):

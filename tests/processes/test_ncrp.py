@@ -11,6 +11,7 @@ from scipy.special import gammaln
 
 from checks.enumeration import canonical_paths, nested_partitions
 from checks.monte_carlo import p_value, z_score
+from checks.mutants import compiled
 from checks.proofs import proof
 from skbnp.processes import crp, ncrp
 
@@ -222,7 +223,8 @@ def test_one_restaurant_for_all_is_noticed(seed):
     _, parent, level, count = ncrp.node_table(PATHS)
     first = np.flatnonzero(level == 1)[0]
     sizes = count[parent == first]
-    chain = crp._concentration_chain(sizes, 1.0, 0.0, None, PRIORS[1], seed, 3000)
+    face = compiled("processes", "faces")
+    chain = face.restaurant_concentrations(sizes, 1.0, 0.0, 0, PRIORS[1], seed, 3000)
     assert abs(z_score(chain, posterior_moments(1, PRIORS[1])[0])) > 10
 
 

@@ -14,7 +14,7 @@ from skbnp.cibp_belief_net.moves.counts cimport BLOCKS, Counts
 from skbnp.mcmc.chain cimport BROKEN, DONE
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log1p_exp
-from skbnp.processes.cibp cimport log_dish
+from skbnp.processes.ibp cimport log_dish
 
 # Weight of a pivot's residual in the activations of a unit born for several children (B5.9).
 cdef double DIRECTED = 2.0

@@ -9,7 +9,7 @@ from skbnp.cibp_belief_net._state cimport Network
 from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log_gamma_cdf
-from skbnp.processes cimport cibp
+from skbnp.processes cimport ibp
 
 
 cdef struct Summary:
@@ -62,13 +62,13 @@ cdef class Hyperparameters(Move):
         for k in range(n_dishes):
             self.n_takers[k] = self.net.n_children[self.net.slot(layer + 1, k)]
         if not self.net.laws.is_given[MASS]:
-            self.net.hyper[MASS, layer] = cibp.draw_mass(
+            self.net.hyper[MASS, layer] = ibp.draw_mass(
                 self.rng, self.net.hyper[MASS, layer], n_dishes, self.net.width(layer),
                 self.net.hyper[CONCENTRATION, layer], self.net.laws.low(MASS, layer),
                 self.net.laws.high(MASS, layer),
             )
         if not self.net.laws.is_given[CONCENTRATION]:
-            self.net.hyper[CONCENTRATION, layer] = cibp.draw_concentration(
+            self.net.hyper[CONCENTRATION, layer] = ibp.draw_concentration(
                 self.rng, self.net.hyper[CONCENTRATION, layer], self.net.hyper[MASS, layer],
                 &self.n_takers[0], n_dishes, self.net.width(layer), self.net.offered(layer),
                 self.net.laws.low(CONCENTRATION, layer), self.net.laws.high(CONCENTRATION, layer),

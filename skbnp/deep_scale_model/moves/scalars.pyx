@@ -4,10 +4,10 @@ from libc.math cimport exp, isnan, log, sqrt
 from numpy.random cimport bitgen_t
 
 from skbnp.deep_scale_model._state cimport State
-from skbnp.likelihoods.sparse_loadings.cells cimport harmonic
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport SINGLETON
 from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport rng as draws
+from skbnp.processes.ibp cimport dishes_per_mass
 
 # Brackets of a slice step out so often at most, in steps of 1 of a logarithm.
 cdef int MOST_STEPS_OUT = 50
@@ -63,7 +63,7 @@ cdef class MassTarget(Target):
         cdef double total, mass = exp(x)
         cdef Py_ssize_t k, K = self.state.layer.n_factors
         total = (self.state.mass_shape + K) * x
-        total -= (self.state.mass_rate + harmonic(self.state.n_features)) * mass
+        total -= (self.state.mass_rate + dishes_per_mass(self.state.n_features, 1.0)) * mass
         for k in range(K):
             total += self.state.layer.log_finite_column(self.state.layer.n_links[k], mass / K)
         return total
@@ -162,7 +162,7 @@ cdef class Mass(Move):
         if self.state.layer.birth_move == SINGLETON:
             self.state.layer.mass = draws.draw_gamma(
                 self.rng, self.state.mass_shape + self.state.layer.n_factors,
-                self.state.mass_rate + harmonic(self.state.n_features),
+                self.state.mass_rate + dishes_per_mass(self.state.n_features, 1.0),
             )
         else:
             self.state.layer.mass = exp(self.target.slice(self.rng, -1, log(self.state.layer.mass)))

@@ -5,7 +5,7 @@ import numpy as np
 from skbnp.dirichlet_process_mixture._state cimport State
 from skbnp.mcmc.chain cimport BROKEN, DONE, Move
 from skbnp.numerics cimport rng as draws
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
 
 
 cdef class Concentration(Move):
@@ -24,7 +24,7 @@ cdef class Concentration(Move):
         return DONE
 
     cdef double redrawn(self) noexcept nogil:
-        return crp.draw_concentration(
+        return crp_law.draw_concentration(
             self.rng, self.state.law.concentration, &self.state.family.n_members[0],
             self.state.n_clusters,
             self.state.law.discount, self.state.law.n_components, self.state.concentration_shape,
@@ -43,7 +43,7 @@ cdef class Discount(Move):
 
     cpdef int run(self) except -1:
         cdef State state = self.state
-        state.law.set_discount(crp.draw_discount(
+        state.law.set_discount(crp_law.draw_discount(
             self.rng, state.law.discount, &state.family.n_members[0], state.n_clusters,
             state.law.concentration, state.discount_a, state.discount_b,
         ))

@@ -7,7 +7,8 @@ import numpy as np
 from skbnp.infinite_factor_clusterer._state cimport State
 from skbnp.mcmc.chain cimport Move
 from skbnp.numerics cimport rng as draws
-from skbnp.processes cimport crp
+from skbnp.processes cimport crp_law
+from skbnp.processes.ibp cimport dishes_per_mass
 
 
 cdef class Hyper(Move):
@@ -27,24 +28,21 @@ cdef class Hyper(Move):
 
     cdef int update(self) except -1 nogil:
         """Concentration by Escobar & West (1995); mass | K ~ Gamma(a + K, b + H_N)."""
-        cdef Py_ssize_t g, j
-        cdef double harmonic = 0.0
+        cdef Py_ssize_t g
         if isnan(self.state.law.given_concentration):
             if self.size.shape[0] < self.state.n_clusters:
                 with gil:
                     self.size = np.zeros(self.state.cluster_room, dtype=np.intp)
             for g in range(self.state.n_clusters):
                 self.size[g] = self.state.n_members(g)
-            self.state.concentration = max(1e-300, crp.draw_concentration(
+            self.state.concentration = max(1e-300, crp_law.draw_concentration(
                 self.rng, self.state.concentration, &self.size[0], self.state.n_clusters, 0.0, 0,
                 self.state.law.concentration_law[0], self.state.law.concentration_law[1],
             ))
         if isnan(self.state.law.given_mass):
-            for j in range(self.state.n_features):
-                harmonic += 1.0 / (j + 1)
             self.state.mass = max(1e-300, draws.draw_gamma(
                 self.rng, self.state.law.mass_law[0] + self.state.n_factors,
-                self.state.law.mass_law[1] + harmonic,
+                self.state.law.mass_law[1] + dishes_per_mass(self.state.n_features, 1.0),
             ))
         if not (isfinite(self.state.concentration) and isfinite(self.state.mass)):
             self.state.is_broken = True

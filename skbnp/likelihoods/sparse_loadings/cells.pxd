@@ -1,7 +1,6 @@
 from numpy.random cimport bitgen_t
 
 
-cdef double harmonic(Py_ssize_t n) noexcept nogil
 cdef double log_density(
     Py_ssize_t n, const double* x, const double* base, const double* y, double w, double drift,
     double floor,

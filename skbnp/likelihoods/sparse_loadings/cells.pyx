@@ -9,15 +9,6 @@ from skbnp.numerics.special cimport lgamma, log1p_exp
 cdef double PI = 3.141592653589793
 
 
-cdef double harmonic(Py_ssize_t n) noexcept nogil:
-    """1 + 1/2 + ... + 1/n."""
-    cdef double total = 0.0
-    cdef Py_ssize_t i
-    for i in range(n):
-        total += 1.0 / (i + 1.0)
-    return total
-
-
 cdef double log_density(
     Py_ssize_t n, const double* x, const double* base, const double* y, double w, double drift,
     double floor,

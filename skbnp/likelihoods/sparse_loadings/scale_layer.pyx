@@ -10,10 +10,11 @@ from libc.math cimport isnan, log, sqrt
 
 import numpy as np
 
-from skbnp.likelihoods.sparse_loadings.cells cimport draw_t, harmonic, log_density
+from skbnp.likelihoods.sparse_loadings.cells cimport draw_t, log_density
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
+from skbnp.processes.ibp cimport dishes_per_mass
 
 cdef double LOG_2_PI = 1.8378770664093453
 
@@ -171,9 +172,9 @@ cdef class ScaleLayer:
         """log p of links, loadings and scores of this layer and those above (section 2)."""
         cdef double total, v, m, empty = 0.0
         cdef Py_ssize_t k, t, K = self.n_factors
-        total = -self.mass * harmonic(self.n_below) - lgamma(K + 1.0)
+        total = -self.mass * dishes_per_mass(self.n_below, 1.0) - lgamma(K + 1.0)
         if self.birth_move != SINGLETON:
-            total += K * log(self.mass * harmonic(self.n_below))
+            total += K * log(self.mass * dishes_per_mass(self.n_below, 1.0))
         for k in range(K):
             m = self.n_links[k]
             if self.birth_move == SINGLETON:
@@ -187,7 +188,7 @@ cdef class ScaleLayer:
         if self.is_live:
             total += self.above.log_prior()
         elif self.above is not None:
-            empty = self.above.mass * harmonic(K)
+            empty = self.above.mass * dishes_per_mass(K, 1.0)
         return total - empty
 
     cdef double log_data(self) noexcept nogil:

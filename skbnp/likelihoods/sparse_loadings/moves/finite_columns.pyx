@@ -5,11 +5,12 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.sparse_loadings.cells cimport accepts, harmonic, put_in_order
+from skbnp.likelihoods.sparse_loadings.cells cimport accepts, put_in_order
 from skbnp.likelihoods.sparse_loadings.moves.layer_move cimport OF_BIRTHS, OF_DEATHS, LayerMove
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport PAN_HAN, ScaleLayer
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
+from skbnp.processes.ibp cimport dishes_per_mass
 
 
 cdef class FiniteColumns(LayerMove):
@@ -63,7 +64,7 @@ cdef class FiniteColumns(LayerMove):
         """Log ratio of one more empty column beside so many; all columns have another law then."""
         cdef double before = self.layer.mass / n_columns if n_columns > 0 else 0.0
         cdef double after = self.layer.mass / (n_columns + 1.0), total
-        total = log(self.layer.mass * harmonic(self.layer.n_below) / (n_columns + 1.0))
+        total = log(self.layer.mass * dishes_per_mass(self.layer.n_below, 1.0) / (n_columns + 1.0))
         total += self.log_place(n_columns, n_empty)
         total += self.layer.log_finite_column(0, after)
         return total + self.log_others(before, after, n_empty)
@@ -142,7 +143,7 @@ cdef double log_printed_add(
     """Equation 12 of the paper (D10.3)."""
     cdef double K = n_columns
     return (
-        log_empty(n_rows, mass / (K + 1.0)) + log(mass * harmonic(n_rows) / (K + 1.0))
+        log_empty(n_rows, mass / (K + 1.0)) + log(mass * dishes_per_mass(n_rows, 1.0) / (K + 1.0))
         + log(K / ((K + 1.0) * n_active))
     )
 
@@ -153,7 +154,7 @@ cdef double log_printed_delete(
     """Equation 13 of the paper: with the same factor as 12, not its inverse (section 13.5)."""
     cdef double K = n_columns
     return (
-        -log_empty(n_rows, mass / K) - log(mass * harmonic(n_rows) / K)
+        -log_empty(n_rows, mass / K) - log(mass * dishes_per_mass(n_rows, 1.0) / K)
         + log(K / ((K + 1.0) * n_active))
     )
 

@@ -1,11 +1,19 @@
 from numpy.random cimport bitgen_t
 
 
+cdef double new_weight(Py_ssize_t n_blocks, double concentration, double discount) noexcept nogil
 cdef double log_new_weight(
     Py_ssize_t n_blocks, double concentration, double discount
 ) noexcept nogil
 cdef double log_eppf(
     const Py_ssize_t* size, Py_ssize_t n_blocks, double concentration, double discount
+) noexcept nogil
+cdef void block_moments(
+    Py_ssize_t n, double concentration, double discount, double* mean, double* variance
+) noexcept nogil
+cdef double block_mean(Py_ssize_t n, double concentration, double discount) noexcept nogil
+cdef void block_pmf(
+    Py_ssize_t n, double concentration, double discount, double* pmf
 ) noexcept nogil
 cdef Py_ssize_t seat(
     bitgen_t* rng, Py_ssize_t n, double concentration, double discount,
