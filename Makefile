@@ -1,12 +1,14 @@
 # Each target makes what it needs, environments included, and makes again what has changed.
 #
 #   make demo       cluster iris and wine without K and fill holes; pictures in demo_output/
-#   make test       the fast tests, against the wheel built from the sdist; of the proofs those that
-#                   are not in the ledger, at their short size
+#   make test       the fast tests, against the wheel built from the sdist; of the proofs one or two
+#                   a model, short, and whether the others are in the ledger, as far as it is enforced
+#   make test-slow  the longer tests, in the same way, and short all proofs that are not in the ledger
+#   make test-cost  the fast tests; fails when one takes more than 2 CPU seconds
 #   make prove      the proofs that changed sources have made due, at their long size, each written
-#                   to tests/proofs/LEDGER.jsonl when it has passed
+#                   to tests/proofs/LEDGER.jsonl when it has passed; MODEL=tree_factor_model: its own
+#   make plan       which those are, and how long each is expected to take
 #   make prove-all  all proofs again at their long size, compared with the ledger; writes nothing
-#   make test-slow  the longer tests, in the same way
 #   make test-debug the fast tests of kernels and models, with bounds checks and sanitizers
 #   make test-debug-smoke  every kernel once, with bounds checks: quick to build
 #   make fuzz       a thousand random cases of each estimator, damaged files, kills, interrupts;
@@ -36,14 +38,21 @@ BENCHMARKS := $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 ONE_BLAS_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # Tests run from an empty directory, so that `import skbnp` can only find the installed wheel.
-RUN_TESTS = mkdir -p build/test && cd build/test && env $(ONE_BLAS_THREAD) MPLBACKEND=Agg \
+RUN_PYTEST = mkdir -p build/test && cd build/test && env $(ONE_BLAS_THREAD) MPLBACKEND=Agg \
     SKBNP_TEST_INSTALLED=1 ../../.venv-test/bin/python -m pytest -c ../../pyproject.toml \
-    -p no:cacheprovider -n auto --dist worksteal ../../tests
+    -p no:cacheprovider
+IN_PARALLEL := -n auto --dist worksteal
+RUN_TESTS = $(RUN_PYTEST) $(IN_PARALLEL) ../../tests
+
+# Where proofs are: all, or those of MODEL.
+MODEL ?=
+PROOFS = $(addprefix ../../,$(if $(MODEL),$(or $(wildcard tests/$(MODEL) tests/proofs/$(MODEL)), \
+    $(error no tests of a model $(MODEL))),tests))
 
 # What runs kernels, but for whole joint-distribution and recovery runs: under sanitizers those
 # take most of an hour, and kernels do nothing in them that they do not do in the others.
 DEBUG_TESTS := $(addprefix $(CURDIR)/,$(sort $(filter-out tests/checks/ tests/mcmc/ tests/plot/ \
-    tests/proofs/,$(dir $(wildcard tests/*/test_*.py)))))
+    tests/proofs/,$(dir $(wildcard tests/*/test_*.py tests/proofs/*/test_*.py)))))
 # Other proofs run short, in the ledger or not: it is memory that is looked at.
 DEBUG_ARGS := --ignore-glob='*_geweke.py' --ignore-glob='*_recovery.py' --proofs=short
 SMOKE_TESTS := $(CURDIR)/tests/contract/test_kernels_smoke.py
@@ -76,24 +85,31 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
     "skbnp needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")' && \
     { test $(1)/pyvenv.cfg -nt pyproject.toml || $(PYTHON) -m venv --clear $(1); }
 
-.PHONY: demo test test-slow prove prove-all test-debug test-debug-smoke fuzz lint bench doc \
+.PHONY: demo test test-slow test-cost prove plan prove-all test-debug test-debug-smoke fuzz lint bench doc \
     install clean FORCE
 
 demo: .venv-plot/installed
 	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
 
 test: .venv-test/installed
-	$(RUN_TESTS) $(PYTEST_ARGS)
+	$(RUN_TESTS) --proofs=smoke $(PYTEST_ARGS)
 
 test-slow: .venv-test/installed
-	$(RUN_TESTS) -m slow $(PYTEST_ARGS)
+	$(RUN_TESTS) -m "slow or proof" --proofs=due $(PYTEST_ARGS)
+
+# One process: tests that share their fits with others pay for them once.
+test-cost: .venv-test/installed
+	$(RUN_PYTEST) ../../tests --proofs=smoke --cpu-seconds=2 $(PYTEST_ARGS)
 
 # What is left of a run that was killed is in the ledger: start it again.
 prove: .venv-test/installed
-	$(RUN_TESTS) -m proof --proofs=prove $(PYTEST_ARGS)
+	$(RUN_PYTEST) $(IN_PARALLEL) $(PROOFS) -m proof --proofs=prove $(PYTEST_ARGS)
+
+plan: .venv-test/installed
+	$(RUN_PYTEST) $(PROOFS) -q -m proof --proofs=plan $(PYTEST_ARGS)
 
 prove-all: .venv-test/installed
-	$(RUN_TESTS) -m proof --proofs=prove-all $(PYTEST_ARGS)
+	$(RUN_PYTEST) $(IN_PARALLEL) $(PROOFS) -m proof --proofs=prove-all $(PYTEST_ARGS)
 
 test-debug: $(if $(RUNTIMES),build/sanitize/built,build/debug/built)
 ifeq ($(RUNTIMES),)

@@ -6,7 +6,7 @@ import pytest
 
 from checks import processes
 
-pytest_plugins = ["checks.proofs"]
+pytest_plugins = ["checks.proofs", "checks.cpu_seconds"]
 
 
 def pytest_configure(config):

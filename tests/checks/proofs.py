@@ -11,16 +11,21 @@ again unchanged it shows nothing new. It says what it is, with a short and a lon
 
 Figures (z-scores of `checks.monte_carlo` and of `checks.joint_distribution`) are recorded while it
 runs. ``make prove`` runs at the long size what is not in ``tests/proofs/LEDGER.jsonl`` under the
-key of today's sources, and writes it there. ``make test`` leaves out what is there, but for smoke
-proofs, and runs what is not at the short size. pytest's option ``--proofs`` says which:
+key of today's sources, and writes it there. ``make test`` runs the smoke proofs alone, and
+``make test-slow`` what has no entry, at the short size. pytest's option ``--proofs`` says which:
 
 ====================  =================================================================
 due (the default)     proofs without an entry, and smoke proofs, at the short size
+smoke                 smoke proofs, at the short size
 none                  no proof
 short                 all, at the short size
 prove                 those without an entry, at the long size; an entry for each that passes
 prove-all             all, at the long size; they must repeat what their entries say
+plan                  none; what ``prove`` would run, and the seconds that it is expected to take
 ====================  =================================================================
+
+``--proofs=short --write-seconds`` writes ``tests/proofs/SECONDS.json``, from which a plan knows how
+long a proof takes that has never been run at its long size.
 """
 
 import fcntl
@@ -44,7 +49,8 @@ from checks.sources import Sources
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 LEDGER = TESTS / "proofs" / "LEDGER.jsonl"
-MODES = ("due", "none", "short", "prove", "prove-all")
+SECONDS = TESTS / "proofs" / "SECONDS.json"
+MODES = ("due", "smoke", "none", "short", "prove", "prove-all", "plan")
 LONG = ("prove", "prove-all")
 
 
@@ -174,6 +180,21 @@ class Proof:
         return self.sources.key(self.path, self.function, *long_run)
 
     @property
+    def model(self):
+        """What its folder is called."""
+        return self.path.parent.name
+
+    def expected_seconds(self, entries, seconds):
+        """CPU seconds at the long size: those of its entry, or in proportion to a short run."""
+        short, long = self.sizes
+        old, of_short = entries.get(self.name, {}), seconds.get(self.name)
+        if "seconds" in old and old.get(self.unit, long) == long:
+            return old["seconds"]
+        if of_short is None or not of_short[1] == short:
+            return None
+        return of_short[0] * (long / short if self.unit else 1.0)
+
+    @property
     def files(self):
         """The sources that it stands on."""
         return self.sources.test(self.path, self.function)[0]
@@ -287,9 +308,45 @@ def stale_files(files, root=ROOT):
     return stale
 
 
+def plan_of(proofs, entries, seconds):
+    """Lines that say which proofs are due and how long they will take, by models."""
+    due, lines, total, n_unknown = set(unproved(proofs, entries)), [], 0.0, 0
+    for model in sorted({one.model for one in proofs}):
+        rows = [
+            (one.expected_seconds(entries, seconds), one)
+            for one in proofs
+            if one.model == model and one.name in due
+        ]
+        known = sum(expected or 0.0 for expected, _ in rows)
+        lines.append(f"{known:8.0f} s  {model}: {len(rows)} proofs")
+        for expected, one in sorted(rows, key=lambda row: (-(row[0] or 0.0), row[1].name)):
+            said = "       ?" if expected is None else f"{expected:8.0f}"
+            lines.append(f"{said} s    {one.name} {one.unit or ''} {one.sizes[1] or ''}".rstrip())
+        total += known
+        n_unknown += sum(expected is None for expected, _ in rows)
+    unknown = f", {n_unknown} of them of unknown length" if n_unknown else ""
+    return [*lines, f"plan: {len(due)} proofs are due{unknown}; {total:.0f} CPU seconds"]
+
+
 def unproved(proofs, entries):
     """The names of the proofs without an entry under today's key."""
     return sorted(one.name for one in proofs if entries.get(one.name, {}).get("key") != one.key)
+
+
+def read_seconds():
+    """Name -> [CPU seconds of a run at the short size, that size]; by no means of every proof."""
+    return json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+
+
+def write_seconds(found):
+    """Add what was measured to what is known of files that are still there."""
+    known = {name: one for name, one in read_seconds().items() if _is_there(name)} | found
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))
+    SECONDS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+
+
+def _is_there(name):
+    return (TESTS / name.partition("::")[0]).is_file()
 
 
 # -- pytest -------------------------------------------------------------------------------------
@@ -297,6 +354,7 @@ def unproved(proofs, entries):
 
 def pytest_addoption(parser):
     parser.addoption("--proofs", choices=MODES, default="due", help="which proofs run, how long")
+    parser.addoption("--write-seconds", action="store_true", help="keep those of short proofs")
 
 
 def pytest_configure(config):
@@ -306,19 +364,26 @@ def pytest_configure(config):
     config.pluginmanager.register(Keeper(config), "keeper of the ledger")
 
 
+def is_run(one, mode, entries):
+    """Whether a test runs in a mode; ``one`` is None for a test that is no proof."""
+    if one is None:
+        return mode not in (*LONG, "plan")
+    return {
+        "due": one.smoke or bool(unproved([one], entries)),
+        "smoke": one.smoke,
+        "prove": bool(unproved([one], entries)),
+    }.get(mode, mode in ("short", "prove-all"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     # Before tests are chosen by marks and names: the ledger is checked against all of them.
     mode, sources, out = config.getoption("proofs"), Sources(ROOT), []
     entries = Ledger(LEDGER).entries()
     for item in items:
-        if (one := Proof.of(item, sources)) is None:
-            if mode in LONG:
-                out.append(item)
-            continue
-        config.stash[PROOFS][item.nodeid] = one
-        known = mode in ("due", "prove") and not unproved([one], entries)
-        if mode == "none" or (known and not (mode == "due" and one.smoke)):
+        if (one := Proof.of(item, sources)) is not None:
+            config.stash[PROOFS][item.nodeid] = one
+        if not is_run(one, mode, entries):
             out.append(item)
     if out:
         config.hook.pytest_deselected(items=out)
@@ -352,6 +417,8 @@ def pytest_runtest_call(item):
         if mode == "prove-all" and old is not None and (wrong := differences(old, found)):
             pytest.fail(f"the ledger's entry of {one.name}: {'; '.join(wrong)}", pytrace=False)
         item.user_properties.append(("proof", found))
+    elif item.config.getoption("write_seconds"):
+        item.user_properties.append(("seconds", (one.name, [round(seconds, 3), one.sizes[0]])))
     return result
 
 
@@ -362,11 +429,15 @@ class Keeper:
     """
 
     def __init__(self, config):
-        self.mode = config.getoption("proofs")
-        self.n_run, self.seconds = 0, 0.0
+        self.config, self.mode = config, config.getoption("proofs")
+        self.n_run, self.seconds, self.of_short = 0, 0.0, {}
 
     def pytest_runtest_logreport(self, report):
-        found = dict(report.user_properties).get("proof")
+        said = dict(report.user_properties)
+        if report.when == "call" and "seconds" in said:
+            name, seconds = said["seconds"]
+            self.of_short[name] = seconds
+        found = said.get("proof")
         if report.when != "call" or not report.passed or found is None:
             return
         self.n_run += 1
@@ -376,10 +447,16 @@ class Keeper:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session, exitstatus):
-        if self.mode in LONG and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        if self.mode in (*LONG, "plan") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
+        if self.of_short:
+            write_seconds(self.of_short)
 
     def pytest_terminal_summary(self, terminalreporter):
+        if self.mode == "plan":
+            proofs = self.config.stash[PROOFS].values()
+            for line in plan_of(proofs, Ledger(LEDGER).entries(), read_seconds()):
+                terminalreporter.write_line(line)
         if self.mode in LONG:
             terminalreporter.write_line(
                 f"{self.mode}: {self.n_run} proofs passed in {self.seconds:.0f} CPU seconds"

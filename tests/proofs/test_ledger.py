@@ -6,9 +6,9 @@ import pytest
 
 from checks.proofs import LEDGER, PROOFS, TESTS, Ledger, unproved
 
-# Proofs whose names begin so must be in the ledger. All folders with proofs belong here. Until one
-# does, its proofs run at the short size with the other tests, and the skipped test below says
-# how many of them have no entry. Of the processes two stand on wrong formulas of models.
+# Proofs whose names begin so must be in the ledger. All folders with proofs belong here. Of one
+# that is not here ``make test`` runs the smoke proofs alone, and the skipped test below says how
+# many of its proofs have no entry; ``make test-slow`` runs these, at the short size.
 ENFORCED = (
     "processes/test_cibp.py",
     "processes/test_ibp.py",
@@ -42,7 +42,10 @@ def test_proofs_are_in_the_ledger(request, folder):
     assert not due, f"{len(due)} proofs are due, {due[0]} first; run: make prove"
     assert not gone, f"no proofs of these names; take their lines out of {LEDGER}: {gone}"
     if without:
-        pytest.skip(f"{len(without)} of {len(proofs)} proofs of {folder} are not in the ledger yet")
+        pytest.skip(
+            f"{len(without)} of {len(proofs)} proofs of {folder} are not in the ledger: only "
+            "make test-slow runs them all, at the short size"
+        )
 
 
 def test_what_is_enforced_is_there():

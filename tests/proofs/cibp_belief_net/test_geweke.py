@@ -14,6 +14,7 @@ from checks.joint_distribution import (
     paired_one_step,
     successive_conditional,
 )
+from checks.proofs import proof
 
 
 def holes(n_samples, n_features):
@@ -81,26 +82,16 @@ def configured(name):
     return joint_draw(law, n_samples, **options), of
 
 
+@proof(pairs=(250, 40_000), seed=(1, 2), smoke=("as fitted", "row clusters", "skip connections"))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired(name):
-    assert_z_scores_small(paired_one_step(*configured(name), 250, seed=1))
+def test_sweep_paired(name, size, seed):
+    assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired_long(name):
-    assert_z_scores_small(paired_one_step(*configured(name), 40_000, seed=2))
-
-
-@pytest.mark.parametrize("name", ["default", "row clusters"])
-def test_sweep_successive(name):
-    assert_z_scores_small(successive_conditional(*configured(name), 600, thin=2, seed=3))
-
-
-@pytest.mark.slow
+@proof(draws=(600, 30_000), seed=(3, 4))
 @pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if "holes" not in name])
-def test_sweep_successive_long(name):
-    assert_z_scores_small(successive_conditional(*configured(name), 30_000, thin=4, seed=4))
+def test_sweep_successive(name, size, seed):
+    assert_z_scores_small(successive_conditional(*configured(name), size, thin=4, seed=seed))
 
 
 # What a move changes, by the beginnings of the statistics' names.
@@ -116,6 +107,7 @@ TOUCHED = {
 }
 
 
+@proof(pairs=(300, 40_000), seed=(5, 7))
 @pytest.mark.parametrize(
     "move, options",
     [
@@ -129,14 +121,14 @@ TOUCHED = {
         ("hyper", {"skip_connections": True}),
     ],
 )
-def test_each_move_alone_paired(move, options):
+def test_each_move_alone_paired(move, options, size, seed):
     law = prior(3, **options)
     make = joint_draw(law, 4, only=(move,), holes=holes(4, 3) if move == "missing" else None)
     touched = only(
         statistics(law),
         lambda name: name == "s" or name.startswith(tuple(n for n in TOUCHED[move] if n != "s")),
     )
-    assert_z_scores_small(paired_one_step(make, touched, 300, seed=5))
+    assert_z_scores_small(paired_one_step(make, touched, size, seed=seed))
 
 
 # Case that shows a wrong formula, its rows, options, pairs, and the statistics that show it.
@@ -182,19 +174,19 @@ def test_every_fault_has_its_case():
     assert SHOWN.keys() == FAULTS.keys()
 
 
+@proof(seed=6, wrong=True)
 @pytest.mark.parametrize("fault", SHOWN)
-def test_a_wrong_formula_is_noticed(fault):
+def test_a_wrong_formula_is_noticed(fault, seed):
     law, n_samples, options, n, names = SHOWN[fault]
     shown = only(statistics(law), lambda name: name in names)
-    z = paired_one_step(joint_draw(law, n_samples, fault=fault, **options), shown, n, seed=6)
+    z = paired_one_step(joint_draw(law, n_samples, fault=fault, **options), shown, n, seed=seed)
     assert max(map(abs, z.values())) > 6, z
 
 
-@pytest.mark.slow
+@proof(times=(1, 10), seed=6)
 @pytest.mark.parametrize("fault", SHOWN)
-def test_and_the_right_one_passes_the_same_test(fault):
+def test_and_the_right_one_passes_the_same_test(fault, size, seed):
     law, n_samples, options, n, names = SHOWN[fault]
     shown = only(statistics(law), lambda name: name in names)
-    assert_z_scores_small(
-        paired_one_step(joint_draw(law, n_samples, **options), shown, 10 * n, seed=6)
-    )
+    z = paired_one_step(joint_draw(law, n_samples, **options), shown, size * n, seed=seed)
+    assert_z_scores_small(z)

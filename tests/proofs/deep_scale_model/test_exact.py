@@ -10,6 +10,7 @@ from scipy import stats
 
 from checks.deep_scale_model import make_sampler, prior
 from checks.monte_carlo import z_score
+from checks.proofs import proof
 from skbnp.deep_scale_model import _model as model
 
 
@@ -48,9 +49,10 @@ def column_laws(state, X, law):
     return {links: np.exp(value - top) / total for links, value in logs.items()}
 
 
+@proof(sweeps=(20_000, 200_000), seed=(0, 1), smoke="singleton-0.0")
 @pytest.mark.parametrize("drift", [0.0, 0.8])
 @pytest.mark.parametrize("birth_move", ["singleton", "finite"])
-def test_links_of_one_factor(birth_move, drift):
+def test_links_of_one_factor(birth_move, drift, size, seed):
     """Item 4: how often each feature has its link, the conditional of loadings bimodal."""
     law = prior(birth_move=birth_move, drift=drift)
     rng = np.random.default_rng(1)
@@ -64,9 +66,9 @@ def test_links_of_one_factor(birth_move, drift):
     X = model.draw_data(state, rng)
     exact = column_laws(state, X, law)
     assert min(exact.values()) > 0.02
-    sampler = make_sampler(law, state, X)
+    sampler = make_sampler(law, state, X, seed)
     found = []
-    for _ in range(20_000):
+    for _ in range(size):
         sampler.sweep_only("links")
         found.append(sampler.get_state()["loadings1"][:, 0] != 0)
     found = np.array(found)
@@ -115,8 +117,9 @@ def moves(sampler):
     return [counts[name] for name in ("births", "deaths", "splits", "merges")]
 
 
+@proof(sweeps=(8000, 80_000), seed=4)
 @pytest.mark.parametrize("birth_move", ["singleton", "finite"])
-def test_prior_without_data(birth_move):
+def test_prior_without_data(birth_move, size, seed):
     """All cells missing: numbers of factors and links, noise and mass have their prior moments."""
     law = prior(
         birth_move=birth_move, mass=None, mass_prior=(4.0, 4.0), drift=None, max_layers=2,
@@ -124,9 +127,9 @@ def test_prior_without_data(birth_move):
     )  # fmt: skip
     rng = np.random.default_rng(2)
     state, X = model.draw_joint(law, 5, 3, rng)
-    sampler = make_sampler(law, state, np.full_like(X, np.nan), 4)
+    sampler = make_sampler(law, state, np.full_like(X, np.nan), seed)
     trace = []
-    for _ in range(8000):
+    for _ in range(size):
         sampler.sweep()
         state = sampler.get_state()
         mass, drift = state["hyper"]

@@ -14,6 +14,7 @@ from checks.joint_distribution import (
     paired_one_step,
     successive_conditional,
 )
+from checks.proofs import proof
 
 
 def holes(n_samples, n_features):
@@ -50,28 +51,24 @@ def configured(name):
     return joint_draw(law, n_samples, n_features, **options), of
 
 
+MANY = "more samples"
+
+
+@proof(pairs=(800, 40_000), seed=(1, 2), smoke=("default", "two layers"))
+@pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if name != MANY])
+def test_sweep_paired(name, size, seed):
+    assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
+
+
+@proof(pairs=(300, 10_000), seed=(1, 2))
+def test_sweep_paired_of_many_samples(size, seed):
+    assert_z_scores_small(paired_one_step(*configured(MANY), size, seed=seed))
+
+
+@proof(draws=(600, 20_000), seed=(3, 4))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired(name):
-    n = 300 if name == "more samples" else 800
-    assert_z_scores_small(paired_one_step(*configured(name), n, seed=1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired_long(name):
-    n = 10_000 if name == "more samples" else 40_000
-    assert_z_scores_small(paired_one_step(*configured(name), n, seed=2))
-
-
-@pytest.mark.parametrize("name", ["default", "two layers, holes"])
-def test_sweep_successive(name):
-    assert_z_scores_small(successive_conditional(*configured(name), 600, thin=4, seed=3))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_successive_long(name):
-    assert_z_scores_small(successive_conditional(*configured(name), 20_000, thin=5, seed=4))
+def test_sweep_successive(name, size, seed):
+    assert_z_scores_small(successive_conditional(*configured(name), size, thin=5, seed=seed))
 
 
 # What each move changes.
@@ -109,18 +106,10 @@ def alone(case):
     return make, only(statistics(law), lambda name: name in names)
 
 
-every_move = pytest.mark.parametrize("case", range(len(ALONE)), ids=lambda case: ALONE[case][0])
-
-
-@every_move
-def test_each_move_alone_paired(case):
-    assert_z_scores_small(paired_one_step(*alone(case), 600, seed=5))
-
-
-@pytest.mark.slow
-@every_move
-def test_each_move_alone_paired_long(case):
-    assert_z_scores_small(paired_one_step(*alone(case), 40_000, seed=7))
+@proof(pairs=(600, 40_000), seed=(5, 7))
+@pytest.mark.parametrize("case", range(len(ALONE)), ids=lambda case: ALONE[case][0])
+def test_each_move_alone_paired(case, size, seed):
+    assert_z_scores_small(paired_one_step(*alone(case), size, seed=seed))
 
 
 # Case that shows a wrong formula: prior, samples, features, options, pairs, what shows it.
@@ -147,27 +136,29 @@ def test_every_fault_has_its_case():
     assert SHOWN.keys() == FAULTS.keys()
 
 
-def shown(fault, injected, n_times=1):
+def shown(fault, injected, seed, n_times=1):
     law, n_samples, n_features, options, n, names = SHOWN[fault]
     make = joint_draw(law, n_samples, n_features, fault=injected, **options)
     of = only(statistics(law), lambda name: name in names)
-    return paired_one_step(make, of, n_times * n, seed=6)
+    return paired_one_step(make, of, n_times * n, seed=seed)
 
 
+@proof(seed=6, wrong=True)
 @pytest.mark.parametrize("fault", SHOWN)
-def test_a_wrong_formula_is_noticed(fault):
-    z = shown(fault, fault)
+def test_a_wrong_formula_is_noticed(fault, seed):
+    z = shown(fault, fault, seed)
     assert max(map(abs, z.values())) > 6, z
 
 
-@pytest.mark.slow
+@proof(times=(1, 10), seed=6)
 @pytest.mark.parametrize("fault", SHOWN)
-def test_and_the_right_one_passes_the_same_test(fault):
-    assert_z_scores_small(shown(fault, "none", 10))
+def test_and_the_right_one_passes_the_same_test(fault, size, seed):
+    assert_z_scores_small(shown(fault, "none", seed, size))
 
 
-def test_printed_moves_leave_no_law_alone():
+@proof(seed=8, wrong=True)
+def test_printed_moves_leave_no_law_alone(seed):
     """Columns go, factors too."""
     law = prior(birth_move="pan-han")
-    z = paired_one_step(joint_draw(law, 4, 3), statistics(law), 1500, seed=8)
+    z = paired_one_step(joint_draw(law, 4, 3), statistics(law), 1500, seed=seed)
     assert abs(z["columns"]) > 20, z

@@ -10,6 +10,7 @@ from scipy import stats
 
 from checks.icp_network import draw_joint, make_sampler, prior
 from checks.monte_carlo import z_score
+from checks.proofs import proof
 from skbnp.processes import icp
 
 TWO = ("gaussian", "gaussian")
@@ -67,21 +68,14 @@ def assert_the_prior(law, hidden, hidden_edges, observed_edges, *_, squares=True
     assert max(map(abs, z.values())) < 4, z
 
 
+@proof(sweeps=(6000, 200_000), seed=(0, 1), smoke=("two at 0-default", "free orders-default"))
 @pytest.mark.parametrize("moves", ["default", "paper"])
 @pytest.mark.parametrize("case", CASES)
-def test_numbers_of_nodes_and_edges(case, moves):
+def test_numbers_of_nodes_and_edges(case, moves, size, seed):
     # The paper's moves leave large networks so rarely that 6,000 sweeps say nothing of squares:
     # z to -4.7 in two cases; 100,000 of two other seeds had 0.8 at most.
-    law = CASES[case]
-    assert_the_prior(law, *chain(law, 6000, 0, moves=moves), squares=moves == "default")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moves", ["default", "paper"])
-@pytest.mark.parametrize("case", CASES)
-def test_numbers_of_nodes_and_edges_long(case, moves):
-    law = CASES[case]
-    assert_the_prior(law, *chain(law, 200_000, 1, moves=moves))
+    law, squares = CASES[case], moves == "default" or size >= 100_000
+    assert_the_prior(law, *chain(law, size, seed, moves=moves), squares=squares)
 
 
 def moments_with_hyperparameters(law, n_points=12):
@@ -117,11 +111,12 @@ def few():
     return law, moments_with_hyperparameters(law)
 
 
+@proof(sweeps=(8000, 80_000), seed=2)
 @pytest.mark.parametrize("moves", ["default", "paper"])
-def test_hyperparameters_are_sampled(few, moves):
+def test_hyperparameters_are_sampled(few, moves, size, seed):
     """Three hidden nodes at most: what the bound refuses is refused with its hyperparameters."""
     law, expected = few
-    hidden, hidden_edges, observed_edges, mass, _, _ = chain(law, 8000, 2, moves=moves)
+    hidden, hidden_edges, observed_edges, mass, _, _ = chain(law, size, seed, moves=moves)
     z = [
         z_score(trace, mean)
         for trace, mean in zip(
@@ -131,10 +126,11 @@ def test_hyperparameters_are_sampled(few, moves):
     assert max(map(abs, z)) < 4, z
 
 
+@proof(seed=3, wrong=True)
 @pytest.mark.parametrize("fault", ["printed_ratio", "singletons_stay", "observed_stay"])
-def test_wrong_moves_miss_the_law(fault):
+def test_wrong_moves_miss_the_law(fault, seed):
     law = prior(("gaussian", "input"), **(given(1.0, 1.0) | {"max_hidden": 10}))
-    hidden, hidden_edges, observed_edges, *_ = chain(law, 6000, 3, moves="paper", fault=fault)
+    hidden, hidden_edges, observed_edges, *_ = chain(law, 6000, seed, moves="paper", fault=fault)
     process = orders(law), 1.0, 1.0
     edges = icp.expected_edges(*process, max_hidden=10)
     z = [

@@ -14,6 +14,7 @@ from checks.joint_distribution import (
     paired_one_step,
     successive_conditional,
 )
+from checks.proofs import proof
 from skbnp.icp_network._sampler import Sampler
 
 
@@ -72,32 +73,33 @@ def configured(name):
     return joint_draw(law, n_samples, **options), of
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired(name):
-    # "sparse" had z = 4.03 on the orphans with 400 pairs; -1.0 and -0.3 with 6,000 of two seeds.
-    n = {"more rows than a block": 100, "sparse": 1600}.get(name, 400)
-    assert_z_scores_small(paired_one_step(*configured(name), n, seed=1))
+MANY, SPARSE = "more rows than a block", "sparse"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired_long(name):
-    n = 3000 if name == "more rows than a block" else 40_000
-    assert_z_scores_small(paired_one_step(*configured(name), n, seed=2))
+@proof(pairs=(400, 40_000), seed=(1, 2), smoke=("default", "supervised", "three classes"))
+@pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if name not in (MANY, SPARSE)])
+def test_sweep_paired(name, size, seed):
+    assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
+
+
+@proof(pairs=(1600, 40_000), seed=(1, 2))
+def test_sweep_paired_of_sparse_networks(size, seed):
+    # z = 4.03 on the orphans with 400 pairs; -1.0 and -0.3 with 6,000 of two seeds.
+    assert_z_scores_small(paired_one_step(*configured(SPARSE), size, seed=seed))
+
+
+@proof(pairs=(100, 3000), seed=(1, 2))
+def test_sweep_paired_of_more_rows_than_a_block(size, seed):
+    assert_z_scores_small(paired_one_step(*configured(MANY), size, seed=seed))
 
 
 SUCCESSIVE = ["default", "free orders", "supervised", "three classes", "paper, supervised"]
 
 
-@pytest.mark.parametrize("name", SUCCESSIVE[:4])
-def test_sweep_successive(name):
-    assert_z_scores_small(successive_conditional(*configured(name), 500, thin=2, seed=3))
-
-
-@pytest.mark.slow
+@proof(draws=(500, 20_000), seed=(3, 4))
 @pytest.mark.parametrize("name", SUCCESSIVE)
-def test_sweep_successive_long(name):
-    assert_z_scores_small(successive_conditional(*configured(name), 20_000, thin=4, seed=4))
+def test_sweep_successive(name, size, seed):
+    assert_z_scores_small(successive_conditional(*configured(name), size, thin=4, seed=seed))
 
 
 # What a move changes.
@@ -184,15 +186,10 @@ def test_every_move_is_tested_alone():
     assert {move for move, *_ in ALONE} == Sampler.MOVES.keys()
 
 
+@proof(pairs=(500, 40_000), seed=(5, 7))
 @pytest.mark.parametrize("case", range(len(ALONE)), ids=lambda case: ALONE[case][0])
-def test_each_move_alone_paired(case):
-    assert_z_scores_small(paired_one_step(*alone(case), 500, seed=5))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", range(len(ALONE)), ids=lambda case: ALONE[case][0])
-def test_each_move_alone_paired_long(case):
-    assert_z_scores_small(paired_one_step(*alone(case), 40_000, seed=7))
+def test_each_move_alone_paired(case, size, seed):
+    assert_z_scores_small(paired_one_step(*alone(case), size, seed=seed))
 
 
 PLAIN = prior(**given(1.5, 1.0))
@@ -247,20 +244,21 @@ def test_every_fault_has_its_case():
     assert SHOWN.keys() == set(FAULTS)
 
 
-def shown(fault, injected, n_times=1):
+def shown(fault, injected, seed, n_times=1):
     law, n_samples, options, n, names = SHOWN[fault]
     of = only(statistics(law), lambda name: name in names)
     make = joint_draw(law, n_samples, fault=injected, **options)
-    return paired_one_step(make, of, n_times * n, seed=6)
+    return paired_one_step(make, of, n_times * n, seed=seed)
 
 
+@proof(seed=6, wrong=True)
 @pytest.mark.parametrize("fault", SHOWN)
-def test_a_wrong_formula_is_noticed(fault):
-    z = shown(fault, fault)
+def test_a_wrong_formula_is_noticed(fault, seed):
+    z = shown(fault, fault, seed)
     assert max(map(abs, z.values())) > 6, z
 
 
-@pytest.mark.slow
+@proof(times=(1, 10), seed=6)
 @pytest.mark.parametrize("fault", SHOWN)
-def test_and_the_right_one_passes_the_same_test(fault):
-    assert_z_scores_small(shown(fault, "none", 10))
+def test_and_the_right_one_passes_the_same_test(fault, size, seed):
+    assert_z_scores_small(shown(fault, "none", seed, size))

@@ -11,6 +11,7 @@ from scipy.stats import t
 from checks.enumeration import canonical, set_partitions
 from checks.infinite_factor_clusterer import make_moves
 from checks.monte_carlo import z_score
+from checks.proofs import proof
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.likelihoods.sparse_loadings.layers import (
@@ -96,10 +97,11 @@ def sampled_rates(j, labels):
     return np.log(quad(density, 1e-6, np.inf, epsabs=0, epsrel=1e-9, limit=200)[0])
 
 
+@proof(sweeps=(12_000, 120_000), seed=3, smoke="labels+energies")
 @pytest.mark.parametrize(
     "moves", [("labels", "energies"), ("splits",), ("labels", "splits")], ids="+".join
 )
-def test_all_partitions_of_four_rows(moves):
+def test_all_partitions_of_four_rows(moves, size, seed):
     # Null: long-run frequencies are the posterior probabilities; 15 figures, |z| < 4 on each.
     law = Prior(concentration=0.8, mass=1.0)
     rng = np.random.default_rng(0)
@@ -107,9 +109,9 @@ def test_all_partitions_of_four_rows(moves):
         state, _ = draw_joint(law, 4, 2, rng)
         if state["loadings1"].shape[1] == 0:
             break
-    sampler = Sampler(ROWS, law, state | {"filled": ROWS}, np.random.Philox(3), n_split_merges=3)
+    sampler = Sampler(ROWS, law, state | {"filled": ROWS}, np.random.Philox(seed), n_split_merges=3)
     drawn = []
-    for _ in range(12_000):
+    for _ in range(size):
         for move in moves:
             make_moves(sampler, move)
         drawn.append(canonical(sampler.get_state()["label"]))
@@ -118,7 +120,8 @@ def test_all_partitions_of_four_rows(moves):
         assert abs(z_score(hits, probability)) < 4.0, labels
 
 
-def test_links_of_one_factor():
+@proof(sweeps=(12_000, 120_000), seed=4)
+def test_links_of_one_factor(size, seed):
     # One factor, two features: which of them have a link, loadings and slab variance integrated.
     law = Prior(mass=1.0, concentration=1.0)
     rng = np.random.default_rng(8)
@@ -144,9 +147,9 @@ def test_links_of_one_factor():
         area = quad(lambda slab, links=links: evidence(links, slab), 0, np.inf, limit=200)[0]
         mass.append(prior * area)
     expected = np.array(mass) / np.sum(mass)
-    sampler = Sampler(X, law, state, np.random.Philox(4))
+    sampler = Sampler(X, law, state, np.random.Philox(seed))
     drawn = []
-    for _ in range(12_000):
+    for _ in range(size):
         sampler.sweep_only("loadings")
         drawn.append(tuple((sampler.get_state()["loadings1"][:, 0] != 0).astype(int)))
     assert expected.min() > 0.02
@@ -154,14 +157,15 @@ def test_links_of_one_factor():
         assert abs(z_score(np.array([d == links for d in drawn], float), probability)) < 4.0
 
 
-def test_prior_is_kept_without_data():
+@proof(sweeps=(12_000, 120_000), seed=6)
+def test_prior_is_kept_without_data(size, seed):
     # All cells missing: K ~ Poisson(mass H_N), links N mass in the mean, clusters of the process.
     law = Prior(mass=1.2, concentration=0.9)
     n, p = 5, 3
     state, _ = draw_joint(law, n, p, np.random.default_rng(1))
-    sampler = Sampler(np.full((n, p), np.nan), law, state, np.random.Philox(6), n_births=2)
+    sampler = Sampler(np.full((n, p), np.nan), law, state, np.random.Philox(seed), n_births=2)
     factors, links, clusters, singletons = [], [], [], []
-    for _ in range(12_000):
+    for _ in range(size):
         sampler.sweep()
         state = sampler.get_state()
         counts = np.count_nonzero(state["loadings1"], axis=0)

@@ -14,6 +14,7 @@ from checks.joint_distribution import (
     paired_one_step,
     successive_conditional,
 )
+from checks.proofs import proof
 from skbnp.infinite_factor_clusterer._model import Prior
 
 HOLES = np.random.default_rng(3).random((5, 3)) < 0.3
@@ -54,39 +55,35 @@ def configured(options, draw, **more):
     return joint_draw(law, **draw, **more), only(of, lambda name: name in names)
 
 
+@proof(pairs=(500, 20_000), seed=(1, 2), smoke=("default", "students"))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired(name):
-    assert_z_scores_small(paired_one_step(*configured(*CONFIGURATIONS[name]), 500, seed=1))
+def test_sweep_paired(name, size, seed):
+    assert_z_scores_small(paired_one_step(*configured(*CONFIGURATIONS[name]), size, seed=seed))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired_long(name):
-    assert_z_scores_small(paired_one_step(*configured(*CONFIGURATIONS[name]), 20_000, seed=2))
-
-
-def test_the_laws_of_the_estimator():
+@proof(pairs=(500, 20_000), seed=3)
+def test_the_laws_of_the_estimator(size, seed):
     # Its fourth moments are infinite: bounded statistics and logs do not mind.
     law = Prior()
     of = statistics(law)
     names = set(varying(law, of(joint_draw(law)(np.random.default_rng(0)))))
     names -= {"data", "alike", "factors^2", "links^2"}
     draw = joint_draw(law, n_samples=12, n_features=4)
-    z = paired_one_step(draw, only(of, lambda name: name in names), 500, seed=3)
+    z = paired_one_step(draw, only(of, lambda name: name in names), size, seed=seed)
     assert_z_scores_small(z)
 
 
-def test_sweep_and_simulated_data():
+@proof(draws=(3000, 60_000), seed=1)
+def test_sweep_and_simulated_data(size, seed):
     make, of = configured({}, {"n_samples": 4})
-    assert_z_scores_small(successive_conditional(make, of, 3000, 1500, seed=1))
+    assert_z_scores_small(successive_conditional(make, of, size, size // 2, seed=seed))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_sweep_and_simulated_data_long(seed):
-    # A long run: students, T = 5, N = 3, whose clusters mix slowly.
+@proof(draws=(1000, 60_000), seed=(2, 1))
+def test_sweep_and_simulated_data_of_students(size, seed):
+    # T = 5, N = 3: clusters mix slowly.
     make, of = configured(dict(tails="student"), {})
-    assert_z_scores_small(successive_conditional(make, of, 60_000, 60_000, thin=5, seed=seed))
+    assert_z_scores_small(successive_conditional(make, of, size, size, thin=5, seed=seed))
 
 
 # What a move alone may change.
@@ -105,8 +102,9 @@ TOUCHED = {
 }
 
 
+@proof(pairs=(500, 40_000), seed=(4, 7))
 @pytest.mark.parametrize("move", MOVES)
-def test_move_alone(move):
+def test_move_alone(move, size, seed):
     options = {"tails": "student", "mass": None, "mass_prior": (2.0, 2.0)}
     if move == "upper":
         options = dict(DEEP, max_layers=3)
@@ -114,7 +112,7 @@ def test_move_alone(move):
         options = dict(means="both")
     make, of = configured(options, {"holes": HOLES}, step=move)
     of = only(of, lambda name: name in TOUCHED[move])
-    assert_z_scores_small(paired_one_step(make, of, 500, seed=4))
+    assert_z_scores_small(paired_one_step(make, of, size, seed=seed))
 
 
 # Where a wrong formula shows: the prior's options and those of the draw, the move, a statistic,
@@ -142,9 +140,10 @@ SEEN = {
 }
 
 
+@proof(seed=5, wrong=True)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_wrong_formulas_are_seen(fault):
+def test_wrong_formulas_are_seen(fault, seed):
     options, draw, move, statistic, n = SEEN[fault]
     make, of = configured(options, draw, step=move, fault=fault)
-    z = paired_one_step(make, only(of, lambda name: name == statistic), n, seed=5)
+    z = paired_one_step(make, only(of, lambda name: name == statistic), n, seed=seed)
     assert abs(z[statistic]) > 6.0

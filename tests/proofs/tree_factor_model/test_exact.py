@@ -13,7 +13,8 @@ from scipy.special import psi
 
 from checks.enumeration import canonical_paths, nested_partitions
 from checks.joint_distribution import assert_z_scores_small
-from checks.monte_carlo import z_score
+from checks.monte_carlo import p_value, z_score
+from checks.proofs import proof
 from checks.tree_factor_model import make_sampler, prior_of
 from skbnp.processes import crp, ncrp
 from skbnp.tree_factor_model import _model
@@ -37,34 +38,35 @@ def label_paths(state, levels):
     return nodes[:, list(levels)]
 
 
+@proof(sweeps=(20_000, 200_000), seed=(0, 1), smoke=("mixture-slice", "mixture-collapsed"))
 @every_update
 @pytest.mark.parametrize(
-    "levels, alpha", [((0,), (1.3,)), ((1, 3), (1.3, 0.6)), ((0, 2), (0.8, 2))]
+    "levels, alpha",
+    [((0,), (1.3,)), ((1, 3), (1.3, 0.6)), ((0, 2), (0.8, 2))],
+    ids=["mixture", "tree", "early tree"],
 )
-def test_no_data_gives_every_tree_its_probability(levels, alpha, path_update):
+def test_no_data_gives_every_tree_its_probability(levels, alpha, path_update, size, seed):
     """The 15 partitions of 4 rows, or their 60 nested partitions: equation (T2.1)."""
-    sampler = blank(levels, alpha, 4, path_update)
-    n_sweeps = 20_000
+    sampler = blank(levels, alpha, 4, path_update, seed)
     drawn = []
-    for _ in range(n_sweeps):
+    for _ in range(size):
         sampler.sweep_only("paths")
         drawn.append(canonical_paths(label_paths(sampler.get_state(), levels).tolist()))
     counts = Counter(drawn)
     trees = list(nested_partitions(4, len(levels)))
     assert set(counts) <= set(trees)
-    z, rest = {}, 0.0
+    z = {}
     for tree in trees:
         probability = math.exp(ncrp.log_prob(tree, alpha))
-        if probability * n_sweeps < 20:
-            rest += probability
-        else:
+        if probability * size >= 20:
             z[tree] = z_score([float(one == tree) for one in drawn], probability)
     assert len(z) >= 15
     assert_z_scores_small(z)
 
 
-def test_a_row_that_counts_itself_is_noticed():
-    sampler = blank((0,), (1.3,), 4, "collapsed")
+@proof(seed=0, wrong=True)
+def test_a_row_that_counts_itself_is_noticed(seed):
+    sampler = blank((0,), (1.3,), 4, "collapsed", seed)
     wrong = make_sampler(
         sampler.state.data(), sampler.state.prior, sampler.get_state(), path_update="collapsed",
         fault="keeps_own_count",
@@ -77,14 +79,15 @@ def test_a_row_that_counts_itself_is_noticed():
     assert abs(z_score(together, 1 / 2.3)) > 6
 
 
+@proof(sweeps=(12_000, 120_000), seed=(0, 1))
 @every_update
-def test_no_data_gives_the_prior(path_update):
+def test_no_data_gives_the_prior(path_update, size, seed):
     """Of tree, loadings and precisions, from sweeps on all-missing rows: (T16.1) to (T16.3)."""
     n, alpha = 10, (1.0, 0.7)
-    sampler = blank((1, 3), alpha, n, path_update)
+    sampler = blank((1, 3), alpha, n, path_update, seed)
     p = sampler.state.prior
     rows = []
-    for _ in range(12_000):
+    for _ in range(size):
         sampler.sweep()
         s = sampler.get_state()
         b, log_tau = s["branch"], _model.log_precisions(s)
@@ -135,8 +138,9 @@ def test_log_d2_at_the_defaults():
     assert psi(3) == pytest.approx(0.92278, abs=1e-5)
 
 
+@proof(sweeps=(8000, 80_000), seed=(1, 2))
 @every_update
-def test_paths_of_four_rows_with_data(path_update):
+def test_paths_of_four_rows_with_data(path_update, size, seed):
     """p(b | y) of all 60 trees, with occupied parameters that no move changes.
 
     All parameters sit at one point for every node and leaf, so that fresh ones do not differ from
@@ -152,10 +156,10 @@ def test_paths_of_four_rows_with_data(path_update):
     # Precisions so large that fresh loadings and means are zero to nine digits.
     state["mean_precision"][:] = 1e20
     state["multiplier"][:] = 1e20
-    sampler = make_sampler(X, p, state, seed=1, path_update=path_update)
+    sampler = make_sampler(X, p, state, seed=seed, path_update=path_update)
     drawn = []
     frozen = sampler.get_state()
-    for _ in range(8000):
+    for _ in range(size):
         sampler.sweep_only("paths")
         now = sampler.get_state()
         drawn.append(canonical_paths(label_paths(now, levels).tolist()))
@@ -172,15 +176,16 @@ def test_paths_of_four_rows_with_data(path_update):
     assert_z_scores_small(z)
 
 
-def test_scores_follow_their_conditional():
+@proof(draws=(3000, 30_000), seed=2)
+def test_scores_follow_their_conditional(size, seed):
     """Kolmogorov-Smirnov of whitened scores: x ~ N(G^-1 D Lambda (y - m), G^-1)."""
     p = prior_of("tree", n_features=4, branch_scale="loadings")
     rng = np.random.default_rng(4)
     state, X = _model.draw_joint(p, 3, rng)
     X[0, 1] = X[1, 0] = np.nan
-    sampler = make_sampler(X, p, state, seed=2)
+    sampler = make_sampler(X, p, state, seed=seed)
     draws = []
-    for _ in range(3000):
+    for _ in range(size):
         sampler.sweep_only("scores")
         draws.append(sampler.get_state()["scores"])
     for i, b in enumerate(state["branch"]):
@@ -190,19 +195,20 @@ def test_scores_follow_their_conditional():
         mean = np.linalg.solve(G, (D[:, o] * w) @ (X[i] - state["leaf_mean"][b])[o])
         white = (np.array(draws)[:, i] - mean) @ np.linalg.cholesky(G)
         for level in range(3):
-            assert stats.kstest(white[:, level], stats.norm.cdf).pvalue > 1e-4
+            assert p_value(stats.kstest(white[:, level], stats.norm.cdf)) > 1e-4
         assert abs(z_score(white[:, 0] * white[:, 1], 0.0)) < 4
         assert abs(z_score(white[:, 1] * white[:, 2], 0.0)) < 4
 
 
-def test_leaf_means_follow_their_conditional():
+@proof(draws=(4000, 40_000), seed=3)
+def test_leaf_means_follow_their_conditional(size, seed):
     """m_b with the scores integrated: N(Q^-1 Gamma sum y, Q^-1), equation (T7.1)."""
     p = prior_of("single", n_features=3, branch_scale="loadings")
     rng = np.random.default_rng(5)
     state, X = _model.draw_joint(p, 7, rng)
-    sampler = make_sampler(X, p, state, seed=3)
+    sampler = make_sampler(X, p, state, seed=seed)
     draws = []
-    for _ in range(4000):
+    for _ in range(size):
         sampler.sweep_only("leaf_means")
         draws.append(sampler.get_state()["leaf_mean"][0])
     gamma = np.linalg.inv(_model.branch_law(state, 0)[1])
@@ -210,5 +216,5 @@ def test_leaf_means_follow_their_conditional():
     mean = np.linalg.solve(Q, gamma @ X.sum(axis=0))
     white = (np.array(draws) - mean) @ np.linalg.cholesky(Q)
     for j in range(3):
-        assert stats.kstest(white[:, j], stats.norm.cdf).pvalue > 1e-4
+        assert p_value(stats.kstest(white[:, j], stats.norm.cdf)) > 1e-4
         assert abs(z_score(white[:, j] * white[:, (j + 1) % 3], 0.0)) < 4

@@ -13,7 +13,7 @@ from checks.joint_distribution import (
     successive_conditional,
 )
 from checks.monte_carlo import z_score
-from checks.slow import slow_where
+from checks.proofs import proof
 from checks.tree_factor_model import (
     STRUCTURES,
     changing,
@@ -89,23 +89,8 @@ CONFIGURATIONS = {
     "more features than levels": ("tree", {"n_features": 5, "max_depth": 3}, {"n": 8}),
 }
 
-# What these have, others have one by one. Collapsed paths with tails and with births from the
-# prior are in the moves alone.
-COMBINED = {
-    "tree, births from the prior",
-    "tree, whole",
-    "early branching",
-    "single, tails",
-    "mixture, collapsed",
-    "single, holes",
-    "tree, isotropic, holes, rate",
-    "mixture, loadings, collapsed",
-    "tree, loadings, holes",
-    "tree, whole, holes, collapsed",
-    "tree, loadings, tails, collapsed",
-    "mixture, noise, tails, collapsed, holes",
-    "mixture, one tail, births from the prior",
-}
+# The structures that users choose from, and tails.
+SMOKE = ("single", "mixture", "tree, loadings", "tree, loadings, tails")
 
 
 def configured(name, **more):
@@ -113,45 +98,19 @@ def configured(name, **more):
     return joint_draw(prior_of(structure, **prior), **(options | more)), structure
 
 
-@pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, COMBINED.__contains__))
-def test_sweep_paired(name):
-    make, structure = configured(name)
-    assert_z_scores_small(paired_one_step(make, changing(statistics, structure), 1500, seed=1))
-
-
-@pytest.mark.slow
+@proof(pairs=(500, 40_000), seed=(1, 2), smoke=SMOKE)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_paired_long(name):
+def test_sweep_paired(name, size, seed):
     make, structure = configured(name)
-    assert_z_scores_small(paired_one_step(make, changing(statistics, structure), 40_000, seed=2))
-
-
-@pytest.mark.parametrize(
-    "name",
-    slow_where(
-        [
-            "single",
-            "mixture",
-            "tree",
-            "tree, collapsed",
-            "tree, loadings, holes",
-            "tree, loadings, tails",
-        ],
-        # Special cases of the tree.
-        {"single", "mixture"}.__contains__,
-    ),
-)
-def test_sweep_successive(name):
-    make, structure = configured(name)
-    z = successive_conditional(make, changing(data_statistics, structure), 1500, thin=2, seed=3)
+    z = paired_one_step(make, changing(statistics, structure), size, seed=seed)
     assert_z_scores_small(z)
 
 
-@pytest.mark.slow
+@proof(draws=(1500, 30_000), seed=(3, 4))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_sweep_successive_long(name):
+def test_sweep_successive(name, size, seed):
     make, structure = configured(name)
-    z = successive_conditional(make, changing(data_statistics, structure), 30_000, thin=2, seed=4)
+    z = successive_conditional(make, changing(data_statistics, structure), size, thin=2, seed=seed)
     assert_z_scores_small(z)
 
 
@@ -174,6 +133,7 @@ TOUCHED = {
 }
 
 
+@proof(pairs=(1500, 40_000), seed=(5, 7))
 @pytest.mark.parametrize(
     "move, options",
     [
@@ -182,13 +142,13 @@ TOUCHED = {
         ("paths", {"path_update": "collapsed", "birth": "prior"}),
     ],
 )
-def test_each_move_alone_paired(move, options):
+def test_each_move_alone_paired(move, options, size, seed):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(TOUCHED[move])}
 
     tail = "t" if move in ("paths", "tails") else "gaussian"
     make = joint_draw(prior_of("tree", branch_scale="loadings", tail=tail), move=move, **options)
-    assert_z_scores_small(paired_one_step(make, touched, 1500, seed=5))
+    assert_z_scores_small(paired_one_step(make, touched, size, seed=seed))
 
 
 # What shows each wrong formula, and in how many pairs.
@@ -222,23 +182,25 @@ SHOWN = {
 }
 
 
+@proof(seed=6, wrong=True)
 @pytest.mark.parametrize("fault", SHOWN)
-def test_a_wrong_formula_is_noticed(fault):
+def test_a_wrong_formula_is_noticed(fault, seed):
     prior, options, n, names = SHOWN[fault]
     make = joint_draw(prior, fault=fault, **options)
 
     def shown(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(names)}
 
-    z = paired_one_step(make, shown, n, seed=6)
+    z = paired_one_step(make, shown, n, seed=seed)
     assert max(map(abs, z.values())) > 6, z
 
 
+@proof(draws=(4000, 40_000), seed=8)
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_the_cross_moment_has_its_closed_form(structure):
+def test_the_cross_moment_has_its_closed_form(structure, size, seed):
     """-psi'(c) at every level, here of exact joint draws: equation (T16.4)."""
     make, values = joint_draw(prior_of(structure)), []
-    for child in np.random.SeedSequence(8).spawn(4000):
+    for child in np.random.SeedSequence(seed).spawn(size):
         values.append(statistics(make(np.random.default_rng(child))))
     for level, expected in ((1, -0.394934), (2, -0.283823), (3, -0.283823)):
         assert abs(z_score([v[f"cross-moment {level}"] for v in values], expected)) < 4
