@@ -30,7 +30,15 @@ _SMALLEST, _LARGEST = 1e-10, 1e10
 
 
 class Law:
-    """Base of all laws: a frozen value, compared and hashed by its numbers."""
+    """Base of all laws: a frozen value, compared and hashed by its numbers.
+
+    A law is a function, its density: as a callable it may be the default of a parameter, which
+    scikit-learn refuses of other objects.
+    """
+
+    def __call__(self, x):
+        """Density, or probability where the law is discrete."""
+        return np.exp(self.log_density(x))
 
     def log_density(self, x):
         """Log density, or log probability where the law is discrete.

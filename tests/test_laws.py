@@ -60,6 +60,12 @@ def test_draws_follow_the_law(law):
 
 
 @pytest.mark.parametrize("law", ALL, ids=lambda law: type(law).__name__)
+def test_a_law_is_its_density(law):
+    x = np.array([0.5, 1.0, 2.0])
+    np.testing.assert_array_equal(law(x), np.exp(law.log_density(x)))
+
+
+@pytest.mark.parametrize("law", ALL, ids=lambda law: type(law).__name__)
 def test_one_draw_is_a_number(law):
     assert isinstance(law.sample(random_state=np.random.default_rng(0)), float)
 

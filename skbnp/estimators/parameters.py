@@ -157,11 +157,11 @@ def _hint(name, declared, renamed):
 
 
 def _with_section(text, declared):
-    """A docstring with its Parameters section, before the section of attributes."""
+    """A docstring with its Parameters section, before all others."""
     text = inspect.cleandoc(text)
     entries = "\n".join(one.documented(name) for name, one in declared.items())
     section = f"Parameters\n----------\n{entries}\n\n"
-    place = re.search(r"^Attributes\n-+$", text, re.M)
+    place = re.search(r"^\w[\w ]*\n-+$", text, re.M)
     if place is None:
         return f"{text}\n\n{section}"
     return text[: place.start()] + section + text[place.start() :]
