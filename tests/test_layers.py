@@ -17,7 +17,7 @@ PACKAGE = ROOT / "skbnp"
 MAY_IMPORT = {
     "numerics": set(),
     "processes": {"numerics"},
-    "likelihoods": {"numerics", "processes"},
+    "likelihoods": {"numerics", "processes", "units"},
     "summaries": {"numerics"},
     "mcmc": {"numerics"},
     "tables": set(),
@@ -41,7 +41,7 @@ MODEL_MAY_IMPORT = {
 }
 # Of mcmc, kernels know what a chain is made of, and nothing of who runs it.
 MODEL_KERNEL_MAY_IMPORT = {
-    *("numerics", "processes", "likelihoods"),
+    *("numerics", "processes", "likelihoods", "units"),
     *("mcmc.chain", "mcmc.fields"),
 }
 

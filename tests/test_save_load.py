@@ -199,6 +199,14 @@ def set_prior(**fields):
     return change
 
 
+def set_units(**fields):
+    def change(content):
+        units = dataclasses.replace(content["fitted"]["_units"], **fields)
+        content["fitted"]["_units"] = units
+
+    return change
+
+
 def set_cells(**fields):
     def change(content):
         cells = content["fitted"]["_training_cells"]
@@ -259,8 +267,10 @@ TAMPERED = {
     "n_clusters_ huge": set_fitted("n_clusters_", 10**12),
     "n_features_in_ huge": set_fitted("n_features_in_", 10**12),
     "n_features_in_ wrong": set_fitted("n_features_in_", 2),
-    "_scale short": set_fitted("_scale", np.ones(1)),
-    "_center is None": set_fitted("_center", None),
+    "scale of the units short": set_units(scale=np.ones(1)),
+    "units of other columns": set_units(columns=np.arange(2)),
+    "units of columns beyond": set_units(columns=np.array([0, 1, 7])),
+    "_units is None": set_fitted("_units", None),
     "_prior is None": set_fitted("_prior", None),
     "prior of columns beyond": set_prior(columns=np.array([0, 1, 7])),
     "prior of negative columns": set_prior(columns=np.array([0, 1, -1])),

@@ -26,13 +26,8 @@ from skbnp.cibp_belief_net._predictive_laws import (
 )
 from skbnp.cibp_belief_net._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
-from skbnp.likelihoods.nonlinear_gaussian.units import (
-    Units,
-    check_units,
-    fitted_units,
-    steps,
-)
 from skbnp.mcmc.caller import warn
+from skbnp.units import Units, check_units, range_units, standard_units, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
@@ -410,18 +405,12 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
         self._check_density(self.max_depth)
         step = steps(X) if self.dequantise else np.zeros(d)
         bounds = self._checked_feature_bounds(X)
-        self._units = fitted_units(X, self.visible_, bounds, self.feature_range, step)
-        if not self._units.columns.size:
-            raise ValueError("X must have a column that is not constant")
-        if not np.all(np.isfinite(self._units.center) & (self._units.scale > 0.0)) or not np.all(
-            np.isfinite(self._units.scale)
-        ):
-            raise ValueError("X must have a mean and a spread in every column that floats can hold")
-        constant = np.setdiff1d(np.arange(d), self._units.columns)
-        if constant.size:
-            warn(
-                f"X is constant in {self._named(constant)}, set aside and restored as it is",
-            )
+        if self.visible_ == "gaussian":
+            # Sums over a column that lies in one piece are pairwise.
+            self._units = standard_units(np.asfortranarray(X), step=step, named=self._named)
+        else:
+            self._units = range_units(X, bounds, self.feature_range, step, self._named)
+        self._warn_of_constant(self._units)
         self._prior = self._make_prior(len(self._units.columns))
         if self.init == "prior":
             # To see that chains can start, before any does.
@@ -486,12 +475,6 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             raise ValueError("_n_features_out must be the first of layer_widths_")
 
     # -- one draw
-
-    def _check_new(self, X):
-        X = super()._check_new(X)
-        if self.visible_ == "gaussian":
-            self._refuse_far(self._units.scaled(X), self._units.columns)
-        return X
 
     def _components(self, draw, t):
         """The mixture that the top layer's activations follow, None without row clusters."""

@@ -3,8 +3,8 @@
 from numbers import Real
 
 from skbnp.cibp_belief_net._model import Prior
-from skbnp.likelihoods.nonlinear_gaussian.units import checked_bounds
 from skbnp.mcmc.caller import warn
+from skbnp.units import checked_bounds
 
 # Mass in higher layers beyond which networks without `max_depth` have hundreds of layers.
 _DEEP_MASS = 1.5

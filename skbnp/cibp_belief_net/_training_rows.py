@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbnp.cibp_belief_net._predictive import log_densities
-from skbnp.likelihoods.nonlinear_gaussian.units import Units
+from skbnp.units import Units
 
 
 @dataclass(frozen=True)

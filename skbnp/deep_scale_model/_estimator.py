@@ -26,13 +26,12 @@ from skbnp.deep_scale_model._start import start_state
 from skbnp.deep_scale_model._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
-from skbnp.likelihoods.nonlinear_gaussian.units import Units, check_units
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
 from skbnp.likelihoods.sparse_loadings.parameters import checked_array, checked_pair, fixed
-from skbnp.likelihoods.sparse_loadings.units import fitted_units
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.factors import aligned, alignments, column_signs, energy_correlation
 from skbnp.summaries.partitions import central_draw
+from skbnp.units import Units, check_units, standard_units
 
 # Sweeps of warm-up, and draws, where the user leaves them open.
 _LENGTH = 500
@@ -599,17 +598,16 @@ class DeepScaleModel(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
 
     def _fitted_units(self, X):
         """Where the columns that vary are put; what the data say against that is a warning."""
-        units, spread, constant = fitted_units(X, self.standardize, self._named)
+        units = standard_units(
+            X, "each" if self.standardize else "none", named=self._named, sums_of_squares=True
+        )
         columns = units.columns
-        if constant.size:
-            warn(
-                f"X is constant in {self._named(constant)}, set aside and restored as it is",
-            )
+        self._warn_of_constant(units)
         if self.center == "median":
             return replace(units, center=np.nanmedian(X[:, columns], axis=0))
         if self.center is not False:
             return units
-        off = np.abs(units.center) > _OFF_CENTER * spread
+        off = np.abs(units.center) > _OFF_CENTER * np.nanstd(X[:, columns], axis=0)
         if off.any():
             warn(
                 f"X should be centred where center=False: the means of "
@@ -718,11 +716,6 @@ class DeepScaleModel(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
         check_fitted(self)
 
     # -- rows
-
-    def _check_new(self, X):
-        X = super()._check_new(X)
-        self._refuse_far(self._visible(X), self._units.columns)
-        return X
 
     def _visible(self, X):
         """The modelled columns, standardised."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from skbnp.deep_scale_model._model import Prior
 from skbnp.deep_scale_model._predictive import log_density
-from skbnp.likelihoods.nonlinear_gaussian.units import Units
+from skbnp.units import Units
 
 
 @dataclass(frozen=True)

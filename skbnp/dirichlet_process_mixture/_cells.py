@@ -56,7 +56,7 @@ class CellsMixin:
 
         check_is_fitted(self, "posterior_")
         whole = self._whole_columns() if rounding else []
-        return self._impute(X, return_std, self._standard, of_draw, self._as_rows, whole)
+        return self._impute(X, return_std, self._units.to_visible, of_draw, self._as_rows, whole)
 
     @refuses_by_name
     def sample_missing(self, X=None, n_tables=5, random_state=None):
@@ -114,7 +114,7 @@ class CellsMixin:
         trained = self._training_rows.X
         if are_training:
             return lambda draw, rng: draw_training_cells(trained, draw, self._prior, rng)
-        standard = self._standard(X)
+        standard = self._units.to_visible(X)
         new = np.flatnonzero(holes.any(axis=1))
         known, equals = new[:0], []
         if self._knows_training_cells():
@@ -170,7 +170,7 @@ class CellsMixin:
 
     def _in_units(self, mean, variance):
         """What fills missing cells and its deviation, in the units of X; levels come last."""
-        d = len(self._center)
+        d = self.n_features_in_
         mean, levels = np.split(mean, [d], axis=1)
         variance = variance[:, :d].copy()
         for part in self._parts_of(CategoricalPrior):
@@ -178,7 +178,7 @@ class CellsMixin:
                 p = levels[:, part.level_start[c] : part.level_start[c + 1]]
                 mean[:, j], variance[:, j] = self._level_moments(j, p)
         with np.errstate(over="ignore"):  # inf, as where a component has no second moment
-            return mean * self._scale + self._center, np.sqrt(variance) * self._scale
+            return self._units.moments(mean, variance)
 
     def _level_moments(self, column, p):
         """What fills cells of a column of levels, and its variance; p is (n_cells, n_levels)."""

@@ -45,6 +45,7 @@ from skbnp.summaries.consensus import (
 from skbnp.summaries.joining import (
     MergeTree,
 )
+from skbnp.units import Units
 
 # "auto" goes over to the parallel algorithm above so many rows.
 _MANY_ROWS = 20_000
@@ -221,7 +222,7 @@ class DirichletProcessMixture(
     _parameters_after_sampling = ("point_estimate", "merge_overlap")
     _saved_types = (
         *(Prior, GaussianPrior, CategoricalPrior, PoissonPrior, Table, TrainingRows),
-        MergeTree,
+        *(MergeTree, Units),
     )
     _fitted_attributes: dict = {
         **MixtureParameters._fitted_attributes,
@@ -235,8 +236,7 @@ class DirichletProcessMixture(
         "families_": np.ndarray,
         "algorithm_": str,
         "_table": (Table, NoneType),
-        "_center": np.ndarray,
-        "_scale": np.ndarray,
+        "_units": Units,
         "_prior": Prior,
         "_training_rows": TrainingRows,
         "_n_features_out": Integral,
@@ -277,7 +277,6 @@ class DirichletProcessMixture(
             Averaged over draws inside the logarithm; a density in the units of X.
         """
         X = self._check_new(X)
-        jacobian = np.where(np.isnan(X), 0.0, np.log(self._scale)).sum(axis=1)
         draws = self._prediction_draws()
 
         def log_mean_density(start, stop):
@@ -289,7 +288,7 @@ class DirichletProcessMixture(
             return rows.unsort(level + np.log(sums[:, 0]))
 
         log_density = self._by_row_blocks(log_mean_density, len(X))
-        return log_density - np.log(len(draws)) - jacobian
+        return log_density - np.log(len(draws)) + self._units.log_jacobian(X)
 
     @property
     def levels_(self):
@@ -380,7 +379,7 @@ class DirichletProcessMixture(
     def _in_range(self, X, drawn=True):
         """Standardised rows in the units of X, those cells that were drawn being finite."""
         with np.errstate(over="ignore", invalid="ignore"):
-            X = X * self._scale + self._center
+            X = self._units.from_visible(X)
         if not np.isfinite(X, where=drawn, out=np.ones(X.shape, dtype=bool)).all():
             raise ValueError(_TOO_WIDE)
         return X
@@ -415,11 +414,6 @@ class DirichletProcessMixture(
     def _nominal_columns(self):
         return self._columns_of("categorical")
 
-    def _check_new(self, X):
-        X = super()._check_new(X)
-        self._refuse_far(self._standard(X), range(X.shape[1]))
-        return X
-
     def _auto_lengths(self, X):
         return (100, 100) if len(X) > 100_000 else (200, 300)
 
@@ -430,7 +424,7 @@ class DirichletProcessMixture(
         return work(1.0), lambda traces: work(float(traces["n_clusters"].mean()))
 
     def _density(self, X, rows):
-        return WatchedRows(self._training_rows.X, rows, self._prior, self._scale)
+        return WatchedRows(self._training_rows.X, rows, self._prior, self._units)
 
     @property
     def _moves_of_traces(self):
@@ -444,15 +438,13 @@ class DirichletProcessMixture(
     def _prepare(self, X):
         """Check the parameters against X, standardise it and say how to build a sampler."""
         self._check_parameters(X)
-        self._center, self._scale = self._scaling(X)
-        if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
-            raise ValueError("X must have a finite mean and spread in every column, got overflow")
+        self._units = self._fitted_units(X)
         self.algorithm_ = self.algorithm
         if self.algorithm == "auto":
             self.algorithm_ = "collapsed" if len(X) <= _MANY_ROWS else "parallel"
-        standard = self._standard(X)
+        standard = self._units.to_visible(X)
         self._prior = self._standard_prior(standard)
-        self._training_rows = TrainingRows(standard, self._prior, self._center, self._scale)
+        self._training_rows = TrainingRows(standard, self._prior, self._units)
         return partial(
             _make_sampler,
             X=standard,
@@ -461,7 +453,7 @@ class DirichletProcessMixture(
             for_rows=self._row_threads(),
             n_split_merge=self.n_split_merge,
             split_merge=self.split_merge,
-            log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
+            log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._units.scale)),
         )
 
     def _about_data(self):
@@ -481,12 +473,8 @@ class DirichletProcessMixture(
     def _columns_of(self, *families):
         return np.flatnonzero(np.isin(self.families_, families))
 
-    def _standard(self, X):
-        with np.errstate(over="ignore"):
-            return (X - self._center) / self._scale
-
     def _rows(self, X):
-        return self._as_rows(self._standard(X))
+        return self._as_rows(self._units.to_visible(X))
 
     def _as_rows(self, standard):
         return Rows(standard, self._prior)

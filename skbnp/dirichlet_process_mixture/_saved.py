@@ -6,6 +6,7 @@ import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
 from skbnp.numerics.states import check_positive, is_same
+from skbnp.units import check_units
 
 _FAMILIES_OF = {
     GaussianPrior: {"gaussian"},
@@ -153,10 +154,8 @@ def check_fitted(estimator):
     estimator._form.check(d, n)
     check_prior(estimator._prior, d)
     _check_families(estimator._prior, estimator)
-    for name in ("_center", "_scale"):
-        _check(name, getattr(estimator, name), (d,))
-    _check_positive("_scale", estimator._scale)
-    ours = {"prior": estimator._prior, "center": estimator._center, "scale": estimator._scale}
+    check_units(estimator._units, d, keep_constant=True)
+    ours = {"prior": estimator._prior, "units": estimator._units}
     theirs = {name: getattr(rows, name) for name in ours}
     if not is_same(ours, theirs):
         raise ValueError("the training rows must have the prior and the units of the draws")

@@ -9,13 +9,13 @@ from skbnp.dirichlet_process_mixture._model import (
     GaussianPrior,
     PoissonPrior,
     Prior,
-    column_scaling,
     default_covariance,
     default_degrees_of_freedom,
     guess_covariance,
 )
 from skbnp.dirichlet_process_mixture._saved import check_components_prior
 from skbnp.mcmc.caller import warn
+from skbnp.units import Units, low_of, standard_units
 
 # Plain Gibbs keeps parameters and a score for every component, empty ones included.
 _MOST_COMPONENTS = 10_000
@@ -141,12 +141,13 @@ class PriorMixin:
             )
         return (value + value.T) / 2
 
-    def _scaling(self, X):
-        """Center and scale of each column; only real columns are standardised."""
+    def _fitted_units(self, X):
+        """The units of the columns; only real ones are standardised."""
         center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        columns, low = np.arange(X.shape[1]), low_of(X)
         real = self._columns_of("gaussian")
         if not real.size:
-            return center, scale
+            return Units("gaussian", columns, low, center, scale)
         X = X[:, real]
         common = self.covariance_type == "spherical" and self.covariance_prior is not None
         constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
@@ -164,8 +165,12 @@ class PriorMixin:
                     "zero, so that these become small and many"
                 )
             warn(f"X should vary in every column, {message}, taken to have scale 1{advice}")
-        center[real], scale[real] = column_scaling(X, common)
-        return center, scale
+        found = standard_units(
+            X, "common" if common else "each", keep_constant=True,
+            named=lambda columns: self._named(real[columns]),
+        )  # fmt: skip
+        center[real], scale[real] = found.center, found.scale
+        return Units("gaussian", columns, low, center, scale)
 
     def _standard_prior(self, X):
         """The prior for standardised X."""
@@ -204,7 +209,7 @@ class PriorMixin:
         mean = np.zeros(d)
         if self.mean_prior is not None:
             given = np.asarray(self.mean_prior, dtype=np.float64)
-            mean = (given - self._center[columns]) / self._scale[columns]
+            mean = (given - self._units.center[columns]) / self._units.scale[columns]
             self._refuse_far(np.atleast_1d(mean), columns, "mean_prior", _FARTHEST_MEAN)
         kappa0 = None if kappa0 is None else float(kappa0)
         return GaussianPrior(columns, kind, mean, kappa0, df, covariance)
@@ -215,7 +220,7 @@ class PriorMixin:
 
     def _standard_covariance(self, covariance):
         """covariance_prior in units of the standardised X."""
-        scale = self._scale[self._columns_of("gaussian")]
+        scale = self._units.scale[self._columns_of("gaussian")]
         if self.covariance_type == "spherical":
             scale = scale[0]
         # One division after the other: the square of a scale may underflow.

@@ -8,6 +8,7 @@ from skbnp.dirichlet_process_mixture._missing_cells import draw_training_cells
 from skbnp.dirichlet_process_mixture._model import Prior
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.units import Units
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,12 @@ class TrainingRows:
 
     X: np.ndarray
     prior: Prior
-    center: np.ndarray
-    scale: np.ndarray
+    units: Units
 
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""
-        jacobian = np.where(np.isnan(self.X), 0.0, np.log(self.scale)).sum(axis=1)
-        return self._sampler(draw).leave_one_out(draw.get("imputed")) - jacobian
+        density = self._sampler(draw).leave_one_out(draw.get("imputed"))
+        return density + self.units.log_jacobian(self.X)
 
     def shares(self, draw):
         """Probability that each row is of each block of the draw, given all other rows and labels.
@@ -61,7 +61,7 @@ class TrainingRows:
 
     def observed_data(self):
         """The rows in their own units, levels as codes."""
-        return self.X * self.scale + self.center
+        return self.units.from_visible(self.X)
 
 
 class CompletedRows:
@@ -102,9 +102,9 @@ class WatchedRows:
     the density is in the units of X. It is that of `score_samples` with this draw alone.
     """
 
-    def __init__(self, X, rows, prior, scale):
+    def __init__(self, X, rows, prior, units):
         self._prior = prior
-        self._log_scale = np.where(np.isnan(X[rows]), 0.0, np.log(scale)).sum(axis=1)
+        self._log_jacobian = units.log_jacobian(X[rows])
         full = prior.gaussian is not None and prior.gaussian.covariance_type == "full"
         columns = prior.gaussian.columns if full else []
         holes = np.isnan(X[np.ix_(rows, columns)]).any(axis=1)
@@ -118,7 +118,7 @@ class WatchedRows:
     @property
     def n_rows(self):
         """How many they are."""
-        return len(self._log_scale)
+        return len(self._log_jacobian)
 
     def __call__(self, sampler):
         """Their log densities, shape (n_rows,)."""
@@ -126,7 +126,7 @@ class WatchedRows:
         out[self._others] = sampler.log_densities(self._row_of_others)
         if self._with_holes.size:
             out[self._with_holes] = self._of_rows_with_holes(sampler.draw())
-        return out - self._log_scale
+        return out + self._log_jacobian
 
     def _of_rows_with_holes(self, draw):
         if self._rows is None:

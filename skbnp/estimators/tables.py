@@ -72,7 +72,26 @@ class TablesMixin:
         check_is_fitted(self, "posterior_")
         self._validate_params()
         self._form.check_names(X)
-        return self._as_floats(X, reset=False)
+        X = self._as_floats(X, reset=False)
+        units = self._feature_units()
+        if units.visible == "gaussian":
+            self._refuse_far(self._distances(X), units.columns)
+        return X
+
+    def _feature_units(self):
+        """The `Units` of the columns of X."""
+        return self._units
+
+    def _distances(self, X):
+        """How far cells of the modelled columns are from their centers, in their scales."""
+        return self._feature_units().scaled(X)
+
+    def _warn_of_constant(self, units, what="X", named=None):
+        """Say which columns are set aside because they do not vary."""
+        constant = units.set_aside()
+        if constant.size:
+            named = self._named if named is None else named
+            warn(f"{what} is constant in {named(constant)}, set aside and restored as it is")
 
     def _as_floats(self, X, reset=True, finite=None):
         """X as a C-ordered float64 array; not a copy if it is one already.

@@ -15,11 +15,8 @@ from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joi
 from skbnp.icp_network._sampler import Sampler
 from skbnp.icp_network._start import start_state
 from skbnp.icp_network._training_rows import TrainingRows
-from skbnp.likelihoods.nonlinear_gaussian.units import (
-    Units,
-    fitted_units,
-)
 from skbnp.mcmc.caller import warn
+from skbnp.units import Units, range_units, standard_units
 
 # Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
 _SOME_ROWS, _MANY_ROWS, _MANY_FEATURES = 2_000, 20_000, 10_000
@@ -438,21 +435,16 @@ class BaseICPNetwork(BaseMCMCEstimator):
 
     def _fitted_units(self, X, what, visible="gaussian", bounds=None, feature_range=1.0):
         """The units of the columns of X that vary."""
-        units = fitted_units(X, visible, bounds, feature_range, np.zeros(X.shape[1]))
-        if not units.columns.size:
-            raise ValueError(f"{what} must have a column that is not constant")
-        if not (np.isfinite(units.center).all() and np.isfinite(units.scale).all()) or not np.all(
-            units.scale > 0.0
-        ):
-            raise ValueError(
-                f"{what} must have a mean and a spread in every column that floats can hold"
-            )
-        constant = np.setdiff1d(np.arange(X.shape[1]), units.columns)
-        if constant.size:
-            named = self._named(constant) if what == "X" else f"column(s) {constant.tolist()}"
-            warn(
-                f"{what} is constant in {named}, set aside",
-            )
+
+        def named(columns):
+            return self._named(columns) if what == "X" else f"column(s) {columns.tolist()}"
+
+        if visible == "gaussian":
+            # Sums over a column that lies in one piece are pairwise.
+            units = standard_units(np.asfortranarray(X), what=what, named=named)
+        else:
+            units = range_units(X, bounds, feature_range, named=named)
+        self._warn_of_constant(units, what, named)
         return units
 
     # -- after sampling
@@ -499,13 +491,6 @@ class BaseICPNetwork(BaseMCMCEstimator):
     def _in_units(self, mean, variance):
         """Means and standard deviations of all columns in the units of X."""
         return self._units.moments(mean, variance)
-
-    def _check_new(self, X):
-        X = super()._check_new(X)
-        units = self._feature_units()
-        if units.visible == "gaussian":
-            self._refuse_far(units.scaled(X), units.columns)
-        return X
 
 
 def _n_values(table):

@@ -17,12 +17,12 @@ from skbnp.icp_network._predictive import (
     log_densities,
     sample_rows,
 )
-from skbnp.likelihoods.nonlinear_gaussian.units import (
+from skbnp.mcmc.caller import warn
+from skbnp.units import (
     Units,
     check_units,
     checked_bounds,
 )
-from skbnp.mcmc.caller import warn
 
 # Median effective number of fantasies below which densities are hardly worth anything.
 _FEW_FANTASIES = 5.0

@@ -17,7 +17,7 @@ from skbnp.icp_network._predictive import (
     predicted,
     sample_rows,
 )
-from skbnp.likelihoods.nonlinear_gaussian.units import (
+from skbnp.units import (
     Units,
     check_units,
 )

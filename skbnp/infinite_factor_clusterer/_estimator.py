@@ -38,15 +38,14 @@ from skbnp.infinite_factor_clusterer._saved import (
 )
 from skbnp.infinite_factor_clusterer._start import start_state
 from skbnp.infinite_factor_clusterer._training_rows import TrainingRows
-from skbnp.likelihoods.nonlinear_gaussian.units import Units, check_units
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
 from skbnp.likelihoods.sparse_loadings.parameters import checked_array, checked_pair, fixed
-from skbnp.likelihoods.sparse_loadings.units import fitted_units
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
 from skbnp.summaries.factors import aligned, alignments, energy_correlation, some_rows
 from skbnp.summaries.joining import merge_tree
 from skbnp.summaries.partitions import central_draw, companion_table
+from skbnp.units import Units, check_units, standard_units
 
 # Sweeps of warm-up, and draws, where the user leaves them open.
 _LENGTH = 300
@@ -689,11 +688,11 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, PartitionMixin, Ba
         if self._limit is not None:
             X = np.where(self._is_below(X), self._limit, X)
         above = "" if self._limit is None else " above detection_limit"
-        units, _, constant = fitted_units(X, self.standardize, self._named, above)
-        if constant.size:
-            warn(
-                f"X is constant in {self._named(constant)}, set aside and restored as it is",
-            )
+        units = standard_units(
+            X, "each" if self.standardize else "none", named=self._named, where=above,
+            sums_of_squares=True,
+        )  # fmt: skip
+        self._warn_of_constant(units)
         return units
 
     def _make_prior(self):
@@ -868,12 +867,10 @@ class InfiniteFactorClusterer(ClusterMixin, TransformerMixin, PartitionMixin, Ba
         with np.errstate(invalid="ignore"):
             return X <= self._limit
 
-    def _check_new(self, X):
-        X = super()._check_new(X)
-        A = self._visible(X)
+    def _distances(self, X):
         # What is below the limit is at no distance.
-        self._refuse_far(np.where(A == -np.inf, 0.0, A), self._units.columns)
-        return X
+        A = self._visible(X)
+        return np.where(A == -np.inf, 0.0, A)
 
     def _visible(self, X):
         """The modelled columns, standardised; -inf where below the detection limit."""

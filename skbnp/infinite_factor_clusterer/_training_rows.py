@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import as_rows, components, log_densities
-from skbnp.likelihoods.nonlinear_gaussian.units import Units
+from skbnp.units import Units
 
 
 @dataclass(frozen=True)

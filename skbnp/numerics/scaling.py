@@ -5,10 +5,11 @@ import numpy as np
 _ENTRIES_AT_A_TIME = 1_000_000
 
 
-def column_scaling(X, common=False):
+def column_scaling(X, common=False, more_variance=None):
     """Center and scale of each column, NaN left out: mean and standard deviation.
 
     A constant column has scale 1; ``common`` gives all columns the root of their mean variance.
+    ``more_variance`` (n_features,) is added to that of the columns first.
     """
     highest = np.nanmax(X, axis=0)
     constant = highest == np.nanmin(X, axis=0)
@@ -31,6 +32,8 @@ def column_scaling(X, common=False):
     variance = by_columns(
         lambda x, b: np.nanmean(np.ldexp(x - center[b], -exponent[b]) ** 2, axis=0)
     )
+    if more_variance is not None:
+        variance = variance + np.ldexp(more_variance, -2 * exponent)
     if common and not constant.all():
         return center, np.ldexp(np.full(X.shape[1], np.sqrt(variance[~constant].mean())), exponent)
     return center, np.where(constant, 1.0, np.ldexp(np.sqrt(variance), exponent))

@@ -26,9 +26,9 @@ from skbnp.tree_factor_model._predictive import (
 )
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._standard_prior import PriorMixin
-from skbnp.tree_factor_model._start import units
 from skbnp.tree_factor_model._states import check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows
+from skbnp.units import Units, check_units, standard_units
 
 # New branches that stand for all, below each node.
 _NEW_BRANCHES = 4
@@ -137,7 +137,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
 
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
     _parameters_after_sampling = ("new_branch",)
-    _saved_types = (Prior, TrainingRows)
+    _saved_types = (Prior, TrainingRows, Units)
     _fitted_attributes: dict = {
         **TreeParameters._fitted_attributes,
         "labels_": np.ndarray,
@@ -146,8 +146,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         "max_depth_": Integral,
         "branch_levels_": tuple,
         "init_": str,
-        "_center": np.ndarray,
-        "_scale": np.ndarray,
+        "_units": Units,
         "_prior": Prior,
         "_reference": dict,
         "_training_rows": TrainingRows,
@@ -173,12 +172,11 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         """
         X = self._check_new(X)
         draws = self._prediction_draws()
-        jacobian = np.where(np.isnan(X), 0.0, np.log(self._scale)).sum(axis=1)
 
         def score(start, stop):
             return log_score(self._rows(X[start:stop]), draws)
 
-        return self._by_row_blocks(score, len(X)) - jacobian
+        return self._by_row_blocks(score, len(X)) + self._units.log_jacobian(X)
 
     def impute(self, X, return_std=False):
         """Fill missing entries with their mean given the row's observed ones, over all draws alike.
@@ -207,7 +205,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         def of_draw(draw, t, rows):
             return conditional_moments(rows, draw)
 
-        return self._impute(X, return_std, self._standard, of_draw, Rows)
+        return self._impute(X, return_std, self._units.to_visible, of_draw, Rows)
 
     def predict(self, X):
         """Most probable branch of each row under the reference draw, as in `labels_`.
@@ -301,7 +299,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             )
         if not isinstance(noise_var, Real) or not 0.0 <= noise_var < np.inf:
             raise ValueError(f"noise_var must be a number >= 0, got {noise_var!r}")
-        Phi_standard, v_standard = Phi * self._scale, v - Phi @ self._center
+        Phi_standard, v_standard = Phi * self._units.scale, v - Phi @ self._units.center
 
         def of_draw(draw, t, block):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -315,7 +313,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             raise ValueError(
                 "Phi must have linearly independent rows where noise_var is 0"
             ) from error
-        y = y * self._scale + self._center
+        y = y * self._units.scale + self._units.center
         if not np.isfinite(y).all():
             raise ValueError(
                 f"v must be within about {FARTHEST:g} standard deviations of what Phi makes of "
@@ -351,7 +349,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
                 new = np.random.default_rng(seed)
                 draw = with_new_branches(draw, self._prior, _NEW_BRANCHES, new)
             X[rows] = sample_rows(draw, len(rows), rng)
-        return self._as_sampled(X * self._scale + self._center)
+        return self._as_sampled(self._units.from_visible(X))
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: "factor0", "factor1", ...
@@ -388,9 +386,8 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         self._advise()
         self._settle(n, d)
-        self._center, self._scale = units(X, self.scale)
-        if not np.all(np.isfinite(self._center) & np.isfinite(self._scale)):
-            raise ValueError("X must have a finite mean and spread in every column, got overflow")
+        scaling = "common" if self.scale == "global" else "each"
+        self._units = standard_units(X, scaling, keep_constant=True, named=self._named)
         constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
         if constant.size:
             warn(
@@ -398,8 +395,8 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
                 "precision; remove what says nothing",
             )
         self._prior = self._make_prior(d)
-        standard = self._standard(X)
-        self._training_rows = TrainingRows(standard, self._center, self._scale)
+        standard = self._units.to_visible(X)
+        self._training_rows = TrainingRows(standard, self._units)
         return partial(
             make_sampler,
             X=standard,
@@ -409,7 +406,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             path_update=self.path_update,
             birth=self.birth,
             for_rows=self._row_threads(),
-            log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._scale)),
+            log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._units.scale)),
         )
 
     # -- after sampling
@@ -432,10 +429,10 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             "parent": draw["parent"].copy(),
             "level": draw["level"].copy(),
             "count": count,
-            "loadings": draw["loadings"] * self._scale,
+            "loadings": draw["loadings"] * self._units.scale,
             "leaf_node": draw["leaf_node"].copy(),
             "leaf_count": draw["leaf_count"].copy(),
-            "leaf_mean": draw["leaf_mean"] * self._scale + self._center,
+            "leaf_mean": draw["leaf_mean"] * self._units.scale + self._units.center,
         }
 
     def _reference_draw(self, n_rows):
@@ -462,14 +459,9 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         X = self._training_rows.X
         if X.ndim != 2 or X.shape[1] != self.n_features_in_ or X.dtype != np.float64:
             raise ValueError("the training rows must have a number for each feature")
-        for name in ("_center", "_scale"):
-            value = getattr(self, name)
-            if value.shape != (self.n_features_in_,) or value.dtype != np.float64:
-                raise ValueError(f"{name} must have one number for each feature")
-            if not np.array_equal(value, getattr(self._training_rows, name[1:])):
-                raise ValueError(f"{name} must be that of the training rows")
-        if not (self._scale > 0.0).all():
-            raise ValueError("_scale must be > 0")
+        check_units(self._units, self.n_features_in_, keep_constant=True)
+        if not self._units.is_same(self._training_rows.units):
+            raise ValueError("the units of the training rows must be those of the draws")
         self._check_draw(self._reference)
         tree = self._tree_of(self._reference)
         same = tree.keys() == self.tree_.keys() and all(
@@ -492,20 +484,9 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         rng = np.random.default_rng(self.seed_)
         return [with_new_branches(draw, self._prior, _NEW_BRANCHES, rng) for draw in draws]
 
-    def _check_new(self, X):
-        X = super()._check_new(X)
-        self._refuse_far(self._standard(X), range(X.shape[1]))
-        return X
-
-    def _standard(self, X):
-        with np.errstate(over="ignore"):
-            standard = X - self._center
-            standard /= self._scale
-        return standard
-
     def _in_units(self, mean, variance):
         """Means and standard deviations in the units of X, of moments of standardised columns."""
-        return mean * self._scale + self._center, np.sqrt(variance) * self._scale
+        return self._units.moments(mean, variance)
 
     def _rows(self, X):
-        return Rows(self._standard(X))
+        return Rows(self._units.to_visible(X))

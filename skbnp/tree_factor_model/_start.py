@@ -8,7 +8,6 @@ from scipy.special import logsumexp
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from skbnp.numerics.scaling import column_scaling
 from skbnp.tree_factor_model._predictive import branch_probabilities
 from skbnp.tree_factor_model._rows import Rows
 
@@ -16,11 +15,6 @@ from skbnp.tree_factor_model._rows import Rows
 N_SCORES = 20
 # Rows from which chains start, at most: more do not make a better tree, but cost time and room.
 MOST_START_ROWS = 20_000
-
-
-def units(X, scale):
-    """Center and scale of each column: one standard deviation for all if ``scale`` is "global"."""
-    return column_scaling(X, common=scale == "global")
 
 
 def start_state(X, prior, rng, n_children, start="klines"):

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbnp.tree_factor_model._predictive import log_leave_one_out
 from skbnp.tree_factor_model._rows import Rows
+from skbnp.units import Units
 
 
 @dataclass(frozen=True)
@@ -13,14 +14,12 @@ class TrainingRows:
     """Standardised rows (n_samples, n_features) and their units."""
 
     X: np.ndarray
-    center: np.ndarray
-    scale: np.ndarray
+    units: Units
 
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""
-        jacobian = np.where(np.isnan(self.X), 0.0, np.log(self.scale)).sum(axis=1)
-        return log_leave_one_out(Rows(self.X), draw) - jacobian
+        return log_leave_one_out(Rows(self.X), draw) + self.units.log_jacobian(self.X)
 
     def observed_data(self):
         """The rows in their own units."""
-        return self.X * self.scale + self.center
+        return self.units.from_visible(self.X)

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from checks.edges import tables_at_the_edge
 from skbnp import CIBPBeliefNet
-from skbnp.likelihoods.nonlinear_gaussian.units import steps
+from skbnp.units import steps
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"

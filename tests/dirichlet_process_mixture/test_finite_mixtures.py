@@ -39,6 +39,7 @@ from skbnp.dirichlet_process_mixture._saved import check_draw, check_prior
 from skbnp.mcmc.posterior import Posterior
 from skbnp.processes import mfm
 from skbnp.tables.forms import TableForm
+from skbnp.units import Units
 
 CASES = vector_cases()
 # (a, b, c) and gamma: the default, and one with more, uneven components.
@@ -289,7 +290,7 @@ class ExactMixture(DirichletProcessMixture):
         self.posterior_ = Posterior([draws], {"log_joint": np.zeros((1, len(draws)))})
         self.predict_draws = len(draws)
         d = X.shape[1]
-        self._prior, self._center, self._scale = prior, np.zeros(d), np.ones(d)
+        self._prior, self._units = prior, Units.unscaled(d)
         self._table, self.n_features_in_, self._form = None, d, TableForm.of(X)
         self.labels_, self.n_clusters_ = np.array([0, 0, 1, 1, 2, 2]), 3
         return self

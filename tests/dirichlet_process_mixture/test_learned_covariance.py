@@ -144,7 +144,10 @@ def test_trace_is_the_reference_in_units_of_x(kind):
     X = np.random.default_rng(5).normal(size=(30, 2)) * [1e-3, 1e4] + [0, -2e4]
     options = dict(n_chains=1, n_warmup=5, n_draws=5, random_state=0)
     dpm = DirichletProcessMixture(covariance_type=kind, **options).fit(X)
-    standard, jacobian = (X - dpm._center) / dpm._scale, 30 * np.log(dpm._scale).sum()
+    standard, jacobian = (
+        (X - dpm._units.center) / dpm._units.scale,
+        30 * np.log(dpm._units.scale).sum(),
+    )
     for t in range(5):
         expected = _model.log_joint(dpm.posterior_[0, t], standard, dpm._prior) - jacobian
         assert_allclose(dpm.posterior_.traces["log_joint"][0, t], expected, rtol=1e-10)

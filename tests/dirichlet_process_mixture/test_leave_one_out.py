@@ -19,6 +19,7 @@ from checks.monte_carlo import z_score
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.mcmc import diagnostics
+from skbnp.units import Units
 
 CASES = vector_cases()
 IMPUTED = "gauss-full PY missing monotone"
@@ -40,7 +41,7 @@ def test_importance_identity(name):
     case = CASES[name]
     X, prior = case_data(case), case_prior(case)
     d = X.shape[1]
-    rows = TrainingRows(X, prior, np.zeros(d), np.ones(d))
+    rows = TrainingRows(X, prior, Units.unscaled(d))
     partitions, p, _ = exact_posterior(case)
     inverse = np.array([np.exp(-rows(case_state(case, label))) for label in partitions])
     assert_allclose(-np.log(p @ inverse), log_density_given_others(case), rtol=1e-8)
@@ -50,7 +51,7 @@ def test_importance_identity_with_imputed_cells():
     """The same by Monte Carlo: |z| < 4 for each of six rows, false alarm 4e-4."""
     case = CASES[IMPUTED]
     X, prior = case_data(case), case_prior(case)
-    rows = TrainingRows(X, prior, np.zeros(2), np.ones(2))
+    rows = TrainingRows(X, prior, Units.unscaled(2))
     sampler = make_sampler(X, prior, np.zeros(len(X), int), seed=3)
     inverse = np.empty((10_000, len(X)))
     for t in range(len(inverse)):

@@ -15,6 +15,7 @@ from skbnp.dirichlet_process_mixture._model import (
     log_marginal,
 )
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.units import Units
 
 N, D = 24, 3
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -80,7 +81,7 @@ def draw_of(label, concentration=0.7, discount=0.2, prior_scale=1.0):
 
 def shares(X, prior, draw):
     d = X.shape[1]
-    return TrainingRows(X, prior, np.zeros(d), np.ones(d)).shares(draw)
+    return TrainingRows(X, prior, Units.unscaled(d)).shares(draw)
 
 
 @pytest.mark.parametrize("case", ["full", "diag", "spherical", "scaled", "finite"])

@@ -72,7 +72,7 @@ def test_units_of_x(kind):
     dpm = DirichletProcessMixture(
         covariance_type=kind, n_chains=1, n_warmup=5, n_draws=5, random_state=0, **options
     ).fit(X)
-    p = in_units(dpm._prior, dpm._center, dpm._scale)
+    p = in_units(dpm._prior, dpm._units.center, dpm._units.scale)
     for t in range(5):
         got = dpm.posterior_.traces["log_joint"][0, t]
         assert_allclose(got, _model.log_joint(dpm.posterior_[0, t], X, p), rtol=1e-10)

@@ -49,9 +49,11 @@ def test_moments_of_near_and_far_rows(fitted, x):
     weight, mean, variance = blocks(fitted, x)
     expected = weight @ mean
     spread = np.sqrt(weight @ (variance + (mean - expected) ** 2))
-    row = np.array([[x, np.nan]]) * fitted._scale + fitted._center
+    row = np.array([[x, np.nan]]) * fitted._units.scale + fitted._units.center
     found, std = fitted.impute(row, return_std=True)
     # What the row loses in units of the data.
-    assert_allclose(found[0, 1], float(expected * fitted._scale[1] + fitted._center[1]), rtol=1e-8)
-    assert_allclose(std[0, 1], float(spread * fitted._scale[1]), rtol=1e-8)
+    assert_allclose(
+        found[0, 1], float(expected * fitted._units.scale[1] + fitted._units.center[1]), rtol=1e-8
+    )
+    assert_allclose(std[0, 1], float(spread * fitted._units.scale[1]), rtol=1e-8)
     assert std[0, 1] > 0

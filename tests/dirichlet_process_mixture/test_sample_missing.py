@@ -142,7 +142,10 @@ def test_full_covariances_draw_the_cells_of_the_chains():
     X = np.random.default_rng(2).normal(size=(30, 3))
     X[::3, 1] = np.nan
     model = fitted("full", X, family="gaussian", n_draws=10)
-    stored = [draw["imputed"] * model._scale[1] + model._center[1] for draw in model.posterior_]
+    stored = [
+        draw["imputed"] * model._units.scale[1] + model._units.center[1]
+        for draw in model.posterior_
+    ]
     drawn = [table[::3, 1] for table in model.sample_missing(n_tables=20, random_state=0)]
     assert_array_equal(np.sort(stored, axis=0), np.sort(drawn, axis=0))  # each draw once
     assert len(model.sample_missing(n_tables=25, random_state=0)) == 25

@@ -155,8 +155,8 @@ def test_log_joint_is_in_the_units_of_x(X):
     """The trace equals the reference density of the data in its own units, to 1e-10."""
     model = short(n_chains=1).fit(X)
     end = model.posterior_.final_states[0]
-    standard = (X - model._center) / model._scale
-    jacobian = np.sum(~np.isnan(X), axis=0) @ np.log(model._scale)
+    standard = (X - model._units.center) / model._units.scale
+    jacobian = np.sum(~np.isnan(X), axis=0) @ np.log(model._units.scale)
     expected = _model.log_joint(end, standard, model._prior) - jacobian
     assert_allclose(model.posterior_.traces["log_joint"][0, -1], expected, rtol=1e-10)
 
@@ -289,9 +289,10 @@ def test_a_selection_of_columns_as_measurements_is_imputation(X):
     assert_allclose(back, model.impute(row[np.newaxis])[0], rtol=1e-8, atol=1e-8)
     by_draw = []
     for draw in model._prediction_draws():
-        v = ((row - model._center) / model._scale)[np.newaxis, seen]
+        v = ((row - model._units.center) / model._units.scale)[np.newaxis, seen]
         by_draw.append(inverted(np.eye(4)[seen], v, 0.0, draw)[0])
-    assert_allclose(back, np.mean(by_draw, axis=0) * model._scale + model._center, rtol=1e-9)
+    expected = np.mean(by_draw, axis=0) * model._units.scale + model._units.center
+    assert_allclose(back, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from skbnp.dirichlet_process_mixture import _model
 from skbnp.mcmc.posterior import Posterior
 from skbnp.summaries.partitions import expected_loss
 from skbnp.tables.forms import TableForm
+from skbnp.units import Units
 
 CASES = vector_cases()
 
@@ -177,7 +178,7 @@ class ExactMixture(DirichletProcessMixture):
         self.posterior_ = Posterior([draws], {"log_joint": np.zeros((1, len(draws)))})
         self.predict_draws = len(draws)
         d = X.shape[1]
-        self._prior, self._center, self._scale = prior, np.zeros(d), np.ones(d)
+        self._prior, self._units = prior, Units.unscaled(d)
         self._table, self.n_features_in_, self._form = None, d, TableForm.of(X)
         self.labels_ = np.array(canonical(case["reference_partition"]))
         self.n_clusters_ = self.labels_.max() + 1

@@ -1,9 +1,10 @@
-"""Units of the data and the pre-activations of the visible units: there and back."""
+"""Units of the columns: where the models put them, there and back, once for all models."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skbnp.numerics.scaling import column_scaling
 from skbnp.numerics.states import is_same
 
 # Where values beyond the range of the training data are put before they are squashed back.
@@ -16,7 +17,15 @@ _ROUNDING = 1e-9
 class Units:
     """An affine map of every modelled column, and for "sigmoid" units s^-1(u) = 2 artanh(u).
 
-    ``columns`` are those that are modelled; the others are constant, with values ``constant``.
+    Attributes
+    ----------
+    visible : {"gaussian", "sigmoid"}
+        What is modelled: the scaled column, or what tanh(a / 2) takes to it.
+    columns : ndarray of shape (n_modelled,)
+        Ascending; the other columns are constant and set aside.
+    constant : ndarray of shape (n_features,)
+        Values of the columns that are set aside.
+    center, scale : ndarray of shape (n_modelled,)
     """
 
     visible: str
@@ -25,9 +34,19 @@ class Units:
     center: np.ndarray
     scale: np.ndarray
 
+    @classmethod
+    def unscaled(cls, n_features):
+        """Those in which nothing is moved or scaled, of so many columns."""
+        zeros = np.zeros(n_features)
+        return cls("gaussian", np.arange(n_features), zeros, zeros.copy(), np.ones(n_features))
+
     def is_same(self, other):
         """Whether other units are equal to these."""
         return is_same(self, other)
+
+    def set_aside(self):
+        """Columns that are not modelled."""
+        return np.setdiff1d(np.arange(len(self.constant)), self.columns)
 
     def with_common_scale(self):
         """The same with one scale for all columns, the root of their mean variance."""
@@ -96,26 +115,103 @@ def steps(X):
     return step
 
 
-def fitted_units(X, visible, feature_bounds, feature_range, step):
-    """The units of training data X, NaN where missing; ``step`` as ``steps`` gives them."""
+def standard_units(
+    X, scaling="each", *, keep_constant=False, step=None, what="X", named=str, where="",
+    sums_of_squares=False,
+):  # fmt: skip
+    """Units with mean 0 and, as ``scaling`` says, variance 1 of the training data.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        NaN where missing.
+    scaling : {"each", "common", "none"}
+        Divide every column by its standard deviation, all by the root of their mean variance, or
+        none.
+    keep_constant : bool, default=False
+        Model constant columns too, with scale 1; else they are set aside.
+    step : ndarray of shape (n_features,) or None
+        Width of the jitter that will be added to each column.
+    what, where : str
+        What a message calls X, and what it says after that no column varies.
+    named : callable
+        What a message calls columns of these numbers.
+    sums_of_squares : bool, default=False
+        Whether the model takes them in the units of X, so that floats have to hold them.
+
+    Returns
+    -------
+    units : Units
+
+    Raises
+    ------
+    ValueError
+        If no column is left, or one has a mean or a spread beyond the range of floats.
+    """
+    low, jitter = low_of(X), None if step is None else step**2 / 12
+    with np.errstate(over="ignore", invalid="ignore"):
+        center, scale = column_scaling(X, common=scaling == "common", more_variance=jitter)
+    columns = np.arange(X.shape[1])
+    if not keep_constant:
+        columns = np.flatnonzero(low < np.nanmax(X, axis=0))
+    if not columns.size:
+        raise ValueError(f"{what} must have a column that is not constant{where}")
+    center, scale = center[columns], scale[columns]
+    _refuse_overflow(center, scale, columns, what, named, len(X) if sums_of_squares else 0)
+    if scaling == "none":
+        scale = np.ones(len(columns))
+    return Units("gaussian", columns, low, center, scale)
+
+
+def range_units(X, feature_bounds, feature_range, step=None, named=str):
+    """Units in which columns lie within (-feature_range, feature_range), for "sigmoid".
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        NaN where missing; constant columns are set aside.
+    feature_bounds : pair of ndarray of shape (n_features,) or None
+        Ends of the range of the columns; None for those of X.
+    feature_range : float
+    step : ndarray of shape (n_features,) or None
+        Width of the jitter that will be added to each column.
+    named : callable
+        What a message calls columns of these numbers.
+
+    Returns
+    -------
+    units : Units
+
+    Raises
+    ------
+    ValueError
+        If no column varies, or one has a range beyond that of floats.
+    """
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     columns = np.flatnonzero(high > low)
-    x, step = X[:, columns], step[columns]
-    if visible == "gaussian":
-        # Variances add: uniform jitter of one step has step^2 / 12. What overflows is refused by
-        # name later.
-        with np.errstate(over="ignore", invalid="ignore"):
-            center = np.nanmean(x, axis=0)
-            scale = np.sqrt(np.nanvar(x, axis=0) + step**2 / 12)
-    else:
-        if feature_bounds is None:
-            low, high = low[columns] - step / 2, high[columns] + step / 2
-        else:
-            low, high = (np.broadcast_to(b, X.shape[1])[columns] for b in feature_bounds)
-            low, high = low - step / 2, high + step / 2
-        center = low / 2 + high / 2
-        scale = (high / 2 - low / 2) / feature_range
-    return Units(visible, columns, low_of(X), center, scale)
+    if not columns.size:
+        raise ValueError("X must have a column that is not constant")
+    low, high = (low, high) if feature_bounds is None else feature_bounds
+    low, high = (np.broadcast_to(end, X.shape[1])[columns] for end in (low, high))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if step is not None:
+            low, high = low - step[columns] / 2, high + step[columns] / 2
+        center, scale = low / 2 + high / 2, (high / 2 - low / 2) / feature_range
+    _refuse_overflow(center, scale, columns, "X", named)
+    return Units("sigmoid", columns, low_of(X), center, scale)
+
+
+def _refuse_overflow(center, scale, columns, what, named, n_squares=0):
+    """Raise a ValueError unless means, spreads and sums of so many squares are floats."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_float = np.isfinite(center) & np.isfinite(scale) & (scale > 0.0)
+        if n_squares:
+            is_float &= np.isfinite(n_squares * scale**2)
+    if not is_float.all():
+        raise ValueError(
+            f"{what} must have a mean and a spread in every column that floats can hold, got "
+            f"overflow in {named(columns[~is_float])}"
+        )
 
 
 def low_of(X):
@@ -149,7 +245,7 @@ def checked_bounds(feature_bounds, X):
     return low, high
 
 
-def check_units(units, n_columns, visible="gaussian"):
+def check_units(units, n_columns, visible="gaussian", keep_constant=False):
     """Raise a ValueError unless units from outside are of so many columns and of this kind."""
     if visible not in ("gaussian", "sigmoid") or units.visible != visible:
         raise ValueError("visible must be 'gaussian' or 'sigmoid', as in its units")
@@ -158,6 +254,8 @@ def check_units(units, n_columns, visible="gaussian"):
         raise ValueError("the units must be of columns that there are")
     if columns.ndim != 1 or (np.diff(columns) <= 0).any():
         raise ValueError("the columns of the units must be ascending")
+    if keep_constant and len(columns) != n_columns:
+        raise ValueError("the units must be of all columns")
     sizes = {"constant": n_columns, "center": len(columns), "scale": len(columns)}
     for name, size in sizes.items():
         value = getattr(units, name)
