@@ -148,8 +148,9 @@ def standard_units(
     ValueError
         If no column is left, or one has a mean or a spread beyond the range of floats.
     """
-    low, jitter = low_of(X), None if step is None else step**2 / 12
+    low = low_of(X)
     with np.errstate(over="ignore", invalid="ignore"):
+        jitter = None if step is None else step**2 / 12
         center, scale = column_scaling(X, common=scaling == "common", more_variance=jitter)
     columns = np.arange(X.shape[1])
     if not keep_constant:
@@ -204,14 +205,16 @@ def range_units(X, feature_bounds, feature_range, step=None, named=str):
 def _refuse_overflow(center, scale, columns, what, named, n_squares=0):
     """Raise a ValueError unless means, spreads and sums of so many squares are floats."""
     with np.errstate(over="ignore", invalid="ignore"):
-        is_float = np.isfinite(center) & np.isfinite(scale) & (scale > 0.0)
-        if n_squares:
-            is_float &= np.isfinite(n_squares * scale**2)
-    if not is_float.all():
-        raise ValueError(
-            f"{what} must have a mean and a spread in every column that floats can hold, got "
-            f"overflow in {named(columns[~is_float])}"
-        )
+        has_floats = {
+            "mean and a spread": np.isfinite(center) & np.isfinite(scale) & (scale > 0.0),
+            "variance": np.isfinite(n_squares * scale**2) | (n_squares == 0),
+        }
+    for words, is_float in has_floats.items():
+        if not is_float.all():
+            raise ValueError(
+                f"{what} must have a {words} in every column that floats can hold, got overflow "
+                f"in {named(columns[~is_float])}"
+            )
 
 
 def low_of(X):

@@ -45,7 +45,7 @@ def test_log_jacobian_is_that_of_the_map(visible):
     row = X[0]
     slopes = [
         (units.to_visible(X[:1] + h * e) - units.to_visible(X[:1] - h * e))[0, j] / (2 * h)
-        for j, e in enumerate(np.eye(4)[:3] * [1, 1, 1e-3])
+        for j, e in enumerate(np.eye(4)[:3] * [1.0, 1.0, 1e-3, 0.0])
     ]
     assert np.isfinite(row).all()
     expected = np.log(slopes) - np.log([1, 1, 1e-3])
@@ -76,7 +76,7 @@ def test_ranges_with_bounds():
     ("X", "sentence"),
     [
         (np.ones((5, 2)), "X must have a column that is not constant"),
-        (1.7e308 * np.array([[1.0, -1.0], [1.0, 0.0]]), r"can hold, got overflow in \[0\]|\[1\]"),
+        (1.7e308 * np.array([[1.0, -1.0], [0.9, 0.0]]), r"can hold, got overflow in \[0\]"),
     ],
 )
 def test_what_has_no_units_is_refused(X, sentence):

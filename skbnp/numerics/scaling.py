@@ -24,13 +24,15 @@ def column_scaling(X, common=False, more_variance=None):
 
     # The mean of a large constant is off by its rounding, which scale 1 would not take away.
     center = np.where(constant, highest, by_columns(lambda x, _: np.nanmean(x, axis=0)))
+    # Not what is to be refused, from which all cells would be NaN.
+    offset = np.where(np.isfinite(center), center, 0.0)
     # Squares are taken near one, so that no magnitude of X over- or underflows.
-    exponent = by_columns(lambda x, b: np.frexp(np.nanmax(np.abs(x - center[b]), axis=0))[1])
+    exponent = by_columns(lambda x, b: np.frexp(np.nanmax(np.abs(x - offset[b]), axis=0))[1])
     if common and not constant.all():
         # Not that of a constant column, 0, below which squares of tiny columns would be.
         exponent = np.full_like(exponent, exponent[~constant].max())
     variance = by_columns(
-        lambda x, b: np.nanmean(np.ldexp(x - center[b], -exponent[b]) ** 2, axis=0)
+        lambda x, b: np.nanmean(np.ldexp(x - offset[b], -exponent[b]) ** 2, axis=0)
     )
     if more_variance is not None:
         variance = variance + np.ldexp(more_variance, -2 * exponent)
