@@ -19,7 +19,6 @@ from checks.joint_distribution import (
 )
 from checks.monte_carlo import z_score
 from checks.proofs import proof, record
-from checks.slow import slow_where
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.processes import crp
 
@@ -118,20 +117,6 @@ CONFIGURATIONS = {
 }
 
 
-# What these have, others have one by one: each kind of covariance, holes, each algorithm, a finite
-# and an infinite number of components. Enumeration sees their samplers too (test_exact).
-COMBINED = {
-    "diag",
-    "spherical",
-    "finite, one",
-    "no split-merge",
-    "parallel",
-    "parallel, diag, holes",
-    "parallel, finite",
-    "plain gibbs",
-}
-
-
 def many_clusters(**options):
     """K well above 8, so that "auto" asks for more than its least number of proposals."""
     prior = prior_of(concentration_prior=(40.0, 2.0), discount=0.0)
@@ -155,8 +140,8 @@ def changing(z_of, name):
     }
 
 
-@proof(pairs=(6000, 100_000), seed=(1, 6), smoke=("full", "parallel"))
-@pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, COMBINED.__contains__))
+@proof(pairs=(2000, 100_000), seed=(1, 6), smoke=("full", "diag", "parallel", "plain gibbs"))
+@pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_default_sweep_paired(name, size, seed):
     prior, options = CONFIGURATIONS[name]
     z = paired_one_step(
@@ -182,16 +167,8 @@ MOVES = {
 }
 
 
-def repeats(case):
-    """Two know of no covariance, and enumeration sees "split_merge" alone on each (test_exact)."""
-    move, kind = case
-    return kind != "full" and move in ("concentration", "discount", "split_merge")
-
-
 @proof(pairs=(4000, 40_000), seed=3)
-@pytest.mark.parametrize(
-    "move, kind", slow_where(product(MOVES, ["full", "diag", "spherical"]), repeats)
-)
+@pytest.mark.parametrize("move, kind", list(product(MOVES, ["full", "diag", "spherical"])))
 def test_each_move_alone_paired(move, kind, size, seed):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(MOVES[move])}
@@ -202,10 +179,7 @@ def test_each_move_alone_paired(move, kind, size, seed):
 
 
 IMPUTED = {"holes": 0.5, "n_subset": 3}
-# The successive form and enumeration see what the parallel sampler imputes.
-every_algorithm = pytest.mark.parametrize(
-    "algorithm", ["collapsed", pytest.param("parallel", marks=pytest.mark.slow)]
-)
+every_algorithm = pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
 
 
 def imputed(sampler):
@@ -240,12 +214,8 @@ def test_narrow_imputation_is_noticed(seed):
     assert max(map(abs, z.values())) > 6, z
 
 
-# Enumeration and the paired form see the others.
-SUCCESSIVE = {"full", "full, holes", "parallel, holes", "plain gibbs, holes"}
-
-
 @proof(draws=(8000, 100_000), seed=(5, 7))
-@pytest.mark.parametrize("name", slow_where(CONFIGURATIONS, lambda name: name not in SUCCESSIVE))
+@pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_default_sweep_successive(name, size, seed):
     prior, options = CONFIGURATIONS[name]
     make = joint_draw(prior_of(**prior), **options)
