@@ -135,6 +135,7 @@ class Proof:
     parameters: str
     seed: int | tuple
     smoke: bool
+    asked: tuple  # the ids that the mark names as smoke, of all parameters of the test
     wrong: bool
     unit: str | None
     size: int | tuple | None
@@ -151,14 +152,14 @@ class Proof:
         parameters = callspec.id if callspec else ""
         said = dict(mark.kwargs)
         smoke = said.pop("smoke")
-        if not isinstance(smoke, bool):
-            smoke = parameters in ({smoke} if isinstance(smoke, str) else set(smoke))
+        asked = () if isinstance(smoke, bool) else (smoke,) if isinstance(smoke, str) else smoke
         return cls(
             name=f"{place}::{item.name}",
             path=item.path,
             function=item.originalname,
             parameters=parameters,
-            smoke=smoke,
+            smoke=smoke is True or parameters in asked,
+            asked=tuple(asked),
             sources=sources,
             **said,
         )

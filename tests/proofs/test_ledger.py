@@ -48,6 +48,13 @@ def test_proofs_are_in_the_ledger(request, folder):
         )
 
 
+def test_smoke_proofs_are_there(request):
+    proofs = request.config.stash[PROOFS].values()
+    asked = {(one.path, one.function, name) for one in proofs for name in one.asked}
+    there = {(one.path, one.function, one.parameters) for one in proofs}
+    assert not asked - there
+
+
 def test_what_is_enforced_is_there():
     assert all(any(file.startswith(prefix) for file in FILES) for prefix in ENFORCED)
 

@@ -59,7 +59,7 @@ def applies(name, sampler):
     return not ("move" in options and case["family"] == "full" and "missing" in name)
 
 
-@proof(sweeps=(10_000, 40_000), seed=7, smoke=("gauss-full DP-collapsed", "gauss-diag PY-parallel"))
+@proof(sweeps=(10_000, 40_000), seed=7, smoke=("gauss-full DP-collapsed", "gauss-diag DP-parallel"))
 @pytest.mark.parametrize(
     "name, sampler", [(name, s) for name in CASES for s in SAMPLERS if applies(name, s)]
 )
