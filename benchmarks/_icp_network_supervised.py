@@ -152,7 +152,7 @@ REGRESSORS = {
 def network_classifier(X, y, new, quick):
     """The library's."""
     chains = SHORT if quick else CHAINS
-    model = ICPNetworkClassifier(feature_scaling="common", **chains, random_state=0)
+    model = ICPNetworkClassifier(scaling="common", **chains, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return model.fit(X, y).predict_proba(new)

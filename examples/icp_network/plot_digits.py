@@ -8,7 +8,7 @@ regression.
 
 Pixels are columns in one unit. Dividing each by its own standard deviation would make a pixel at
 the border, which is white in all but a few images, as loud as one in the middle, so
-``feature_scaling="common"`` divides all by one number. The chains are short, to keep this page
+``scaling="common"`` divides all by one number. The chains are short, to keep this page
 quick; longer ones read some more digits right.
 """
 
@@ -27,7 +27,7 @@ from skbnp import ICPNetworkClassifier
 X, y = load_digits(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
 network = ICPNetworkClassifier(
-    feature_scaling="common", n_chains=2, n_warmup=200, n_draws=50, thin=2, random_state=0
+    scaling="common", n_chains=2, n_warmup=200, n_draws=50, thin=2, random_state=0
 )
 probability = network.fit(X, y).predict_proba(X_new)
 answer = network.classes_[probability.argmax(axis=1)]

@@ -21,6 +21,7 @@ import numpy as np
 
 from skbnp import ICPNetwork
 from skbnp.plot import NetworkDisplay, TraceDisplay
+from skbnp.samplers import ICPSampler
 
 rng = np.random.default_rng(0)
 n = 300
@@ -53,7 +54,7 @@ NetworkDisplay(
 
 model = ICPNetwork(
     observed_order=order,
-    init="empty",
+    sampler=ICPSampler(init="empty"),
     n_chains=4,
     n_warmup=500,
     n_draws=100,

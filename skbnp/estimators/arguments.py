@@ -1,8 +1,9 @@
 """What methods are called with."""
 
 import inspect
+from dataclasses import fields
 from functools import wraps
-from numbers import Integral
+from numbers import Integral, Real
 
 
 def refuses_by_name(method):
@@ -29,3 +30,13 @@ def check_count(name, value):
     """Refuse what is no integer >= 1."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+
+
+def check_numbers_of_law(name, law, low, high):
+    """Refuse a law of a hyperparameter unless all of its fields are numbers from low to high."""
+    for field in fields(law):
+        value = getattr(law, field.name)
+        if not isinstance(value, Real) or not low <= value <= high:
+            raise ValueError(
+                f"{field.name} of {name} must be a number from {low:g} to {high:g}, got {law!r}"
+            )

@@ -1,44 +1,34 @@
 """What all three estimators share: the run, the prior, checks and files."""
 
+import os
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.arguments import check_numbers_of_law, refuses_by_name
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.icp_network._sampler import Sampler
+from skbnp.icp_network._sampler_settings import ICPSampler
+from skbnp.icp_network._saved import parameters_of_file
 from skbnp.icp_network._start import start_state
 from skbnp.icp_network._training_rows import TrainingRows
+from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.mcmc.caller import warn
 from skbnp.units import Units, range_units, standard_units
 
 # Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
 _SOME_ROWS, _MANY_ROWS, _MANY_FEATURES = 2_000, 20_000, 10_000
-# What None stands for, by `hyperprior`.
-_HYPERPRIORS = {
-    "default": {
-        "mass_prior": (1.0, 1.0),
-        "inverse_concentration_prior": (2.0, 2.0),
-        "popularity_prior": (1.0, 1.0),
-        "weight_variance": 4.0,
-        "bias_variance": 4.0,
-        "noise_prior": (1.0, 0.1),
-    },
-    "paper": {
-        "mass_prior": (0.5, 0.5),
-        "inverse_concentration_prior": (0.5, 0.5),
-        "popularity_prior": (0.5, 0.5),
-        "weight_variance": 1.0,
-        "bias_variance": 1.0,
-        "noise_prior": (0.5, 0.5),
-    },
-}
+# Parameters that the prior takes as they are.
+_HYPERPARAMETERS = (
+    *("mass", "concentration", "observed_popularity", "weight_variance", "bias_variance"),
+    "noise_precision",
+)
 # Units of the layer that chains start with, at least.
 _INIT_UNITS = 10
 # Share of the warm-up that chains which start from a network are left without births.
@@ -48,180 +38,69 @@ _SETTLING = 0.1
 class BaseICPNetwork(BaseMCMCEstimator):
     """Networks under the Indian chefs process: what a table of nodes is made of differs.
 
-    A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes, and
-    in ``_feature_units()`` which units the columns of X have.
+    A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes, in
+    ``_feature_units()`` which units the columns of X have, and in ``_layers`` what the sampler's
+    init "auto" stands for.
     """
 
-    mass: float | str = parameter(
-        default="sample",
-        kind='float or "sample"',
-        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+    mass: float | Gamma = parameter(
+        default=Gamma(1.0, 1.0),
+        kind="float or Gamma",
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), Gamma],
         text="""
-        How many hidden nodes there are: a node of order 0 has Poisson(mass) hidden parents.
+        Sets how many hidden nodes there are a priori: a node of order 0 has Poisson(mass) hidden
+        parents.
         """,
     )
-    mass_prior: tuple | None = parameter(
-        default=None,
-        kind="tuple of (shape, rate)",
-        rules=[list, tuple, None],
+    concentration: float | InverseGamma = parameter(
+        default=InverseGamma(2.0, 2.0),
+        kind="float or InverseGamma",
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), InverseGamma],
         text="""
-        Gamma prior of a sampled mass; None takes that of `hyperprior`.
+        The larger it is, the fewer parents nodes share, and the more hidden nodes there are.
         """,
     )
-    concentration: float | str = parameter(
-        default="sample",
-        kind='float or "sample"',
-        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
+    observed_popularity: float | Gamma = parameter(
+        default=Gamma(1.0, 1.0),
+        kind="float or Gamma",
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), Gamma],
         text="""
-        Larger makes nodes share parents less, so that there are more of them.
+        Called phi; sets how often columns are parents of nodes below them. The expected share is
+        phi / (phi + concentration). It has no effect on columns of order 0, which have no children.
         """,
     )
-    inverse_concentration_prior: tuple | None = parameter(
-        default=None,
-        kind="tuple of (shape, rate)",
-        rules=[list, tuple, None],
-        text="""
-        Gamma prior of 1 / concentration, where sampled.
-        """,
-    )
-    observed_popularity: float | str = parameter(
-        default="sample",
-        kind='float or "sample"',
-        rules=[Interval(Real, 1e-6, 1e4, closed="both"), StrOptions({"sample"})],
-        text="""
-        How often columns are parents of nodes below them: phi / (phi + concentration) is the
-        expected share. Of no consequence where `observed_order` is 0.
-        """,
-    )
-    popularity_prior: tuple | None = parameter(
-        default=None,
-        kind="tuple of (shape, rate)",
-        rules=[list, tuple, None],
-        text="""
-        Gamma prior of `observed_popularity`, where sampled.
-        """,
-    )
-    weight_variance: float | None = parameter(
-        default=None,
+    weight_variance: float = parameter(
+        default=4.0,
         kind="float",
-        rules=[Interval(Real, 1e-6, 1e6, closed="both"), None],
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
         text="""
-        Of the normal prior of each weight, around 0. Larger makes units switch more sharply.
+        Variance of the normal prior of each weight, with mean 0. With larger weights units switch
+        more sharply.
         """,
     )
-    bias_variance: float | None = parameter(
-        default=None,
+    bias_variance: float = parameter(
+        default=4.0,
         kind="float",
-        rules=[Interval(Real, 1e-6, 1e6, closed="both"), None],
+        rules=[Interval(Real, 1e-6, 1e6, closed="both")],
         text="""
-        The same for the biases.
+        Variance of the normal prior of each bias, with mean 0.
         """,
     )
-    noise_prior: tuple | None = parameter(
-        default=None,
-        kind="tuple of (shape, rate)",
-        rules=[list, tuple, None],
+    noise_precision: Gamma = parameter(
+        default=Gamma(1.0, 0.1),
+        kind="Gamma",
+        rules=[Gamma],
         text="""
-        Gamma prior of each unit's precision.
+        Prior of the precision of each node, for columns as they are scaled inside.
         """,
     )
-    hyperprior: str = parameter(
-        default="default",
-        kind='{"default", "paper"}',
-        rules=[StrOptions({"default", "paper"})],
-        text="""
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 and (1, 0.1) in the
-        order above; "paper": (0.5, 0.5) three times, 1, 1 and (0.5, 0.5), under which networks of
-        hundreds of nodes are not rare a priori.
-        """,
-    )
-    max_hidden: int = parameter(
+    max_units: int = parameter(
         default=200,
         kind="int",
         rules=[Interval(Integral, 0, 10_000, closed="both")],
         text="""
-        Hidden nodes at most; a part of the model, whose prior is restricted to such networks.
-        """,
-    )
-    moves: str = parameter(
-        default="default",
-        kind='{"default", "paper"}',
-        rules=[StrOptions({"default", "paper"})],
-        text="""
-        "paper": the paper's moves of the graph alone, corrected; they mix far more slowly.
-        """,
-    )
-    activation_update: str = parameter(
-        default="grid",
-        kind='{"grid", "slice", "mtm"}',
-        rules=[StrOptions({"grid", "slice", "mtm"})],
-        text="""
-        How hidden activations are drawn unit by unit: from a grid in the prior's quantiles, by
-        univariate slices, or by multiple tries.
-        """,
-    )
-    n_noise_slices: int = parameter(
-        default=1,
-        kind="int",
-        rules=[Interval(Integral, 0, 10_000, closed="both")],
-        text="""
-        Elliptical slices over all noises of a row, per sweep.
-        """,
-    )
-    n_hmc: int = parameter(
-        default=3,
-        kind="int",
-        rules=[Interval(Integral, 0, 10_000, closed="both")],
-        text="""
-        Hamiltonian trajectories over noises and parameters, per sweep.
-        """,
-    )
-    n_leapfrog: int = parameter(
-        default=20,
-        kind="int",
-        rules=[Interval(Integral, 1, 10_000, closed="both")],
-        text="""
-        Steps of each.
-        """,
-    )
-    n_births: int = parameter(
-        default=10,
-        kind="int",
-        rules=[Interval(Integral, 0, 1_000_000, closed="both")],
-        text="""
-        Births or deaths of hidden nodes that are tried, per sweep.
-        """,
-    )
-    n_affine: int = parameter(
-        default=0,
-        kind="int",
-        rules=[Interval(Integral, 0, 10_000, closed="both")],
-        text="""
-        Moves that scale and shift the activations of a hidden node, per sweep.
-        """,
-    )
-    n_rotations: int = parameter(
-        default=0,
-        kind="int",
-        rules=[Interval(Integral, 0, 10_000, closed="both")],
-        text="""
-        Moves that rotate the noises of two hidden nodes without parents, per sweep.
-        """,
-    )
-    n_init_units: int | str = parameter(
-        default="auto",
-        kind='int or "auto"',
-        rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
-        text="""
-        Units of that layer, at most. "auto" is 20.
-        """,
-    )
-    store_activations: bool = parameter(
-        default=False,
-        kind="bool",
-        rules=["boolean"],
-        text="""
-        Keep the hidden activations of the training rows in every draw, as ``pre_activations``.
+        Largest number of hidden nodes. It is a part of the model: the prior is restricted to
+        networks of this size.
         """,
     )
     n_fantasies: int = parameter(
@@ -229,16 +108,84 @@ class BaseICPNetwork(BaseMCMCEstimator):
         kind="int",
         rules=[Interval(Integral, 2, 1_000_000, closed="both")],
         text="""
-        Samples of the network's prior, per draw, that rows are weighed by.
+        Samples from the prior of the hidden nodes, per draw, that every row is compared with.
+        """,
+    )
+    store_activations: bool = parameter(
+        default=False,
+        kind="bool",
+        rules=["boolean"],
+        text="""
+        Whether every draw keeps the hidden activations of the training rows, as
+        ``pre_activations``.
         """,
     )
     max_rows: int | None = parameter(
         default=None,
-        kind="int",
+        kind="int or None",
         rules=[Interval(Integral, 2, None, closed="left"), None],
         text="""
-        Rows that are used, at most: a random choice, the same for every `random_state`. A sweep
-        costs in proportion.
+        Largest number of training rows that are used. They are chosen at random, the same ones for
+        every `random_state`. The time of a sweep is proportional to it. None uses all rows.
+        """,
+    )
+    sampler: ICPSampler | None = parameter(
+        default=None,
+        kind="ICPSampler or None",
+        rules=[ICPSampler, None],
+        text="""
+        How the posterior is sampled: see :class:`~skbnp.samplers.ICPSampler`. None means its
+        defaults.
+        """,
+    )
+    n_chains: int = parameter(
+        default=4,
+        text="""
+        Number of independent chains. They find different networks, and averages over several of
+        them predict better.
+        """,
+    )
+    n_warmup: int | str = parameter(
+        default="auto",
+        text="""
+        Sweeps per chain before the first draw. "auto" is 1000, or 500 for more than 2,000 rows, or
+        200 for more than 20,000.
+        """,
+    )
+    n_draws: int | str = parameter(
+        default="auto",
+        text="""
+        Draws that are kept per chain. "auto" is 1000, or 500 for more than 2,000 rows, or 200 for
+        more than 20,000.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        default=None,
+        text="""
+        Number of chains that run at a time in `fit`, and of draws that are worked on at a time in
+        predictions; see `joblib.Parallel`. The results do not depend on it.
+        """,
+    )
+    warm_start: bool = parameter(
+        default=False,
+        text="""
+        Whether `fit` continues the chains of the last `fit` of this object to a larger `n_draws`,
+        without a new warm-up. Data and parameters must be the same.
+        """,
+    )
+    checkpoint: str | os.PathLike | None = parameter(
+        default=None,
+        text="""
+        Directory for a checkpoint file. A later `fit` on the same data with the same parameters
+        continues from it, also after the process was killed, and also to a larger `n_draws`.
+        Several fits may share a directory. The files are never removed automatically.
+        """,
+    )
+    predict_draws: int = parameter(
+        default=100,
+        text="""
+        Largest number of draws, evenly spaced, that predictions use. Their time is proportional to
+        it.
         """,
     )
 
@@ -248,6 +195,34 @@ class BaseICPNetwork(BaseMCMCEstimator):
     )
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "store_activations")
     _saved_types = (Prior, Units, TrainingRows)
+    _settings_type = ICPSampler
+    _layers: tuple = ()
+    _renamed: dict = {
+        "mass_prior": "mass takes the law itself: mass=Gamma(shape, rate), from skbnp.laws",
+        "inverse_concentration_prior": (
+            "concentration takes the law itself: concentration=InverseGamma(shape, scale), from "
+            "skbnp.laws, where the scale is the rate of before"
+        ),
+        "popularity_prior": (
+            "observed_popularity takes the law itself: observed_popularity=Gamma(shape, rate), "
+            "from skbnp.laws"
+        ),
+        "noise_prior": (
+            "it is noise_precision now, which takes the law itself: noise_precision=Gamma(shape, "
+            "rate), from skbnp.laws"
+        ),
+        "hyperprior": (
+            "each hyperparameter takes its own law; those of the paper are mass=Gamma(0.5, 0.5), "
+            "concentration=InverseGamma(0.5, 0.5), observed_popularity=Gamma(0.5, 0.5), "
+            "noise_precision=Gamma(0.5, 0.5), and 1 for every variance of weights and biases"
+        ),
+        "max_hidden": "it is max_units now",
+        **{
+            name: f"it belongs to the sampler now: sampler=ICPSampler({name}=...), from "
+            "skbnp.samplers"
+            for name in ICPSampler().get_params()
+        },
+    }
     _fitted_attributes: dict = {
         **BaseMCMCEstimator._fitted_attributes,
         "n_hidden_": Integral,
@@ -379,13 +354,16 @@ class BaseICPNetwork(BaseMCMCEstimator):
         """Check the parameters against the table X, scale it and say how to build a sampler."""
         visible, log_jacobian, labels, roles, orders = self._observed(X)
         self._prior = self._make_prior(roles, orders)
-        if self.init == "prior":
+        settings = self._sampler_settings()
+        inits = self._inits(settings.init)
+        if inits == ("prior",):
             # To see that chains can start, before any does.
             draw_joint(self._prior, 0, np.random.default_rng(0))
         # A copy: what the user does with X afterwards is no business of ours.
         self._training_rows = TrainingRows(
             X.copy(), visible, log_jacobian, labels, self._prior, self._density_options()
         )
+        n_units = self._n_init_units(settings.n_init_units, len(X))
         n_warmup = self._auto_lengths(X)[0] if self.n_warmup == "auto" else self.n_warmup
         return partial(
             _make_sampler,
@@ -393,23 +371,26 @@ class BaseICPNetwork(BaseMCMCEstimator):
             labels=labels,
             prior=self._prior,
             log_jacobian=float(log_jacobian.sum()),
-            inits=self._inits(),
-            n_init_units=self._n_init_units(len(X)),
             n_settle=int(_SETTLING * n_warmup),
-            moves=self.moves,
-            activation_update=self.activation_update,
-            n_noise_slices=self.n_noise_slices,
-            n_hmc=self.n_hmc,
-            n_leapfrog=self.n_leapfrog,
-            n_births=self.n_births,
-            n_affine=self.n_affine,
-            n_rotations=self.n_rotations,
             store_activations=self.store_activations,
+            **settings.get_params(deep=False) | {"init": inits, "n_init_units": n_units},
         )
 
-    def _n_init_units(self, n_rows):
-        if self.n_init_units != "auto":
-            return self.n_init_units
+    def _inits(self, init):
+        """Where chains start, one after the other."""
+        if init == "auto":
+            return self._layers
+        allowed = ("auto", *self._layers, "empty", "prior")
+        if init not in allowed:
+            raise ValueError(
+                f"init of sampler must be one of {', '.join(map(repr, allowed))} for "
+                f"{type(self).__name__}, got {init!r}"
+            )
+        return (init,)
+
+    def _n_init_units(self, n_units, n_rows):
+        if n_units != "auto":
+            return n_units
         n_inputs = self._prior.roles.count("input")
         if not n_inputs:
             return 2 * _INIT_UNITS
@@ -418,19 +399,14 @@ class BaseICPNetwork(BaseMCMCEstimator):
 
     def _make_prior(self, roles, orders):
         """The hyperparameters, checked."""
-        default = _HYPERPRIORS[self.hyperprior]
         values = {}
-        for name in ("mass", "concentration", "observed_popularity"):
+        for name in _HYPERPARAMETERS:
             value = getattr(self, name)
-            values[name] = None if isinstance(value, str) else float(value)
-        for name, pair in default.items():
-            value = getattr(self, name)
-            if isinstance(pair, tuple):
-                values[name] = pair if value is None else _pair(name, value)
-            else:
-                values[name] = pair if value is None else float(value)
+            if isinstance(value, Law):
+                check_numbers_of_law(name, value, 1e-6, 1e6)
+            values[name] = value if isinstance(value, Law) else float(value)
         return Prior(
-            roles=tuple(roles), orders=tuple(orders), max_hidden=int(self.max_hidden), **values
+            roles=tuple(roles), orders=tuple(orders), max_units=int(self.max_units), **values
         )
 
     def _fitted_units(self, X, what, visible="gaussian", bounds=None, feature_range=1.0):
@@ -464,6 +440,15 @@ class BaseICPNetwork(BaseMCMCEstimator):
         self.posterior_.attach_rows(self._training_rows)
 
     # -- files
+
+    @classmethod
+    def _parameters_of_file(cls, parameters):
+        if "max_hidden" not in parameters:
+            return parameters
+        # A file of version 0.1.
+        knobs = {name: parameters[name] for name in ICPSampler().get_params()}
+        rest = {name: value for name, value in parameters.items() if name not in knobs}
+        return parameters_of_file(rest) | {"sampler": ICPSampler(**knobs)}
 
     def _check_draw(self, draw):
         checked_state(draw, self._prior, len(self._training_rows.table), draw=True)
@@ -499,15 +484,6 @@ def _n_values(table):
     return np.where(np.isnan(low), 0, 1 + (low < high))
 
 
-def _pair(name, value):
-    """Shape and rate of a gamma prior."""
-    value = tuple(value)
-    real = [isinstance(x, Real) and not isinstance(x, bool) for x in value]
-    if len(value) != 2 or not all(real) or not all(1e-6 <= x <= 1e6 for x in value):
-        raise ValueError(f"{name} must be 2 numbers, positive from 1e-6 to 1e6, got {value!r}")
-    return tuple(float(x) for x in value)
-
-
 def generator_for(n_samples, random_state):
     """A Generator for so many samples."""
     if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
@@ -526,12 +502,12 @@ def _depth(draw):
 
 
 def _make_sampler(
-    bit_generator, chain, *, visible, labels, prior, log_jacobian, inits, n_init_units, n_settle,
+    bit_generator, chain, *, visible, labels, prior, log_jacobian, init, n_init_units, n_settle,
     **options,
 ):  # fmt: skip
     """The sampler of one chain; runs where the chain runs."""
     rng = np.random.Generator(bit_generator)
-    init = inits[chain % len(inits)]
+    init = init[chain % len(init)]
     labels = labels if len(labels) else None
     state = start_state(visible, prior, rng, init, n_init_units, labels)
     return Sampler(

@@ -1,6 +1,5 @@
 """The density of a table by networks of any shape."""
 
-import os
 from numbers import Integral, Real
 
 import numpy as np
@@ -29,46 +28,46 @@ _FEW_FANTASIES = 5.0
 
 
 class ICPNetwork(TransformerMixin, BaseICPNetwork):
-    r"""Density of real columns by a network whose hidden nodes, depth and edges the data choose.
+    r"""Density of real columns by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
 
         a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
         u_{nk} = \tanh(a_{nk} / 2)
 
-    where some nodes are the columns of X, the others hidden. The graph Z follows the Indian chefs
-    process. Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
-    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
-    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
-    of each node below it with probability :math:`\pi_k`, and those that the columns descend
-    from are kept. Popularities of columns are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
-    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
-    data as scaled inside. NaN is a missing cell, missing at random.
-
+    where some nodes are the columns of X and the others are hidden. The graph Z follows the Indian
+    chefs process: node k has an order in [0, 1], and its children have lower orders. The hidden
+    nodes, with their orders and popularities, are a Poisson process of intensity :math:`\alpha
+    \gamma \pi^{-1} (1 - \pi)^{\alpha - 1}`, with mass :math:`\gamma` and concentration
+    :math:`\alpha`. Node k is a parent of each node below it with probability :math:`\pi_k`. Only
+    hidden nodes from which a column descends are kept [1]_. Popularities of columns are
+    :math:`\mathrm{Beta}(\phi, \alpha)`. Weights and biases are normal with mean 0, and the
+    precisions :math:`\rho_i` have gamma distributions. All priors are for data as scaled inside.
+    NaN marks a missing cell, missing at random.
 
     Attributes
     ----------
     n_hidden_ : int
-        Hidden nodes of the reference draw, that of the highest log joint density.
+        Number of hidden nodes of the reference draw, the draw of the highest log joint density.
     n_edges_ : int
-        Its edges.
+        Number of its edges.
     depth_ : int
-        Edges of its longest path.
+        Number of edges on its longest path.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
-        effective sample sizes. A draw is a network for X as scaled inside; see `network`.
+        effective sample sizes. Each draw is a network for X as scaled inside; see `network`.
     n_guard_rejections_ : int
-        Proposals, in all chains, refused because of `max_hidden`.
+        Number of proposals, over all chains, that were refused because of `max_units`.
     n_warmup_ : int
-        Sweeps of warm-up, what "auto" came to.
+        Sweeps of warm-up: what "auto" stood for.
     n_draws_ : int
-        Draws per chain, what "auto" came to.
+        Draws per chain: what "auto" stood for.
     seed_ : int
-        Entropy from which every chain got its own seed.
+        Entropy from which the seeds of all chains are derived.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had them.
+        Names of the features, if X had any.
 
     See Also
     --------
@@ -79,18 +78,26 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
 
     Notes
     -----
-    A sweep draws hidden activations, by unit, by row and along trajectories; every edge with
-    the child's weights and bias integrated out; births and deaths of hidden nodes, splits of edges,
-    exchanges of neighbours; orders; hyperparameters. For N rows, K nodes and E edges it costs
-    O(N K^2) in matrix products and O(N E) in everything else, times 60 for the trajectories. The
-    paper's density is not normalised and its ratios match that constant alone; several other
-    formulas are corrected here too.
+    A sweep updates the hidden activations of each unit, of each row, and of all rows along
+    Hamiltonian trajectories; every edge, with the weights and the bias of its child integrated out;
+    hidden nodes, by births and deaths, by splitting edges and by exchanging neighbours; the orders;
+    and the hyperparameters.
 
-    Hidden nodes are known up to their signs only, and not comparable across draws.
-    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
-    aside and restored. float32 input is computed in float64 (a copy of twice its size). Files of
-    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
-    `sample_weight` and `partial_fit` are not available.
+    For N rows, K nodes and E edges a sweep costs O(N K^2) in matrix products and O(N E) in
+    everything else; the trajectories repeat the latter about 60 times. The paper's density is not
+    normalised, and its acceptance ratios are right only for that density. This and several other
+    formulas of the paper are corrected here.
+
+    The paper's priors are ``mass=Gamma(0.5, 0.5)``, ``concentration=InverseGamma(0.5, 0.5)``,
+    ``observed_popularity=Gamma(0.5, 0.5)``, ``noise_precision=Gamma(0.5, 0.5)``,
+    ``weight_variance=1`` and ``bias_variance=1``. Under them networks of hundreds of nodes are not
+    rare a priori.
+
+    Hidden nodes are identified only up to their signs, and cannot be compared across draws. Graphs
+    mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set aside
+    and restored. float32 input is computed in float64 (a copy of twice its size). Files of `save`
+    hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight` and
+    `partial_fit` are not available.
 
     References
     ----------
@@ -121,18 +128,18 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         kind='{"gaussian", "sigmoid"}',
         rules=[StrOptions({"gaussian", "sigmoid"})],
         text="""
-        "gaussian": the standardised column is its node's a. "sigmoid": the column, scaled to
-        (-`feature_range`, `feature_range`), is its node's u; for bounded data. Rows beyond
-        (-1, 1) then have density 0 and are clipped elsewhere.
+        How columns enter the network. "gaussian": the standardised column is a of its node.
+        "sigmoid", for bounded data: the column is scaled to (-`feature_range`, `feature_range`) and
+        is u of its node. Rows that are then beyond (-1, 1) have density 0; other methods clip them.
         """,
     )
     feature_bounds: float | tuple | None = parameter(
         default=None,
-        kind="pair of float or of arrays of shape (n_features,)",
+        kind="pair of float or of arrays of shape (n_features,), or None",
         rules=[list, tuple, None],
         text="""
-        Ends of the range of the columns that "sigmoid" scales from. None: those of the training
-        data.
+        Lower and upper ends of the columns, from which "sigmoid" scales. None takes the range of
+        the training data.
         """,
     )
     feature_range: float = parameter(
@@ -140,7 +147,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         kind="float",
         rules=[Interval(Real, 1e-6, 0.999, closed="both")],
         text="""
-        Where "sigmoid" puts them, from 1e-6 to 0.999.
+        Where "sigmoid" puts these ends, from 1e-6 to 0.999.
         """,
     )
     observed_order: float | str | list | None = parameter(
@@ -148,20 +155,9 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         kind='float, "free" or sequence of (float or None)',
         rules=[Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
         text="""
-        Order of the columns in the network, in [0, 1]: for all, or for each. At 0 they have no
-        children. "free" or None: sampled, uniform a priori, so that a column may be the parent of
-        another.
-        """,
-    )
-    init: str = parameter(
-        default="auto",
-        kind='{"auto", "two-level", "gaussianised", "empty", "prior"}',
-        rules=[StrOptions({"auto", "two-level", "gaussianised", "empty", "prior"})],
-        text="""
-        Where chains start. "gaussianised": a layer of units, fitted by least squares, that
-        turns what makes the rows Gaussian back into them; "two-level": a layer below two units,
-        of random weights; "auto": these in turn. "empty": no hidden node;
-        "prior": a draw from the prior.
+        Order of the columns in the network, in [0, 1]: one number for all columns, or one for each.
+        Columns of order 0 have no children. With "free", or None for a single column, the order is
+        sampled under a uniform prior, and a column may be a parent of another.
         """,
     )
     density: str = parameter(
@@ -169,11 +165,12 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         kind='{"auto", "fantasies", "importance", "ais"}',
         rules=[StrOptions({"auto", "fantasies", "importance", "ais"})],
         text="""
-        How hidden nodes are integrated out given a row: by these fantasies; by importance sampling
-        around the modes of the row's law of the noises; by annealed importance sampling from the
-        prior, which is slower. The densities are unbiased, their logarithms low on average. "auto"
-        looks at the fantasies and turns, for a row and draw where half of them have the weight of
-        fewer than 5, to importance sampling.
+        How hidden nodes are integrated out of the density of a row. "fantasies": by samples from
+        the prior of the hidden nodes. "importance": by importance sampling around the modes of the
+        posterior of the noises. "ais": by annealed importance sampling from the prior, which is
+        slower. "auto": by fantasies, but by importance sampling for a row and draw for which fewer
+        than 5 in a half of the fantasies carry the weight. All are unbiased for the density, so its
+        logarithm is too low on average.
         """,
     )
     n_importance: int = parameter(
@@ -181,7 +178,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         kind="int",
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""
-        Points of that, per row and draw.
+        Points of the importance sampling, per row and draw.
         """,
     )
     n_temperatures: int = parameter(
@@ -189,7 +186,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         kind="int",
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""
-        Steps of the annealing: more is less low.
+        Steps of the annealing. With more steps the log density is less low.
         """,
     )
     n_particles: int = parameter(
@@ -197,57 +194,10 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         kind="int",
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""
-        Annealed particles per row and draw.
+        Particles of the annealing, per row and draw.
         """,
     )
-    n_chains: int = parameter(
-        default=4,
-        text="""
-        Independent chains. They find different networks; averages over several predict better.
-        """,
-    )
-    n_warmup: int | str = parameter(
-        default="auto",
-        text="""
-        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
-        beyond 20,000.
-        """,
-    )
-    n_draws: int | str = parameter(
-        default="auto",
-        text="""
-        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
-        """,
-    )
-    n_jobs: int | None = parameter(
-        default=None,
-        text="""
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-        """,
-    )
-    warm_start: bool = parameter(
-        default=False,
-        text="""
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
-        data with the same parameters; without a new warm-up.
-        """,
-    )
-    checkpoint: str | os.PathLike | None = parameter(
-        default=None,
-        text="""
-        Directory for a file from which a later `fit` on the same data with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-        """,
-    )
-    predict_draws: int = parameter(
-        default=100,
-        text="""
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-        """,
-    )
-
+    _layers = ("gaussianised", "two-level")
     _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_units": Units}
 
     # -- prediction
@@ -420,9 +370,6 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         return tags
 
     # -- before sampling
-
-    def _inits(self):
-        return ("gaussianised", "two-level") if self.init == "auto" else (self.init,)
 
     def _observed(self, X):
         bounds = self._checked_feature_bounds(X)

@@ -5,7 +5,7 @@ cdef class Graph:
     cdef:
         readonly GraphLaw law
         readonly Py_ssize_t n_observed, n_hidden, n_nodes, n_edges
-        readonly Py_ssize_t n_slots, max_hidden
+        readonly Py_ssize_t n_slots, max_units
         # Nodes live in slots, the observed ones in the first.
         readonly double[::1] order              # (n_slots,)
         readonly unsigned char[:, ::1] edge     # (n_slots, n_slots) child x parent

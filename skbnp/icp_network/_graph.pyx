@@ -24,7 +24,7 @@ cdef class Graph:
 
     def __init__(self, prior):
         """Without hidden nodes and edges, until ``put``."""
-        self.n_observed, self.max_hidden = prior.n_observed, prior.max_hidden
+        self.n_observed, self.max_units = prior.n_observed, prior.max_units
         self.is_fixed = np.array([order is not None for order in prior.orders], dtype=np.uint8)
         self.law = GraphLaw(1.0, 1.0, 1.0)
 

@@ -23,13 +23,22 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from skbnp.icp_network._saved import prior_of_file
+from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.numerics.states import check_positive, checked_array, checked_floats
 from skbnp.processes import icp
 
 HYPER = ("mass", "concentration", "observed_popularity")
+# What the hyperparameters may be.
+_LAWS = {
+    "mass": (float, Gamma),
+    "concentration": (float, InverseGamma),
+    "observed_popularity": (float, Gamma),
+    "noise_precision": Gamma,
+}
 # Beyond this a pre-activation is no result of a chain that works.
 _LARGEST = 1e100
-# Draws of a structure from the prior before one within max_hidden is given up.
+# Draws of a structure from the prior before one within max_units is given up.
 _MOST_STRUCTURES = 1000
 
 
@@ -40,25 +49,26 @@ class Prior:
     ``roles`` and ``orders`` have an entry for each observed node: "gaussian" (a modelled column),
     "input" (order 1, without a law of its own) or "latent" (order 0, unit precision: decides a
     label), and the node's order, None where it is free. ``mass``, ``concentration`` and
-    ``observed_popularity`` are None where they are sampled under their priors, Gamma(shape, rate)
-    each, the second of 1 / concentration. So is the precision of every unit under ``noise_prior``;
-    weights and biases are normal around 0, with ``weight_variance`` out of inputs too where
-    ``input_weight_variance`` is None.
+    ``observed_popularity`` are numbers, or laws where they are sampled; the precision of every unit
+    has the law ``noise_precision``. Weights and biases are normal around 0, with
+    ``weight_variance`` out of inputs too where ``input_weight_variance`` is None.
     """
 
     roles: tuple[str, ...]
     orders: tuple[float | None, ...]
-    max_hidden: int = 200
-    mass: float | None = None
-    concentration: float | None = None
-    observed_popularity: float | None = None
-    mass_prior: tuple[float, float] = (1.0, 1.0)
-    inverse_concentration_prior: tuple[float, float] = (2.0, 2.0)
-    popularity_prior: tuple[float, float] = (1.0, 1.0)
+    max_units: int = 200
+    mass: float | Gamma = Gamma(1.0, 1.0)
+    concentration: float | InverseGamma = InverseGamma(2.0, 2.0)
+    observed_popularity: float | Gamma = Gamma(1.0, 1.0)
     weight_variance: float = 4.0
     input_weight_variance: float | None = None
     bias_variance: float = 4.0
-    noise_prior: tuple[float, float] = (1.0, 0.1)
+    noise_precision: Gamma = Gamma(1.0, 0.1)
+
+    @classmethod
+    def from_data(cls, data):
+        """The prior of a file, also of one that version 0.1 has written."""
+        return cls(**prior_of_file(data))
 
     @property
     def n_observed(self):
@@ -68,6 +78,11 @@ class Prior:
     @property
     def given(self):
         """The hyperparameters in the order of ``HYPER``, None where sampled."""
+        return tuple(None if isinstance(value, Law) else value for value in self.of_process)
+
+    @property
+    def of_process(self):
+        """The hyperparameters in the order of ``HYPER``, numbers or laws."""
         return self.mass, self.concentration, self.observed_popularity
 
     @property
@@ -136,11 +151,6 @@ def means_of(state, prior):
     return mean
 
 
-def log_gamma_density(x, shape, rate):
-    """Log densities of Gamma(shape, rate)."""
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(x) - rate * x
-
-
 def log_normal(x, mean, precision):
     """Log densities of N(mean, 1 / precision)."""
     return 0.5 * (np.log(precision / (2 * np.pi)) - precision * (x - mean) ** 2)
@@ -148,16 +158,8 @@ def log_normal(x, mean, precision):
 
 def log_hyper(state, prior):
     """Log density of the hyperparameters that are sampled."""
-    mass, alpha, phi = state["hyper"]
-    total = 0.0
-    if prior.mass is None:
-        total += log_gamma_density(mass, *prior.mass_prior)
-    if prior.concentration is None:
-        total += log_gamma_density(1 / alpha, *prior.inverse_concentration_prior)
-        total -= 2 * np.log(alpha)
-    if prior.observed_popularity is None:
-        total += log_gamma_density(phi, *prior.popularity_prior)
-    return total
+    pairs = zip(prior.of_process, state["hyper"], strict=True)
+    return sum(law.log_density(value) for law, value in pairs if isinstance(law, Law))
 
 
 def log_joint(state, prior, terms=False, ordering="unordered"):
@@ -183,7 +185,7 @@ def log_joint(state, prior, terms=False, ordering="unordered"):
             state["weights"], 0.0, 1 / prior.weight_variances(state["edges"][:, 0])
         ).sum(),
         "biases": log_normal(state["biases"][law], 0.0, 1 / prior.bias_variance).sum(),
-        "precisions": log_gamma_density(state["unit_precision"][free], *prior.noise_prior).sum(),
+        "precisions": prior.noise_precision.log_density(state["unit_precision"][free]).sum(),
         "activations": log_normal(a, means_of(state, prior), state["unit_precision"])[:, law].sum(),
     }
     return parts if terms else sum(parts.values())
@@ -195,33 +197,32 @@ def log_joint(state, prior, terms=False, ordering="unordered"):
 def draw_joint(prior, n_samples, rng):
     """One draw of the whole state from the prior, ``visible`` included; inputs are N(0, 1).
 
-    rng is a numpy.random.Generator. Structures beyond ``max_hidden`` are thrown away with their
+    rng is a numpy.random.Generator. Structures beyond ``max_units`` are thrown away with their
     hyperparameters, as the law is truncated jointly.
     """
     observed = np.array([np.nan if x is None else x for x in prior.orders])
     for _ in range(_MOST_STRUCTURES):
         hyper = _draw_hyper(prior, rng)
         try:
-            order, Z = icp.sample(observed, *hyper, max_hidden=prior.max_hidden, random_state=rng)
+            order, Z = icp.sample(observed, *hyper, max_hidden=prior.max_units, random_state=rng)
         except icp.TooManyNodesError:
             continue
         break
     else:
         raise ValueError(
-            f"max_hidden must leave room for networks of the prior, got {prior.max_hidden}: of "
+            f"max_units must leave room for networks of the prior, got {prior.max_units}: of "
             f"{_MOST_STRUCTURES} draws all had more; lower the mass"
         )
     children, parents = np.nonzero(Z)
     n_nodes = len(order)
     law, free = prior.has_law(n_nodes), prior.has_precision(n_nodes)
-    shape, rate = prior.noise_prior
     state = {
         "order": order,
         "edges": np.stack([parents, children], axis=1).astype(np.int32),
         "weights": rng.normal(0.0, prior.weight_variances(parents) ** 0.5),
         "biases": np.where(law, rng.normal(0.0, prior.bias_variance**0.5, n_nodes), 0.0),
         "unit_precision": np.where(
-            free, np.maximum(rng.gamma(shape, 1 / rate, n_nodes), 1e-300), 1.0
+            free, np.maximum(prior.noise_precision.sample(n_nodes, rng), 1e-300), 1.0
         ),
         "hyper": np.array(hyper),
     }
@@ -231,14 +232,13 @@ def draw_joint(prior, n_samples, rng):
 
 
 def _draw_hyper(prior, rng):
-    mass, alpha, phi = prior.given
-    if mass is None:
-        mass = rng.gamma(prior.mass_prior[0], 1 / prior.mass_prior[1])
-    if alpha is None:
-        shape, rate = prior.inverse_concentration_prior
-        alpha = 1 / max(rng.gamma(shape, 1 / rate), 1e-300)
-    if phi is None:
-        phi = rng.gamma(prior.popularity_prior[0], 1 / prior.popularity_prior[1])
+    mass, alpha, phi = prior.of_process
+    if isinstance(mass, Gamma):
+        mass = mass.sample(random_state=rng)
+    if isinstance(alpha, InverseGamma):
+        alpha = 1 / max(rng.gamma(alpha.shape, 1 / alpha.scale), 1e-300)
+    if isinstance(phi, Gamma):
+        phi = phi.sample(random_state=rng)
     return mass, alpha, phi
 
 
@@ -271,8 +271,8 @@ def labels_of(state, prior):
 
 def check_prior(prior):
     """Raise a ValueError unless the sizes and roles in a prior from outside make sense."""
-    if type(prior.max_hidden) is not int or not 0 <= prior.max_hidden <= 100_000:
-        raise ValueError("max_hidden of the prior must be an integer from 0 to 100000")
+    if type(prior.max_units) is not int or not 0 <= prior.max_units <= 100_000:
+        raise ValueError("max_units of the prior must be an integer from 0 to 100000")
     if not prior.roles or len(prior.roles) != len(prior.orders):
         raise ValueError("roles and orders of the prior must have an entry for each observed node")
     for role, order in zip(prior.roles, prior.orders, strict=True):
@@ -282,12 +282,11 @@ def check_prior(prior):
             raise ValueError(f"orders of the prior must be None or from 0 to 1, got {order!r}")
         if order != {"input": 1.0, "latent": 0.0}.get(role, order):
             raise ValueError(f"orders of the prior must be 1 for inputs, 0 for latents: {order!r}")
-    check_positive(
-        prior,
-        *("mass", "concentration", "observed_popularity", "mass_prior"),
-        *("inverse_concentration_prior", "popularity_prior", "weight_variance"),
-        *("input_weight_variance", "bias_variance", "noise_prior"),
-    )
+    for name, kinds in _LAWS.items():
+        value = getattr(prior, name)
+        if not isinstance(value, kinds):
+            raise ValueError(f"{name} of the prior must not be {value!r}")
+    check_positive(prior, *_LAWS, "weight_variance", "input_weight_variance", "bias_variance")
 
 
 def checked_state(state, prior, n_samples, draw=False):
@@ -298,8 +297,8 @@ def checked_state(state, prior, n_samples, draw=False):
     order = checked_floats(state, "order", (-1,))
     n_nodes, n_observed = len(order), prior.n_observed
     hidden = order[n_observed:]
-    if n_nodes < n_observed or n_nodes - n_observed > prior.max_hidden:
-        raise ValueError("order of the state must keep to the observed nodes and max_hidden")
+    if n_nodes < n_observed or n_nodes - n_observed > prior.max_units:
+        raise ValueError("order of the state must keep to the observed nodes and max_units")
     if ((order < 0) | (order > 1)).any() or (np.diff(hidden) < 0).any():
         raise ValueError("order of the state must be within [0, 1], ascending for hidden nodes")
     for node, given in enumerate(prior.orders):

@@ -31,7 +31,7 @@ cdef class Network(State):
         double weight_precision, input_weight_precision, bias_precision
         double[2] noise_law
         double[3] given                     # hyperparameters, NaN where sampled
-        double[2] mass_law, inverse_law, popularity_law
+        double[3][2] process_law            # the numbers of their laws, where sampled
         double[::1] residual                # (stride,) scratch
 
     cdef int reserve(self, Py_ssize_t n_new) except -1 nogil
@@ -48,6 +48,12 @@ cdef class Network(State):
     cdef double draw_bias(self, bitgen_t* rng) noexcept nogil
     cdef double draw_precision(self, bitgen_t* rng) noexcept nogil
     cdef double log_precision(self, double precision) noexcept nogil
+    cdef double log_of_log_precision(self, double r) noexcept nogil
+    cdef double slope_of_log_precision(self, double r) noexcept nogil
+    cdef double draw_precision_given(self, double squares, bitgen_t* rng) noexcept nogil
+    cdef double log_mass(self, double mass) noexcept nogil
+    cdef double log_inverse(self, double concentration) noexcept nogil
+    cdef double log_popularity(self, double popularity) noexcept nogil
     cdef double log_prior(self) noexcept nogil
     cdef double log_data(self) noexcept nogil
     cdef void simulate_rows(self, bitgen_t* rng) noexcept nogil

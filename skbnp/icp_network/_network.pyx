@@ -1,8 +1,10 @@
 """The graph with weights, biases, precisions and the activations of all rows: the whole state."""
 
-from libc.math cimport isnan, log, sqrt
+from libc.math cimport exp, isnan, log, sqrt
 from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
+
+from dataclasses import astuple
 
 import numpy as np
 
@@ -59,13 +61,11 @@ cdef class Network(State):
         self.weight_precision = 1.0 / prior.weight_variance
         self.input_weight_precision = 1.0 / prior.variance_from_inputs
         self.bias_precision = 1.0 / prior.bias_variance
-        for i, value in enumerate(prior.given):
+        for i, (value, law) in enumerate(zip(prior.given, prior.of_process, strict=True)):
             self.given[i] = np.nan if value is None else value
-        for i in range(2):
-            self.noise_law[i] = prior.noise_prior[i]
-            self.mass_law[i] = prior.mass_prior[i]
-            self.inverse_law[i] = prior.inverse_concentration_prior[i]
-            self.popularity_law[i] = prior.popularity_prior[i]
+            if value is None:
+                self.process_law[i] = astuple(law)
+        self.noise_law = astuple(prior.noise_precision)
 
     def _take_labels(self, labels, is_latent):
         self.n_latents = is_latent.sum()
@@ -285,6 +285,32 @@ cdef class Network(State):
         """Log prior density of a unit's precision."""
         return log_gamma_density(precision, self.noise_law[0], self.noise_law[1])
 
+    cdef double log_of_log_precision(self, double r) noexcept nogil:
+        """Log prior density of the logarithm of a unit's precision, up to a constant."""
+        return self.noise_law[0] * r - self.noise_law[1] * exp(r)
+
+    cdef double slope_of_log_precision(self, double r) noexcept nogil:
+        """Derivative of ``log_of_log_precision``."""
+        return self.noise_law[0] - self.noise_law[1] * exp(r)
+
+    cdef double draw_precision_given(self, double squares, bitgen_t* rng) noexcept nogil:
+        """A unit's precision given the sum of the squares of its residuals, over all rows."""
+        return draws.draw_gamma(
+            rng, self.noise_law[0] + 0.5 * self.n_samples, self.noise_law[1] + 0.5 * squares
+        )
+
+    cdef double log_mass(self, double mass) noexcept nogil:
+        return log_gamma_density(mass, self.process_law[0][0], self.process_law[0][1])
+
+    cdef double log_inverse(self, double concentration) noexcept nogil:
+        """Log prior density of 1 / concentration, which is gamma."""
+        return log_gamma_density(
+            1.0 / concentration, self.process_law[1][0], self.process_law[1][1]
+        )
+
+    cdef double log_popularity(self, double popularity) noexcept nogil:
+        return log_gamma_density(popularity, self.process_law[2][0], self.process_law[2][1])
+
     # -- the density --------------------------------------------------------------------------
 
     cpdef double log_joint(self):
@@ -297,16 +323,12 @@ cdef class Network(State):
         cdef Py_ssize_t pos, at, slot, other
         cdef double total = self.graph.log_density(), w, precision
         if isnan(self.given[0]):
-            total += log_gamma_density(self.graph.law.mass, self.mass_law[0], self.mass_law[1])
+            total += self.log_mass(self.graph.law.mass)
         if isnan(self.given[1]):
-            total += log_gamma_density(
-                1.0 / self.graph.law.concentration, self.inverse_law[0], self.inverse_law[1]
-            )
+            total += self.log_inverse(self.graph.law.concentration)
             total -= 2.0 * log(self.graph.law.concentration)
         if isnan(self.given[2]):
-            total += log_gamma_density(
-                self.graph.law.popularity, self.popularity_law[0], self.popularity_law[1]
-            )
+            total += self.log_popularity(self.graph.law.popularity)
         for pos in range(self.graph.n_nodes):
             slot = self.graph.ascending[pos]
             if not self.has_law(slot):

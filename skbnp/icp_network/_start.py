@@ -50,7 +50,7 @@ def start_state(visible, prior, rng, init, n_units, labels=None):
     low = order[has_law].min(initial=1.0)
     children = np.flatnonzero(has_law & (order < low + (1.0 - low) * _LAYER[0]))
     target = filled[:, children]
-    n_top, n_layer = _sizes(init, n_units, prior.max_hidden, *target.shape)
+    n_top, n_layer = _sizes(init, n_units, prior.max_units, *target.shape)
 
     if init == "gaussianised" and n_layer:
         top = _normal_scores(target, n_top, rng)
@@ -123,11 +123,11 @@ def _observed_orders(prior):
     return order
 
 
-def _sizes(init, n_units, max_hidden, n_rows, n_children):
+def _sizes(init, n_units, max_units, n_rows, n_children):
     """Nodes above the layer and in it; none where there is nothing below, or no room."""
     wanted = {"two-level": _N_TOP, "gaussianised": min(n_units, n_rows // 2, n_children)}
-    n_top = min(wanted.get(init, 0), max_hidden // 2)
-    n_layer = min(n_units, max_hidden - n_top)
+    n_top = min(wanted.get(init, 0), max_units // 2)
+    n_layer = min(n_units, max_units - n_top)
     if init == "empty" or not n_rows or not n_children or (init in wanted and not n_top):
         return 0, 0
     return (n_top, n_layer) if n_layer else (0, 0)

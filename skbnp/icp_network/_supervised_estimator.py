@@ -1,6 +1,5 @@
 """Regression and classification by networks of any shape."""
 
-import os
 from dataclasses import replace
 from numbers import Real
 
@@ -26,62 +25,25 @@ from skbnp.units import (
 class _SupervisedICPNetwork(BaseICPNetwork):
     """Features are inputs of order 1, targets nodes of order 0."""
 
-    feature_scaling: str = parameter(
+    scaling: str = parameter(
         default="each",
         kind='{"each", "common"}',
         rules=[StrOptions({"each", "common"})],
         text="""
-        "each": every column of X is centred and divided by its standard deviation. "common":
-        centred, and divided by one number for all, the root of their mean variance; for columns in
-        one unit, such as pixels or spectra, whose spread says how much they matter.
-        """,
-    )
-    observed_popularity: float | str = parameter(
-        default="sample",
-        text="""
-        How often inputs are parents of other nodes: phi / (phi + concentration) is the expected
-        share of these.
-        """,
-    )
-    weight_variance: float | None = parameter(
-        default=None,
-        text="""
-        Of the normal prior of each weight out of a hidden node, around 0.
+        How the columns of X are scaled, after they are centred. "each": every column is divided by
+        its own standard deviation. "common": all are divided by one number, the root of their mean
+        variance. Use it for columns in one unit, such as pixels or spectra, whose spread says how
+        much they matter.
         """,
     )
     input_weight_variance: float | None = parameter(
         default=None,
-        kind="float",
+        kind="float or None",
         rules=[Interval(Real, 1e-6, 1e6, closed="both"), None],
         text="""
-        The same for weights out of inputs; larger makes units switch more sharply. None takes
-        `weight_variance` over the number of features that vary, so that what a node gets from all
-        of them does not grow with their number; with `hyperprior` "paper", `weight_variance`.
-        """,
-    )
-    hyperprior: str = parameter(
-        default="default",
-        text="""
-        What None stands for above. "default": (1, 1), (2, 2), (1, 1), 4, 4 over the
-        number of features, 4 and (1, 0.1) in the order above; "paper": (0.5, 0.5) three times, 1
-        three times and (0.5, 0.5), under which networks of hundreds of nodes are not rare a priori.
-        """,
-    )
-    init: str = parameter(
-        default="auto",
-        kind='{"auto", "network", "empty", "prior"}',
-        rules=[StrOptions({"auto", "network", "empty", "prior"})],
-        text="""
-        Where chains start. "network", and so "auto": a layer of units between inputs and
-        targets, fitted by least squares. "empty": no hidden node;
-        "prior": a draw from the prior.
-        """,
-    )
-    n_init_units: int | str = parameter(
-        default="auto",
-        text="""
-        Units of that layer, at most. "auto" is half the number of features
-        or of rows, whichever is less, at least 10.
+        Variance of the prior of each weight out of an input, in place of `weight_variance`. None is
+        `weight_variance` divided by the number of features that vary, so that what a node receives
+        from all inputs together does not grow with their number.
         """,
     )
     n_fantasies: int = parameter(
@@ -90,55 +52,10 @@ class _SupervisedICPNetwork(BaseICPNetwork):
         Samples of the hidden nodes, per row and draw, that predictions average over.
         """,
     )
-    n_chains: int = parameter(
-        default=4,
-        text="""
-        Independent chains. They find different networks; averages over several predict better.
-        """,
-    )
-    n_warmup: int | str = parameter(
-        default="auto",
-        text="""
-        Sweeps per chain before the first draw; "auto" is 1000, 500 beyond 2,000 rows and 200
-        beyond 20,000.
-        """,
-    )
-    n_draws: int | str = parameter(
-        default="auto",
-        text="""
-        Draws kept per chain; "auto" is 1000, 500 beyond 2,000 rows and 200 beyond 20,000.
-        """,
-    )
-    n_jobs: int | None = parameter(
-        default=None,
-        text="""
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-        """,
-    )
-    warm_start: bool = parameter(
-        default=False,
-        text="""
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same
-        data with the same parameters; without a new warm-up.
-        """,
-    )
-    checkpoint: str | os.PathLike | None = parameter(
-        default=None,
-        text="""
-        Directory for a file from which a later `fit` on the same data with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
-        """,
-    )
-    predict_draws: int = parameter(
-        default=100,
-        text="""
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
-        """,
-    )
 
     _finite = True
+    _layers = ("network",)
+    _renamed: dict = {**BaseICPNetwork._renamed, "feature_scaling": "it is scaling now"}
     _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_input_units": Units}
 
     def __sklearn_tags__(self):
@@ -148,21 +65,17 @@ class _SupervisedICPNetwork(BaseICPNetwork):
 
     # -- before sampling
 
-    def _inits(self):
-        return ("network",) if self.init == "auto" else (self.init,)
-
     def _make_prior(self, roles, orders):
         prior = super()._make_prior(roles, orders)
         variance = self.input_weight_variance
         if variance is None:
             # What a node gets from all inputs together has the same variance for any number.
-            n_inputs = roles.count("input") if self.hyperprior == "default" else 1
-            variance = prior.weight_variance / n_inputs
+            variance = prior.weight_variance / roles.count("input")
         return replace(prior, input_weight_variance=float(variance))
 
     def _of_inputs(self, units):
         """The units of the features' columns, in which they are scaled as asked for."""
-        return units.with_common_scale() if self.feature_scaling == "common" else units
+        return units.with_common_scale() if self.scaling == "common" else units
 
     def _table(self, X, y):
         if y is None:
@@ -213,47 +126,46 @@ class _SupervisedICPNetwork(BaseICPNetwork):
 
 
 class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
-    r"""Regression by a network whose hidden nodes, depth and edges the data choose.
+    r"""Regression by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
 
         a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
         u_{nk} = \tanh(a_{nk} / 2)
 
-    where the targets are nodes of order 0, the features inputs of order 1 with u their scaled
-    value, all others hidden. The graph Z follows the Indian chefs process.
-    Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
-    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
-    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
-    of each node below it with probability :math:`\pi_k`, and those that the targets descend
-    from are kept. Popularities of inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
-    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
-    data as scaled inside.
-
+    where the targets are nodes of order 0, the features are inputs of order 1, and all other nodes
+    are hidden. u of an input is its scaled value. The graph Z follows the Indian chefs process:
+    node k has an order in [0, 1], and its children have lower orders. The hidden nodes, with their
+    orders and popularities, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1} (1 -
+    \pi)^{\alpha - 1}`, with mass :math:`\gamma` and concentration :math:`\alpha`. Node k is a
+    parent of each node below it with probability :math:`\pi_k`. Only hidden nodes from which a
+    target descends are kept [1]_. Popularities of inputs are :math:`\mathrm{Beta}(\phi, \alpha)`.
+    Weights and biases are normal with mean 0, and the precisions :math:`\rho_i` have gamma
+    distributions. All priors are for data as scaled inside.
 
     Attributes
     ----------
     n_hidden_ : int
-        Hidden nodes of the reference draw, that of the highest log joint density.
+        Number of hidden nodes of the reference draw, the draw of the highest log joint density.
     n_edges_ : int
-        Its edges.
+        Number of its edges.
     depth_ : int
-        Edges of its longest path.
+        Number of edges on its longest path.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
-        effective sample sizes. A draw is a network for X and y as scaled inside; see `network`.
+        effective sample sizes. Each draw is a network for X and y as scaled inside; see `network`.
     n_guard_rejections_ : int
-        Proposals, in all chains, refused because of `max_hidden`.
+        Number of proposals, over all chains, that were refused because of `max_units`.
     n_warmup_ : int
-        Sweeps of warm-up, what "auto" came to.
+        Sweeps of warm-up: what "auto" stood for.
     n_draws_ : int
-        Draws per chain, what "auto" came to.
+        Draws per chain: what "auto" stood for.
     seed_ : int
-        Entropy from which every chain got its own seed.
+        Entropy from which the seeds of all chains are derived.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had them.
+        Names of the features, if X had any.
 
     See Also
     --------
@@ -262,18 +174,26 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
 
     Notes
     -----
-    A sweep draws hidden activations, by unit, by row and along trajectories; every edge with
-    the child's weights and bias integrated out; births and deaths of hidden nodes, splits of edges,
-    exchanges of neighbours; orders; hyperparameters. For N rows, K nodes and E edges it costs
-    O(N K^2) in matrix products and O(N E) in everything else, times 60 for the trajectories. The
-    paper's density is not normalised and its ratios match that constant alone; several other
-    formulas are corrected here too.
+    A sweep updates the hidden activations of each unit, of each row, and of all rows along
+    Hamiltonian trajectories; every edge, with the weights and the bias of its child integrated out;
+    hidden nodes, by births and deaths, by splitting edges and by exchanging neighbours; the orders;
+    and the hyperparameters.
 
-    Hidden nodes are known up to their signs only, and not comparable across draws.
-    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
-    aside. float32 input is computed in float64 (a copy of twice its size). Files of
-    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
-    `sample_weight` and `partial_fit` are not available.
+    For N rows, K nodes and E edges a sweep costs O(N K^2) in matrix products and O(N E) in
+    everything else; the trajectories repeat the latter about 60 times. The paper's density is not
+    normalised, and its acceptance ratios are right only for that density. This and several other
+    formulas of the paper are corrected here.
+
+    The paper's priors are ``mass=Gamma(0.5, 0.5)``, ``concentration=InverseGamma(0.5, 0.5)``,
+    ``observed_popularity=Gamma(0.5, 0.5)``, ``noise_precision=Gamma(0.5, 0.5)``,
+    ``weight_variance=1`` and ``bias_variance=1``, and ``input_weight_variance=1``. Under them
+    networks of hundreds of nodes are not rare a priori.
+
+    Hidden nodes are identified only up to their signs, and cannot be compared across draws. Graphs
+    mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set aside.
+    float32 input is computed in float64 (a copy of twice its size). Files of `save` hold the
+    training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight` and `partial_fit`
+    are not available.
 
     References
     ----------
@@ -399,50 +319,50 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
 
 
 class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
-    r"""Classification by a network whose hidden nodes, depth and edges the data choose.
+    r"""Classification by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
 
         a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
         u_{nk} = \tanh(a_{nk} / 2)
 
-    where the features are inputs of order 1 with u their scaled value. Each class has a node
-    of order 0 and precision 1, and a row is of the class whose a is the largest; two classes share
-    one, the second is where a > 0. All others are hidden. The graph Z follows the Indian chefs
-    process. Node k has an order in [0, 1], and its children are of lower order. The hidden nodes,
-    with order and popularity, are a Poisson process of intensity :math:`\alpha \gamma \pi^{-1}
-    (1 - \pi)^{\alpha - 1}`, mass :math:`\gamma`, concentration :math:`\alpha`; node k is a parent
-    of each node below it with probability :math:`\pi_k`, and those that the targets descend
-    from are kept. Popularities of inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights
-    and biases are normal around 0, precisions :math:`\rho_i` gamma, by shape and rate, all for
-    data as scaled inside.
-
+    where the features are inputs of order 1, and u of an input is its scaled value. Each class has
+    a node of order 0 and precision 1, and a row belongs to the class with the largest a. Two
+    classes share one node; the second class is where a > 0. All other nodes are hidden. The graph Z
+    follows the Indian chefs process: node k has an order in [0, 1], and its children have lower
+    orders. The hidden nodes, with their orders and popularities, are a Poisson process of intensity
+    :math:`\alpha \gamma \pi^{-1} (1 - \pi)^{\alpha - 1}`, with mass :math:`\gamma` and
+    concentration :math:`\alpha`. Node k is a parent of each node below it with probability
+    :math:`\pi_k`. Only hidden nodes from which a target descends are kept [1]_. Popularities of
+    inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights and biases are normal with mean 0, and
+    the precisions :math:`\rho_i` have gamma distributions. All priors are for data as scaled
+    inside.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, sorted.
     n_hidden_ : int
-        Hidden nodes of the reference draw, that of the highest log joint density.
+        Number of hidden nodes of the reference draw, the draw of the highest log joint density.
     n_edges_ : int
-        Its edges.
+        Number of its edges.
     depth_ : int
-        Edges of its longest path.
+        Number of edges on its longest path.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
-        effective sample sizes. A draw is a network for X as scaled inside; see `network`.
+        effective sample sizes. Each draw is a network for X as scaled inside; see `network`.
     n_guard_rejections_ : int
-        Proposals, in all chains, refused because of `max_hidden`.
+        Number of proposals, over all chains, that were refused because of `max_units`.
     n_warmup_ : int
-        Sweeps of warm-up, what "auto" came to.
+        Sweeps of warm-up: what "auto" stood for.
     n_draws_ : int
-        Draws per chain, what "auto" came to.
+        Draws per chain: what "auto" stood for.
     seed_ : int
-        Entropy from which every chain got its own seed.
+        Entropy from which the seeds of all chains are derived.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had them.
+        Names of the features, if X had any.
 
     See Also
     --------
@@ -451,18 +371,26 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
 
     Notes
     -----
-    A sweep draws hidden activations, by unit, by row and along trajectories, where the nodes of
-    classes are integrated out; every edge with the child's weights and bias integrated out;
-    births and deaths of hidden nodes, splits of edges, exchanges of neighbours; orders;
-    hyperparameters. For N rows, K nodes and E edges it costs O(N K^2) in matrix products and O(N E)
-    in everything else, times 60 for the trajectories. The paper's density is not normalised and its
-    ratios match that constant alone; several other formulas are corrected here too.
+    A sweep updates the hidden activations of each unit, of each row, and of all rows along
+    Hamiltonian trajectories, in which the nodes of the classes are integrated out; every edge, with
+    the weights and the bias of its child integrated out; hidden nodes, by births and deaths, by
+    splitting edges and by exchanging neighbours; the orders; and the hyperparameters.
 
-    Hidden nodes are known up to their signs only, and not comparable across draws.
-    Graphs mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set
-    aside. float32 input is computed in float64 (a copy of twice its size). Files of
-    `save` hold the training rows, for ``posterior_.loo()``. Sparse X is refused.
-    `sample_weight` and `partial_fit` are not available.
+    For N rows, K nodes and E edges a sweep costs O(N K^2) in matrix products and O(N E) in
+    everything else; the trajectories repeat the latter about 60 times. The paper's density is not
+    normalised, and its acceptance ratios are right only for that density. This and several other
+    formulas of the paper are corrected here.
+
+    The paper's priors are ``mass=Gamma(0.5, 0.5)``, ``concentration=InverseGamma(0.5, 0.5)``,
+    ``observed_popularity=Gamma(0.5, 0.5)``, ``noise_precision=Gamma(0.5, 0.5)``,
+    ``weight_variance=1`` and ``bias_variance=1``, and ``input_weight_variance=1``. Under them
+    networks of hundreds of nodes are not rare a priori.
+
+    Hidden nodes are identified only up to their signs, and cannot be compared across draws. Graphs
+    mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set aside.
+    float32 input is computed in float64 (a copy of twice its size). Files of `save` hold the
+    training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight` and `partial_fit`
+    are not available.
 
     References
     ----------

@@ -1,6 +1,6 @@
 """Parts of a sampler's state that come from outside, checked: what kernels may read unseen."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import astuple, fields, is_dataclass
 from numbers import Real
 
 import numpy as np
@@ -51,13 +51,14 @@ def checked_indices(state, name, shape, least, below):
 
 
 def check_positive(prior, *names):
-    """Raise a ValueError unless hyperparameters are positive numbers, or tuples of such, or None.
+    """Raise a ValueError unless hyperparameters are positive numbers, or None.
 
-    ``prior`` has them as attributes.
+    Or tuples or laws of positive numbers. ``prior`` has them as attributes.
     """
     for name in names:
         value = getattr(prior, name)
-        for number in value if isinstance(value, tuple) else (value,):
+        numbers = astuple(value) if is_dataclass(value) else value
+        for number in numbers if isinstance(numbers, tuple) else (numbers,):
             if number is not None and not (isinstance(number, Real) and 0.0 < number < np.inf):
                 raise ValueError(f"{name} of the prior must be positive, got {value!r}")
 

@@ -1,5 +1,7 @@
 """Everything that any fitted estimator says, by name."""
 
+import inspect
+
 import numpy as np
 
 # With the table to ask for. A method that an estimator does not have is not asked.
@@ -40,7 +42,8 @@ def cheap_options(kind):
 
 def _short_imputation(estimator):
     # The chains of the belief net's imputation have their own lengths.
-    return {"n_burn_in": 1, "n_passes": 2} if hasattr(estimator, "max_units") else {}
+    takes = inspect.signature(estimator.impute).parameters
+    return {"n_burn_in": 1, "n_passes": 2} if "n_passes" in takes else {}
 
 
 def _first(answer):

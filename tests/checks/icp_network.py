@@ -6,6 +6,8 @@ from checks.joint_distribution import Moves
 from checks.mutants import compiled, with_moves, with_state
 from skbnp.icp_network._model import Prior, draw_joint, labels_of, means_of, outputs_of
 from skbnp.icp_network._sampler import Sampler
+from skbnp.laws import Gamma, InverseGamma
+from skbnp.samplers import ICPSampler
 
 # Wrong formulas: the move that has them, and the class in tests/mutants.
 MOVE_FAULTS = {
@@ -18,12 +20,33 @@ MOVE_FAULTS = {
     "no_descent": ("births", "BirthsWithoutDescent"),
     "no_jacobian": ("births", "BirthsWithoutJacobian"),
     "no_grid": ("activations", "NoGrid"),
-    "no_log_scale": ("trajectories", "NoLogScale"),
     "plain_mass": ("hyper", "PlainMass"),
     "no_stretch": ("affine", "NoStretch"),
     "kept_rivals": ("trajectories", "KeptRivals"),
 }
-FAULTS = (*MOVE_FAULTS, "printed_constant", "one_variance")
+# And those of the state.
+STATE_FAULTS = {"one_variance": "OneVariance", "no_log_scale": "NoLogScale"}
+FAULTS = (*MOVE_FAULTS, *STATE_FAULTS, "printed_constant")
+
+# The laws of the paper.
+PAPER = dict(
+    mass=Gamma(0.5, 0.5),
+    concentration=InverseGamma(0.5, 0.5),
+    observed_popularity=Gamma(0.5, 0.5),
+    weight_variance=1.0,
+    bias_variance=1.0,
+    noise_precision=Gamma(0.5, 0.5),
+)
+# Options of the estimators that belong to the sampler.
+KNOBS = set(ICPSampler().get_params())
+
+
+def with_sampler(options):
+    """Options of an estimator, those of its sampler as one value."""
+    knobs = {name: value for name, value in options.items() if name in KNOBS}
+    rest = {name: value for name, value in options.items() if name not in KNOBS}
+    return {"sampler": ICPSampler(**knobs)} | rest
+
 
 # Orders of the observed nodes of each role where they are not said.
 ORDERS = {"gaussian": 0.0, "input": 1.0, "latent": 0.0}
@@ -32,11 +55,11 @@ ORDERS = {"gaussian": 0.0, "input": 1.0, "latent": 0.0}
 def prior(roles=("gaussian", "gaussian"), orders=None, **changes):
     """A prior under which a few observed nodes have a network of a few hidden ones."""
     options = dict(
-        max_hidden=12,
-        mass_prior=(3.0, 3.0),
-        inverse_concentration_prior=(4.0, 4.0),
-        popularity_prior=(3.0, 3.0),
-        noise_prior=(3.0, 3.0),
+        max_units=12,
+        mass=Gamma(3.0, 3.0),
+        concentration=InverseGamma(4.0, 4.0),
+        observed_popularity=Gamma(3.0, 3.0),
+        noise_precision=Gamma(3.0, 3.0),
         input_weight_variance=0.5,
     )
     orders = tuple(ORDERS[role] for role in roles) if orders is None else orders
@@ -79,8 +102,9 @@ def mutant(fault):
     wrong = compiled("icp_network")
     if fault == "printed_constant":
         return with_state(Sampler, GRAPH=wrong.PrintedConstant)
-    if fault == "one_variance":
-        return type("OneVarianceMutant", (Sampler,), {"STATE": wrong.OneVariance})
+    if fault in STATE_FAULTS:
+        name = STATE_FAULTS[fault]
+        return type(f"{name}Mutant", (Sampler,), {"STATE": getattr(wrong, name)})
     move, name = MOVE_FAULTS[fault]
     return with_moves(Sampler, **{move: getattr(wrong, name)})
 

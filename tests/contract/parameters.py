@@ -1,9 +1,13 @@
 """Values that the parameters of an estimator allow, as its constraints say."""
 
+from dataclasses import fields
 from numbers import Integral
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from skbnp.estimators.settings import SamplerSettings
+from skbnp.laws import Grid, Law, Uniform
 
 # What an open end of an interval stands for: the first number beyond it, or one that is as large
 # as anybody would try.
@@ -33,6 +37,13 @@ def ends(kind, name):
     return found
 
 
+def some_law(kind):
+    """A law of a kind."""
+    return {Uniform: Uniform(1.0, 2.0), Grid: Grid((1.0, 2.0))}.get(kind) or kind(
+        *(2.0 for _ in fields(kind))
+    )
+
+
 def other_values(kind, name, value):
     """Values of a parameter beside the one it has, of each kind that its constraints name."""
     found = []
@@ -43,5 +54,9 @@ def other_values(kind, name, value):
             found += [False, True]
         elif rule is None:
             found.append(None)
+        elif isinstance(rule, type) and issubclass(rule, SamplerSettings):
+            found.append(rule())
+        elif isinstance(rule, type) and issubclass(rule, Law):
+            found.append(some_law(rule))
     found += ends(kind, name)
     return [one for one in found if type(one) is not type(value) or one != value]

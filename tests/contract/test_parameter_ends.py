@@ -36,6 +36,16 @@ def values_at_ends(kind):
         for value in dict.fromkeys(ends(kind, name)):
             if not isinstance(value, Integral) or value == ends(kind, name)[0]:
                 yield name, value
+    settings = getattr(kind, "_settings_type", None)
+    if settings is not None:
+        for name, value in values_at_ends(settings):
+            yield "sampler", settings(**{name: value})
+
+
+def named(changes):
+    """The parameters that a message may name, those of a sampler's settings among them."""
+    settings = changes.get("sampler")
+    return [*changes, *(settings.get_params() if settings is not None else ())]
 
 
 def fits_or_is_refused(setting, changes, scale):
@@ -49,7 +59,7 @@ def fits_or_is_refused(setting, changes, scale):
             model.fit(X, setting.target(X))
         except ValueError as error:
             assert type(error).__name__ in ("ValueError", "InvalidParameterError"), error
-            assert any(name in str(error) for name in (*changes, "X ")), error
+            assert any(name in str(error) for name in (*named(changes), "X ")), error
             return
         try:
             found = answers(model, X)

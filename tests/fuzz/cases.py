@@ -5,7 +5,7 @@ A case follows from the name of its class and its seed alone.
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
 
 import numpy as np
@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from contract.registry import DEFAULTS, SETTINGS
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.settings import SamplerSettings
+from skbnp.laws import Gamma, Grid, Law
 
 try:
     import polars
@@ -82,6 +84,8 @@ def case(name, seed):
     for name in _of_the_kind(kind):
         if name in _WORK and not isinstance(getattr(kind(), name), str | tuple):
             options.setdefault(name, min(_WORK[name], getattr(kind(), name)))
+    if kind._settings_type is not None:
+        options["sampler"] = _sampler(random, kind._settings_type)
     table = _table(random)
     names = [name for name in _of_the_kind(kind) if name not in settings[0].options]
     n_changed = min(len(names), random.choice([0, 1, 1, 2, 3, 5]))
@@ -138,9 +142,39 @@ def _option(random, kind, name, n_features):
         return rule(_numbers(random, default, n_features))
     if isinstance(rule, str) and rule == "array-like":
         return _scaled(random, random.gamma(1.0, size=n_features))
+    if isinstance(rule, type) and issubclass(rule, Law):
+        return _law(random, rule)
+    if isinstance(rule, type) and issubclass(rule, SamplerSettings):
+        return _sampler(random, rule)
     if rule is dict:
         return {j: str(random.choice(["gaussian", "poisson", "bernoulli"])) for j in range(2)}
     return _scaled(random, random.gamma(1.0))
+
+
+def _law(random, kind):
+    """A law with any numbers that it takes, now and then with a law for one of them."""
+    if kind is Grid:
+        return Grid(tuple(random.gamma(1.0, size=3)))
+    while True:
+        numbers = [float(_scaled(random, random.gamma(1.0))) for _ in fields(kind)]
+        if random.random() < 0.05:
+            numbers[-1] = Gamma(1.0, 1.0)
+        try:
+            return kind(*numbers)
+        except (TypeError, ValueError):
+            continue
+
+
+def _sampler(random, kind):
+    """Settings of a sampler: as little work as finds a fault, and some that are changed."""
+    defaults = kind().get_params()
+    chosen = {}
+    for name, default in defaults.items():
+        if name in _WORK and not isinstance(default, str | tuple):
+            chosen[name] = min(_WORK[name], default)
+        elif random.random() < 0.15:
+            chosen[name] = _option(random, kind, name, 1)
+    return kind(**chosen)
 
 
 def _within(random, rule, work):

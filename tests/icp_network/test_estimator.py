@@ -16,9 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from checks.icp_network import PAPER, with_sampler
 from skbnp import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
 from skbnp.icp_network import _model
+from skbnp.laws import Gamma, InverseGamma
+from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
+from skbnp.samplers import ICPSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -30,15 +34,15 @@ CHAIN = dict(
 
 def short(**changes):
     options = dict(n_fantasies=60, n_importance=20, n_temperatures=5, n_particles=2)
-    return ICPNetwork(**(CHAIN | options | changes))
+    return ICPNetwork(**with_sampler(CHAIN | options | changes))
 
 
 def regressor(**changes):
-    return ICPNetworkRegressor(**(CHAIN | dict(n_fantasies=10) | changes))
+    return ICPNetworkRegressor(**with_sampler(CHAIN | dict(n_fantasies=10) | changes))
 
 
 def classifier(**changes):
-    return ICPNetworkClassifier(**(CHAIN | dict(n_fantasies=10) | changes))
+    return ICPNetworkClassifier(**with_sampler(CHAIN | dict(n_fantasies=10) | changes))
 
 
 SMALLEST = dict(n_chains=1, n_warmup=30, n_draws=10, predict_draws=5)
@@ -103,12 +107,12 @@ OPTIONS = [
     {"visible": "sigmoid", "density": "fantasies"},
     {"visible": "sigmoid", "feature_bounds": (-30, 30), "feature_range": 0.5, "density": "ais"},
     {"mass": 2.0, "concentration": 2.0, "observed_popularity": 1.5, "init": "prior"},
-    {"moves": "paper", "init": "empty", "hyperprior": "paper"},
+    {"moves": "paper", "init": "empty", **PAPER},
     {"activation_update": "slice", "init": "two-level", "n_noise_slices": 0},
     {"activation_update": "mtm", "init": "gaussianised", "n_hmc": 0},
-    {"max_hidden": 0},
-    {"max_hidden": 2, "noise_prior": (2.0, 1.0), "weight_variance": 1.0, "bias_variance": 0.5},
-    {"max_rows": 25, "mass_prior": (2, 2), "inverse_concentration_prior": (3, 3)},
+    {"max_units": 0},
+    {"max_units": 2, "noise_precision": Gamma(2, 1), "weight_variance": 1.0, "bias_variance": 0.5},
+    {"max_rows": 25, "mass": Gamma(2, 2), "concentration": InverseGamma(3, 3)},
 ]
 
 
@@ -131,7 +135,7 @@ def test_every_option_gives_finite_answers(X, options):
     assert np.isfinite(net.impute(rows)).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"init": "empty"}, {"init": "prior", "max_hidden": 5}])
+@pytest.mark.parametrize("options", [{}, {"init": "empty"}, {"init": "prior", "max_units": 5}])
 def test_supervised_options_give_finite_answers(Xy, options):
     X, Y, labels = Xy
     net = regressor(**options).fit(X, Y)
@@ -245,15 +249,15 @@ def test_powers_of_two_of_features_and_targets(Xy):
 def test_one_scale_for_all_features(Xy, kind):
     X, Y, labels = Xy
     y = Y if kind is regressor else labels
-    spread = kind(feature_scaling="common").fit(X * [1.0, 2.0, 4.0], y)._input_units.scale
+    spread = kind(scaling="common").fit(X * [1.0, 2.0, 4.0], y)._input_units.scale
     assert_allclose(spread, np.sqrt(np.mean(np.var(X * [1.0, 2.0, 4.0], axis=0))), rtol=1e-12)
     # Columns of one spread are scaled alike whatever is asked for.
     signs = np.where(np.argsort(np.argsort(X, axis=0), axis=0) < len(X) // 2, -1.0, 1.0)
-    one, other = (kind(feature_scaling=how).fit(signs, y) for how in ("each", "common"))
+    one, other = (kind(scaling=how).fit(signs, y) for how in ("each", "common"))
     answer = "predict" if kind is regressor else "predict_proba"
     assert_array_equal(getattr(one, answer)(X), getattr(other, answer)(X))
     # What the columns are multiplied by does not matter if it is one number.
-    one, other = (kind(feature_scaling="common").fit(X * c, y) for c in (1.0, 1024.0))
+    one, other = (kind(scaling="common").fit(X * c, y) for c in (1.0, 1024.0))
     assert_allclose(getattr(one, answer)(X), getattr(other, answer)(X * 1024.0), rtol=1e-9)
 
 
@@ -265,7 +269,7 @@ def test_prior_of_weights_from_features(Xy):
             ({}, 4.0, 4.0 / d),
             ({"weight_variance": 9.0}, 9.0, 9.0 / d),
             ({"input_weight_variance": 0.5}, 4.0, 0.5),
-            ({"hyperprior": "paper"}, 1.0, 1.0),
+            (PAPER | {"input_weight_variance": 1.0}, 1.0, 1.0),
         ):
             law = kind(**options).fit(X, y)._prior
             assert (law.weight_variance, law.input_weight_variance) == (hidden, inputs)
@@ -283,7 +287,7 @@ def test_log_joint_is_in_the_units_of_x(X, visible):
 def test_standardised_columns_without_hidden_nodes_are_normal():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(800, 2)) * [3.0, 0.01] + [100.0, -5.0]
-    net = short(max_hidden=0, n_warmup=50, n_draws=50, predict_draws=50).fit(X[:600])
+    net = short(max_units=0, n_warmup=50, n_draws=50, predict_draws=50).fit(X[:600])
     entropy = 1 + np.log(2 * np.pi) + np.log(3.0) + np.log(0.01)
     assert net.score(X[600:]) == pytest.approx(-entropy, abs=0.2)
     filled, std = net.impute([[np.nan, -5.0]], return_std=True)
@@ -390,7 +394,7 @@ def test_log_likelihoods_of_targets_are_in_their_units(Xy):
 def test_densities_of_targets_without_hidden_nodes_are_exact(Xy):
     """Inputs go in as they are, and have no density of their own."""
     X, Y, _ = Xy
-    net = regressor(max_hidden=0, n_draws=1, n_chains=1, init="empty").fit(X, Y[:, 0])
+    net = regressor(max_units=0, n_draws=1, n_chains=1, init="empty").fit(X, Y[:, 0])
     mean, std = net.predict(X, return_std=True)
     assert_allclose(
         net.posterior_.log_likelihood()[0, 0],
@@ -401,7 +405,7 @@ def test_densities_of_targets_without_hidden_nodes_are_exact(Xy):
 
 def test_noise_is_not_lost_far_from_the_training_rows(Xy):
     X, Y, _ = Xy
-    net = regressor(max_hidden=0, n_draws=1, n_chains=1, init="empty").fit(X, Y[:, 0])
+    net = regressor(max_units=0, n_draws=1, n_chains=1, init="empty").fit(X, Y[:, 0])
     _, near = net.predict(X[:1], return_std=True)
     _, far = net.predict(1e9 * X[:1], return_std=True)
     assert far >= 0.999 * near
@@ -424,7 +428,7 @@ def test_rows_that_are_left_out_may_not_take_a_class_or_a_value_along(X, Xy):
 
 
 def test_a_mass_beyond_what_fits_is_sampled(X):
-    net = short(mass=1e4, concentration=1.0, max_hidden=20).fit(X)
+    net = short(mass=1e4, concentration=1.0, max_units=20).fit(X)
     assert np.isfinite(net.posterior_.traces["log_joint"]).all()
 
 
@@ -479,7 +483,8 @@ def test_pandas_and_names(X, Xy):
 
 def test_searches_and_pipelines(X, Xy):
     folds = KFold(2, shuffle=True, random_state=0)
-    search = GridSearchCV(short(), {"max_hidden": [0, 3]}, cv=folds).fit(X)
+    places = {"max_units": [0, 3], "sampler__n_births": [1, 2]}
+    search = GridSearchCV(short(), places, cv=folds).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     full, Y, labels = Xy
     for net, y in ((regressor(), Y), (classifier(), labels)):
@@ -505,6 +510,95 @@ def test_damaged_files_are_refused(X, tmp_path):
         path.write_bytes(data[:cut])
         with pytest.raises(FileFormatError):
             ICPNetwork.load(path)
+
+
+OLD = dict(
+    mass="sample", mass_prior=None, concentration="sample", inverse_concentration_prior=(3, 2.0),
+    observed_popularity=0.5, popularity_prior=None, weight_variance=None, bias_variance=2.0,
+    noise_prior=None, hyperprior="default", max_hidden=7, moves="default",
+    activation_update="slice", n_noise_slices=1, n_hmc=3, n_leapfrog=20, n_births=10, n_affine=1,
+    n_rotations=0, n_init_units="auto", store_activations=False, n_fantasies=30, max_rows=None,
+    init="auto", n_chains=2, n_warmup=3, n_draws=5, thin=1, n_jobs=None, random_state=0,
+    warm_start=False, checkpoint=None, checkpoint_every=60.0, store="auto", predict_draws=100,
+    verbose=0,
+)  # fmt: skip
+OF_COLUMNS = dict(
+    visible="gaussian", feature_bounds=None, feature_range=0.95, observed_order=0.0,
+    density="auto", n_importance=200, n_temperatures=60, n_particles=8,
+)  # fmt: skip
+OF_INPUTS = dict(feature_scaling="common", input_weight_variance=None)
+
+
+@pytest.mark.parametrize("hyperprior", ["default", "paper"])
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [(ICPNetwork, OF_COLUMNS), (ICPNetworkRegressor, OF_INPUTS), (ICPNetworkClassifier, OF_INPUTS)],
+)
+def test_parameters_of_older_files(kind, own, hyperprior):
+    """Those of version 0.1, and the parameters that stand for the same model now."""
+    new = kind(**kind._parameters_of_file(OLD | own | {"hyperprior": hyperprior}))
+    new._validate_params()
+    expected = {name: value for name, value in {**OLD, **own}.items() if name in new.get_params()}
+    plain = hyperprior == "default"
+    expected |= dict(
+        mass=Gamma(1, 1) if plain else Gamma(0.5, 0.5), concentration=InverseGamma(3, 2),
+        weight_variance=4.0 if plain else 1.0, max_units=7,
+        noise_precision=Gamma(1, 0.1) if plain else Gamma(0.5, 0.5),
+    )  # fmt: skip
+    if kind is not ICPNetwork:
+        expected |= dict(scaling="common", input_weight_variance=None if plain else 1.0)
+    found = new.get_params(deep=False)
+    knobs = found.pop("sampler").get_params()
+    assert found == expected
+    assert knobs == ICPSampler(activation_update="slice", n_affine=1).get_params()
+    assert kind._parameters_of_file(new.get_params(deep=False)) == new.get_params(deep=False)
+
+
+def older(prior):
+    """The fields of a prior as version 0.1 has written them."""
+    fields = {name: getattr(prior, name) for name in ("roles", "orders", "bias_variance")}
+    fields |= {name: getattr(prior, name) for name in ("weight_variance", "input_weight_variance")}
+    fields |= {"mass": None, "mass_prior": (prior.mass.shape, prior.mass.rate)}
+    law = prior.concentration
+    fields |= {"concentration": None, "inverse_concentration_prior": (law.shape, law.scale)}
+    fields |= {"observed_popularity": prior.observed_popularity, "popularity_prior": (1.0, 1.0)}
+    law = prior.noise_precision
+    return fields | {"noise_prior": (law.shape, law.rate), "max_hidden": prior.max_units}
+
+
+def test_older_files_answer_as_before(X, tmp_path, monkeypatch):
+    options = OLD | OF_COLUMNS
+    net = ICPNetwork(**ICPNetwork._parameters_of_file(options)).fit(X)
+    # What version 0.1 has written: its parameters, and the prior with the fields of then.
+    with monkeypatch.context() as patch:
+        patch.setattr(_model.Prior, "to_data", older, raising=False)
+        patch.setattr(ICPNetwork, "get_params", lambda self, deep: options)
+        fitted = {name: value for name, value in vars(net).items() if name not in net._declared}
+        content = {"parameters": options, "fitted": fitted}
+        io.write(tmp_path / "old", "fitted ICPNetwork", content, net._types_in_files())
+    loaded = ICPNetwork.load(tmp_path / "old")
+    assert loaded._prior == net._prior
+    assert_same_answers(answers(loaded, X), answers(net, X))
+    loaded.save(tmp_path / "new")
+    assert_same_answers(answers(ICPNetwork.load(tmp_path / "new"), X), answers(net, X))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "words"),
+    [
+        (ICPNetwork, "mass_prior", "mass=Gamma"),
+        (ICPNetwork, "inverse_concentration_prior", "concentration=InverseGamma"),
+        (ICPNetwork, "popularity_prior", "observed_popularity=Gamma"),
+        (ICPNetworkRegressor, "noise_prior", "noise_precision=Gamma"),
+        (ICPNetworkRegressor, "hyperprior", "those of the paper are mass=Gamma\\(0.5, 0.5\\)"),
+        (ICPNetworkClassifier, "max_hidden", "max_units"),
+        (ICPNetworkClassifier, "feature_scaling", "scaling"),
+        (ICPNetworkClassifier, "n_births", "sampler=ICPSampler\\(n_births=...\\)"),
+    ],
+)
+def test_old_names_are_refused_with_the_new_one(kind, name, words):
+    with pytest.raises(TypeError, match=f"'{name}'.*{words}"):
+        kind(**{name: 1})
 
 
 BAD_DRAWS = [

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from checks.icp_network import make_sampler, prior
 from skbnp.icp_network import _model
 from skbnp.icp_network._network import Network
+from skbnp.laws import Gamma
 
 TWO, THREE = ("gaussian",) * 2, ("gaussian",) * 3
 # Prior, options of the sampler, and the share of missing cells.
@@ -19,8 +20,8 @@ CASES = {
     "binary": (prior(("latent", "input")), {}, 0.0),
     "three classes": (prior(("latent",) * 3 + ("input",)), {}, 0.0),
     "paper": (prior(TWO, (None, None)), {"moves": "paper"}, 0.2),
-    "dense": (prior(TWO, mass=4.0, concentration=0.5, max_hidden=60), {}, 0.0),
-    "sparse": (prior(TWO, mass=2.0, concentration=50.0, max_hidden=60), {}, 0.0),
+    "dense": (prior(TWO, mass=4.0, concentration=0.5, max_units=60), {}, 0.0),
+    "sparse": (prior(TWO, mass=2.0, concentration=50.0, max_units=60), {}, 0.0),
     "given": (prior(TWO, mass=1.0, concentration=2.0, observed_popularity=0.5), {}, 0.0),
     "slice": (prior(THREE), {"activation_update": "slice"}, 0.2),
     "mtm": (prior(THREE), {"activation_update": "mtm"}, 0.2),
@@ -64,7 +65,7 @@ def test_after_random_sweeps(case, n, seed):
 def test_where_updates_add_up(roles):
     """2,000 rows, eight columns, two dozen sweeps."""
     rng = np.random.default_rng(3)
-    law = prior(roles, max_hidden=60, mass=3.0, concentration=1.0, noise_prior=(1.0, 0.1))
+    law = prior(roles, max_units=60, mass=3.0, concentration=1.0, noise_precision=Gamma(1.0, 0.1))
     sampler = make_sampler(law, _model.draw_joint(law, 2000, rng), step=0.01)
     for step in range(24):
         sampler.sweep()
@@ -132,7 +133,7 @@ def test_rows_and_columns_may_change_places():
 def test_large_states_give_way_to_small_ones():
     """As when a chain that has grown is set back."""
     rng, n = np.random.default_rng(4), 30
-    law = prior(TWO, mass=4.0, concentration=0.5, max_hidden=60)
+    law = prior(TWO, mass=4.0, concentration=0.5, max_units=60)
     draws = [_model.draw_joint(law, n, rng) for _ in range(20)]
     small, large = (f(draws, key=lambda draw: len(draw["order"])) for f in (min, max))
     assert len(large["order"]) > 2 * len(small["order"])
@@ -174,7 +175,7 @@ def test_draws_are_states_without_the_rows(case):
 
 
 def test_the_guard_counts_what_it_refuses():
-    law = prior(TWO, max_hidden=1, mass=2.0)
+    law = prior(TWO, max_units=1, mass=2.0)
     sampler = make_sampler(law, _model.draw_joint(law, 5, np.random.default_rng(0)))
     for _ in range(200):
         sampler.sweep()

@@ -11,6 +11,7 @@ from checks.icp_network import make_sampler, prior, structure
 from checks.monte_carlo import z_score
 from skbnp.icp_network import _model
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint, log_joint
+from skbnp.laws import Gamma, InverseGamma
 from skbnp.processes import icp
 
 LAWS = {
@@ -33,14 +34,14 @@ def naive(state, law):
         Z[child, parent], W[child, parent] = 1, weight
     mass, alpha, phi = state["hyper"]
     total = icp.log_prob(order, Z, d, mass, alpha, phi)
-    if law.mass is None:
-        total += stats.gamma.logpdf(mass, law.mass_prior[0], scale=1 / law.mass_prior[1])
-    if law.concentration is None:
-        # 1 / alpha is gamma, alpha inverse gamma.
-        shape, rate = law.inverse_concentration_prior
-        total += stats.invgamma.logpdf(alpha, shape, scale=rate)
-    if law.observed_popularity is None:
-        total += stats.gamma.logpdf(phi, law.popularity_prior[0], scale=1 / law.popularity_prior[1])
+    if isinstance(law.mass, Gamma):
+        total += stats.gamma.logpdf(mass, law.mass.shape, scale=1 / law.mass.rate)
+    if isinstance(law.concentration, InverseGamma):
+        shape, scale = law.concentration.shape, law.concentration.scale
+        total += stats.invgamma.logpdf(alpha, shape, scale=scale)
+    if isinstance(law.observed_popularity, Gamma):
+        shape, rate = law.observed_popularity.shape, law.observed_popularity.rate
+        total += stats.gamma.logpdf(phi, shape, scale=1 / rate)
     role = [*law.roles, *["hidden"] * (n_nodes - d)]
     a = np.hstack([state["visible"], state["pre_activations"]])
     for i in range(n_nodes):
@@ -48,7 +49,7 @@ def naive(state, law):
             continue
         total += stats.norm.logpdf(b[i], scale=law.bias_variance**0.5)
         if role[i] != "latent":
-            shape, rate = law.noise_prior
+            shape, rate = law.noise_precision.shape, law.noise_precision.rate
             total += stats.gamma.logpdf(rho[i], shape, scale=1 / rate)
         for k in range(n_nodes):
             if Z[i, k]:
@@ -105,8 +106,8 @@ def test_draws_have_the_law_of_the_process(law):
     rng = np.random.default_rng(3)
     draws = [structure(draw_joint(law, 0, rng), law) for _ in range(1500)]
     process = observed, 1.2, 1.5
-    hidden, from_observed = icp.expected_edges(*process, 0.8, law.max_hidden)
-    mean = icp.expected_hidden(*process, law.max_hidden)
+    hidden, from_observed = icp.expected_edges(*process, 0.8, law.max_units)
+    mean = icp.expected_hidden(*process, law.max_units)
     assert abs(z_score([draw["hidden"] for draw in draws], mean)) < 4
     assert abs(z_score([draw["edges"] for draw in draws], hidden + from_observed)) < 4
     assert abs(z_score([draw["observed edges"] for draw in draws], from_observed)) < 4
@@ -157,7 +158,7 @@ STATE = {
     "visible": np.zeros((3, 2)),
     "pre_activations": np.zeros((3, 2)),
 }
-OUTSIDE = Prior(("gaussian", "gaussian"), (0.0, None), concentration=2.0, max_hidden=5)
+OUTSIDE = Prior(("gaussian", "gaussian"), (0.0, None), concentration=2.0, max_units=5)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ OUTSIDE = Prior(("gaussian", "gaussian"), (0.0, None), concentration=2.0, max_hi
         ({"order": np.array([0.0, 0.5, 0.7, 0.4])}, "ascending for hidden nodes"),
         ({"order": np.array([0.0, 1.5, 0.4, 0.7])}, "within"),
         ({"order": np.array([0.1, 0.5, 0.4, 0.7])}, "that of the prior where it is given"),
-        ({"order": np.arange(9) / 9}, "max_hidden"),
+        ({"order": np.arange(9) / 9}, "max_units"),
         ({"order": np.array([0.0, np.nan, 0.4, 0.7])}, "order"),
         ({"edges": np.array([[1, 0], [2, 0], [3, 1], [4, 2]])}, "nodes that there are"),
         ({"edges": np.array([[2, 0], [1, 0], [3, 1], [3, 2]])}, "sorted by child and parent"),
@@ -214,8 +215,13 @@ def test_a_wrong_state_leaves_the_chain_as_it_was():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"max_hidden": -1}, "max_hidden"),
-        ({"max_hidden": 2.0}, "max_hidden"),
+        ({"max_units": -1}, "max_units"),
+        ({"max_units": 2.0}, "max_units"),
+        ({"mass": None}, "mass of the prior must not be None"),
+        ({"mass": InverseGamma(1, 1)}, "mass of the prior must not be InverseGamma"),
+        ({"mass": Gamma(1, Gamma(1, 1))}, "mass of the prior must be positive"),
+        ({"concentration": -2.0}, "concentration of the prior must be positive"),
+        ({"noise_precision": 1.0}, "noise_precision of the prior must not be 1.0"),
         ({"roles": ("gaussian",)}, "an entry for each observed node"),
         ({"roles": ("gaussian", "output")}, "roles of the prior must be known, got 'output'"),
         ({"orders": (0.0, 1.5)}, "None or from 0 to 1, got 1.5"),
@@ -229,7 +235,7 @@ def test_priors_that_make_no_sense(change, message):
         check_prior(replace(OUTSIDE, **change))
 
 
-def test_a_prior_beyond_max_hidden_is_refused():
-    law = Prior(("gaussian",), (0.0,), max_hidden=0, mass=50.0)
-    with pytest.raises(ValueError, match="max_hidden must leave room .* got 0"):
+def test_a_prior_beyond_max_units_is_refused():
+    law = Prior(("gaussian",), (0.0,), max_units=0, mass=50.0)
+    with pytest.raises(ValueError, match="max_units must leave room .* got 0"):
         draw_joint(law, 2, np.random.default_rng(0))

@@ -20,9 +20,9 @@ ROLES = {
 LAWS = {
     "default": {},
     "given": {"mass": 2.0, "concentration": 0.5, "observed_popularity": 3.0},
-    "few nodes": {"max_hidden": 3},
-    "one node": {"max_hidden": 1},
-    "no node": {"max_hidden": 0},
+    "few nodes": {"max_units": 3},
+    "one node": {"max_units": 1},
+    "no node": {"max_units": 0},
 }
 SHAPES = {"usual": (40, 5), "wide": (6, 30), "two rows": (2, 5), "one row": (1, 5), "none": (0, 5)}
 CASES = [("default", shape) for shape in SHAPES] + [(law, "usual") for law in list(LAWS)[1:]]
@@ -40,9 +40,9 @@ def prior_of(roles, d, **law):
 def test_starts(law, roles, shape, init):
     rng = np.random.default_rng(0)
     n, d = SHAPES[shape]
-    prior = prior_of(roles, d, **({"mass": 0.2, "max_hidden": 20} | LAWS[law]))
+    prior = prior_of(roles, d, **({"mass": 0.2, "max_units": 20} | LAWS[law]))
     if init == "prior" and law in ("one node", "no node"):
-        prior = prior_of(roles, d, **(LAWS[law] | {"mass": 0.2, "max_hidden": 20}))
+        prior = prior_of(roles, d, **(LAWS[law] | {"mass": 0.2, "max_units": 20}))
     if init == "network" and "input" not in prior.roles:
         with pytest.raises(ValueError, match="init"):
             start_state(np.zeros((n, d)), prior, rng, init, 4)

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from checks.edges import tables_at_the_edge
+from checks.icp_network import PAPER, with_sampler
 from skbnp import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
+from skbnp.laws import Gamma
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
@@ -19,7 +21,7 @@ CHAIN = dict(
 
 def fit(X, **options):
     defaults = dict(n_fantasies=20, n_importance=10, n_temperatures=5, n_particles=2)
-    return ICPNetwork(**{**CHAIN, **defaults, **options}).fit(X)
+    return ICPNetwork(**with_sampler({**CHAIN, **defaults, **options})).fit(X)
 
 
 def assert_finite_traces(net):
@@ -68,20 +70,20 @@ def test_many_identical_rows():
 
 
 EXTREMES = [
-    {"noise_prior": (1e-6, 1.0)},
-    {"noise_prior": (1e6, 1e6)},
-    {"noise_prior": (1.0, 1e-6)},
+    {"noise_precision": Gamma(1e-6, 1.0)},
+    {"noise_precision": Gamma(1e6, 1e6)},
+    {"noise_precision": Gamma(1.0, 1e-6)},
     {"weight_variance": 1e-6, "bias_variance": 1e-6},
     {"weight_variance": 1e6},
     {"bias_variance": 1e6},
     {"mass": 1e-6, "concentration": 1e-6},
-    {"mass": 50.0, "max_hidden": 6},
-    {"concentration": 1e4, "max_hidden": 10},
+    {"mass": 50.0, "max_units": 6},
+    {"concentration": 1e4, "max_units": 10},
     {"observed_popularity": 1e-6, "observed_order": "free"},
     {"observed_popularity": 1e4, "observed_order": "free"},
-    {"hyperprior": "paper", "max_hidden": 20},
-    {"max_hidden": 0},
-    {"max_hidden": 1, "n_init_units": 50},
+    PAPER | {"max_units": 20},
+    {"max_units": 0},
+    {"max_units": 1, "n_init_units": 50},
     {"n_births": 0, "n_hmc": 0, "n_noise_slices": 0},
     {"observed_order": [0.0, 0.0, 1.0]},
     {"observed_order": [0.5, 0.5, 0.5]},
@@ -106,7 +108,7 @@ TARGETS = {
 @pytest.mark.parametrize("name", TARGETS)
 def test_targets_at_the_edge(name):
     X, y = BASE, TARGETS[name]
-    net = ICPNetworkRegressor(n_fantasies=10, **CHAIN).fit(X, y)
+    net = ICPNetworkRegressor(n_fantasies=10, **with_sampler(CHAIN)).fit(X, y)
     assert_finite_traces(net)
     mean, std = net.predict(np.concatenate([X, 1e6 * X]), return_std=True)
     assert np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
@@ -121,7 +123,7 @@ FEATURES = {name: DATA[name] for name in ("constant column", "mixed scales", "an
 def test_classes_at_the_edge(name, n_classes):
     X = FEATURES[name]
     y = np.arange(len(X)) % n_classes
-    net = ICPNetworkClassifier(n_fantasies=10, **CHAIN).fit(X, y)
+    net = ICPNetworkClassifier(n_fantasies=10, **with_sampler(CHAIN)).fit(X, y)
     assert_finite_traces(net)
     p = net.predict_proba(np.concatenate([X, 1e3 * X]))
     assert np.isfinite(p).all() and (p >= 0).all()
@@ -130,5 +132,5 @@ def test_classes_at_the_edge(name, n_classes):
 
 def test_one_rare_class():
     y = (np.arange(30) == 4).astype(int)
-    net = ICPNetworkClassifier(n_fantasies=10, **CHAIN).fit(BASE, y)
+    net = ICPNetworkClassifier(n_fantasies=10, **with_sampler(CHAIN)).fit(BASE, y)
     assert net.predict_proba(BASE)[:, 1].mean() < 0.5

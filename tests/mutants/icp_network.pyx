@@ -141,11 +141,14 @@ cdef class NoGrid(Activations):
         )
 
 
-cdef class NoLogScale(Trajectories):
+cdef class NoLogScale(Network):
     """Trajectories without the Jacobian of log precisions."""
 
-    cdef double _shape(self) noexcept nogil:
-        return self.net.noise_law[0] - 1.0
+    cdef double log_of_log_precision(self, double r) noexcept nogil:
+        return Network.log_of_log_precision(self, r) - r
+
+    cdef double slope_of_log_precision(self, double r) noexcept nogil:
+        return Network.slope_of_log_precision(self, r) - 1.0
 
 
 cdef class KeptRivals(Trajectories):

@@ -14,7 +14,7 @@ cdef class Births(Move):
         Newborn newborn
         bint _paper
         Py_ssize_t n_attempts               # in a sweep
-        public Py_ssize_t n_guard_rejections    # births that ``max_hidden`` refused
+        public Py_ssize_t n_guard_rejections    # births that ``max_units`` refused
         Py_ssize_t[:, ::1] slots            # (2, n_slots) room of proposals: children, parents
         double[:, ::1] values               # (5, n_slots) and what else they have
 

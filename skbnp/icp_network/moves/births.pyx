@@ -82,7 +82,7 @@ cdef class Births(Move):
         cdef Py_ssize_t slot
         cdef double ratio
         self.proposed[0] += 1
-        if self.graph.n_hidden >= self.graph.max_hidden:
+        if self.graph.n_hidden >= self.graph.max_units:
             self.n_guard_rejections += 1
             return 0
         self._reserve()

@@ -101,7 +101,6 @@ cdef class Edges(Move):
     cdef void _draw_precision(self, Py_ssize_t child) noexcept nogil:
         """Precision of the child whose bias and weights have just been drawn."""
         if self.net.has_free_precision(child):
-            self.net.precision[child] = draws.draw_gamma(
-                self.rng, self.net.noise_law[0] + 0.5 * self.net.n_samples,
-                self.net.noise_law[1] + 0.5 * self.regression.squared_residual(),
+            self.net.precision[child] = self.net.draw_precision_given(
+                self.regression.squared_residual(), self.rng
             )

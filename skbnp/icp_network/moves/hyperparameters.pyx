@@ -7,7 +7,7 @@ import numpy as np
 from skbnp.icp_network._network cimport Network
 from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log_gamma_density
+from skbnp.numerics.special cimport lgamma
 
 cdef enum:
     MOST_STEPS = 50     # of the slices' stepping out, to each side
@@ -52,8 +52,8 @@ cdef class Hyperparameters(Move):
 
     cdef void _draw_mass(self) noexcept nogil:
         self.graph.law.mass = draws.draw_gamma(
-            self.rng, self.net.mass_law[0] + self.graph.n_hidden,
-            self.net.mass_law[1] + self._exposure_of_mass(),
+            self.rng, self.net.process_law[0][0] + self.graph.n_hidden,
+            self.net.process_law[0][1] + self._exposure_of_mass(),
         )
 
     cdef double _exposure_of_mass(self) noexcept nogil:
@@ -107,7 +107,7 @@ cdef class Hyperparameters(Move):
                 total += lgamma(alpha + n - m) - lgamma(alpha)
                 total += lgamma(alpha + phi) - lgamma(alpha + phi + n)
         # 1 / alpha is gamma; d(1 / alpha) = -(1 / alpha) d log alpha.
-        total += log_gamma_density(1.0 / alpha, self.net.inverse_law[0], self.net.inverse_law[1])
+        total += self.net.log_inverse(alpha)
         return total - log_alpha
 
     cdef double _log_popularity(self, double log_phi) noexcept nogil:
@@ -116,6 +116,4 @@ cdef class Hyperparameters(Move):
         for slot in range(self.graph.n_observed):
             total += lgamma(phi + self.graph.n_children[slot]) - lgamma(phi)
             total += lgamma(alpha + phi) - lgamma(alpha + phi + self.n_below[slot])
-        return total + log_gamma_density(
-            phi, self.net.popularity_law[0], self.net.popularity_law[1]
-        )
+        return total + self.net.log_popularity(phi)

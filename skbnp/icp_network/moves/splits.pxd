@@ -14,7 +14,7 @@ cdef class Splits(Move):
     cdef:
         Network net
         Graph graph
-        public Py_ssize_t n_guard_rejections    # splits that ``max_hidden`` refused
+        public Py_ssize_t n_guard_rejections    # splits that ``max_units`` refused
         Py_ssize_t[::1] mergeable           # (n_slots,)
         double[::1] residual                # (stride,) of the child without node and edge
         double[::1] drawn                   # (stride,) activations of the node

@@ -56,7 +56,7 @@ cdef class Splits(Move):
         self.proposed[0] += 1
         if self.graph.n_edges == 0:
             return 0
-        if self.graph.n_hidden >= self.graph.max_hidden:
+        if self.graph.n_hidden >= self.graph.max_units:
             self.n_guard_rejections += 1
             return 0
         ratio = -self.graph.log_density()

@@ -53,4 +53,3 @@ cdef class Trajectories(Move):
     cdef void _take(self) noexcept nogil
     cdef void _take_latents(self) noexcept nogil
     cdef Py_ssize_t _slot_at(self, Py_ssize_t p) noexcept nogil
-    cdef double _shape(self) noexcept nogil

@@ -190,7 +190,7 @@ cdef class Trajectories(Move):
             b, r = self.value[e + p], self.value[e + k + p]
             total -= 0.5 * self.net.bias_precision * b * b
             if self.has_log[p]:
-                total += self._shape() * r - self.net.noise_law[1] * exp(r)
+                total += self.net.log_of_log_precision(r)
         for i in range(e):
             w = self.value[i]
             total -= 0.5 * self.stiffness[i] * w * w
@@ -288,9 +288,7 @@ cdef class Trajectories(Move):
         cdef double r = self.value[e + k + p], total = self._scale_slope(p)
         cdef double* slope = &self.slope[p, 0]
         if self.has_log[p]:
-            self.gradient[e + k + p] = (
-                total + (self._shape() - self.net.noise_law[1] * exp(r))
-            )
+            self.gradient[e + k + p] = total + self.net.slope_of_log_precision(r)
         total = 0.0
         for i in range(n):
             total += slope[i]
@@ -394,10 +392,6 @@ cdef class Trajectories(Move):
 
     cdef Py_ssize_t _slot_at(self, Py_ssize_t p) noexcept nogil:
         return self.graph.ascending[self.graph.n_nodes - 1 - p]
-
-    cdef double _shape(self) noexcept nogil:
-        """Power of rho in the density of log rho."""
-        return self.net.noise_law[0]
 
 
 cdef inline double slope_of_log_ndtr(double x, double log_cdf) noexcept nogil:

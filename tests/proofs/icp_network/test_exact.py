@@ -4,6 +4,8 @@ Null: the numbers of hidden nodes and of edges have the moments of `skbnp.proces
 each with errors corrected for autocorrelation: false alarm 6e-5 each.
 """
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -18,7 +20,7 @@ TWO = ("gaussian", "gaussian")
 
 def given(mass, concentration, popularity=1.0, **changes):
     return dict(
-        mass=mass, concentration=concentration, observed_popularity=popularity, max_hidden=200,
+        mass=mass, concentration=concentration, observed_popularity=popularity, max_units=200,
         **changes,
     )  # fmt: skip
 
@@ -31,7 +33,7 @@ CASES = {
     "free orders": prior(TWO, (None, None), **given(2.0, 0.5, 1.5)),
     "0, 1 and free": prior((*TWO, "input"), (0.0, None, 1.0), **given(1.5, 2.0, 0.7)),
     "latents, few nodes": prior(
-        ("latent", "latent", "input"), **(given(1.5, 2.0, 0.7) | {"max_hidden": 3})
+        ("latent", "latent", "input"), **(given(1.5, 2.0, 0.7) | {"max_units": 3})
     ),
 }
 
@@ -55,13 +57,13 @@ def orders(law):
 
 def assert_the_prior(law, hidden, hidden_edges, observed_edges, *_, squares=True):
     process = orders(law), law.mass, law.concentration
-    mean = icp.expected_hidden(*process, law.max_hidden)
-    variance = icp.var_hidden(*process, law.max_hidden)
-    edges = icp.expected_edges(*process, law.observed_popularity, law.max_hidden)
+    mean = icp.expected_hidden(*process, law.max_units)
+    variance = icp.var_hidden(*process, law.max_units)
+    edges = icp.expected_edges(*process, law.observed_popularity, law.max_units)
     z = {
         "hidden": z_score(hidden, mean),
         "variance": z_score((hidden - mean) ** 2, variance) if squares else 0.0,
-        "none": z_score(hidden == 0, icp.hidden_pmf(*process, law.max_hidden)[0]),
+        "none": z_score(hidden == 0, icp.hidden_pmf(*process, law.max_units)[0]),
         "hidden edges": z_score(hidden_edges, edges[0]),
         "observed edges": z_score(observed_edges, edges[1]),
     }
@@ -89,16 +91,16 @@ def moments_with_hyperparameters(law, n_points=12):
     q, weight = (x + 1) / 2, weight / 2
     masses, inverse, phis = (
         stats.gamma.ppf(q, shape, scale=1 / rate)
-        for shape, rate in (law.mass_prior, law.inverse_concentration_prior, law.popularity_prior)
+        for shape, rate in map(astuple, (law.mass, law.concentration, law.observed_popularity))
     )
     total = np.zeros(5)
     for mass, w_mass in zip(masses, weight, strict=True):
         for alpha, w_alpha in zip(1 / inverse, weight, strict=True):
             process = orders(law), mass, alpha
-            kept = icp.hidden_pmf(*process, 64)[: law.max_hidden + 1].sum()
-            hidden, observed = icp.expected_edges(*process, alpha, law.max_hidden)
+            kept = icp.hidden_pmf(*process, 64)[: law.max_units + 1].sum()
+            hidden, observed = icp.expected_edges(*process, alpha, law.max_units)
             share = weight @ (phis / (phis + alpha))
-            mean = icp.expected_hidden(*process, law.max_hidden)
+            mean = icp.expected_hidden(*process, law.max_units)
             total += w_mass * w_alpha * kept * np.array(
                 [1.0, mean, hidden, 2.0 * observed * share, mass]
             )  # fmt: skip
@@ -107,7 +109,7 @@ def moments_with_hyperparameters(law, n_points=12):
 
 @pytest.fixture(scope="module")
 def few():
-    law = prior(("gaussian", "input"), max_hidden=3)
+    law = prior(("gaussian", "input"), max_units=3)
     return law, moments_with_hyperparameters(law)
 
 
@@ -129,7 +131,7 @@ def test_hyperparameters_are_sampled(few, moves, size, seed):
 @proof(seed=3, wrong=True)
 @pytest.mark.parametrize("fault", ["printed_ratio", "singletons_stay", "observed_stay"])
 def test_wrong_moves_miss_the_law(fault, seed):
-    law = prior(("gaussian", "input"), **(given(1.0, 1.0) | {"max_hidden": 10}))
+    law = prior(("gaussian", "input"), **(given(1.0, 1.0) | {"max_units": 10}))
     hidden, hidden_edges, observed_edges, *_ = chain(law, 6000, seed, moves="paper", fault=fault)
     process = orders(law), 1.0, 1.0
     edges = icp.expected_edges(*process, max_hidden=10)

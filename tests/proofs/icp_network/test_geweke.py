@@ -16,6 +16,7 @@ from checks.joint_distribution import (
 )
 from checks.proofs import proof
 from skbnp.icp_network._sampler import Sampler
+from skbnp.laws import Gamma, InverseGamma
 
 
 def holes(n_samples, n_observed):
@@ -48,15 +49,15 @@ CONFIGURATIONS = {
     "slice": (prior(), 3, {"activation_update": "slice"}),
     "mtm": (prior(), 3, {"activation_update": "mtm"}),
     "reshapes": (prior(), 3, {"n_affine": 3, "n_rotations": 3}),
-    "few nodes": (prior(TWO, FREE, max_hidden=2, mass_prior=(3.0, 1.5)), 3, {}),
+    "few nodes": (prior(TWO, FREE, max_units=2, mass=Gamma(3.0, 1.5)), 3, {}),
     "settling": (prior(TWO, FREE), 3, {"n_settle": 1}),
     "dense": (prior(TWO, **given(3.0, 0.5)), 3, {}),
     "sparse": (prior(TWO, **given(1.5, 8.0)), 3, {}),
     "popular": (prior(THREE, (None, None, 0.0), **given(1.0, 1.0, 6.0)), 3, {}),
     "the estimator's laws": (
         prior(
-            mass_prior=(1.0, 1.0), inverse_concentration_prior=(2.0, 2.0),
-            popularity_prior=(1.0, 1.0), noise_prior=(1.0, 0.1), max_hidden=200,
+            mass=Gamma(1.0, 1.0), concentration=InverseGamma(2.0, 2.0),
+            observed_popularity=Gamma(1.0, 1.0), noise_precision=Gamma(1.0, 0.1), max_units=200,
         ),
         3,
         {"step": 0.05},
@@ -160,10 +161,14 @@ ALONE = [
     ("latents", prior(("latent", "input")), {}),
     ("births", MIXED, {}),
     ("births", SUPERVISED, {}),
-    ("births", prior(max_hidden=2, mass_prior=(3.0, 1.5)), {}),
+    ("births", prior(max_units=2, mass=Gamma(3.0, 1.5)), {}),
     ("births", SUPERVISED, {"moves": "paper"}),
     ("splits", SUPERVISED, {}),
-    ("swaps", prior(THREE, (None,) * 3, noise_prior=(1.0, 1.0), **given(1.5, 1.0, 3.0)), {}),
+    (
+        "swaps",
+        prior(THREE, (None,) * 3, noise_precision=Gamma(1.0, 1.0), **given(1.5, 1.0, 3.0)),
+        {},
+    ),
     ("orders", MIXED, {}),
     ("proposed_orders", MIXED, {"moves": "paper"}),
     ("affine", SUPERVISED, {"n_affine": 1}),
@@ -209,7 +214,7 @@ SHOWN = {
     ),
     # At a small concentration deaths are accepted whatever the gap.
     "wrong_gap": (
-        prior(("gaussian",), max_hidden=40, **given(1.5, 8.0)), 0,
+        prior(("gaussian",), max_units=40, **given(1.5, 8.0)), 0,
         {**PAPER_BIRTHS, "n_births": 100}, 4000, ("rho", "W^2", "hidden"),
     ),
     "own_edge": (PLAIN, 1, {}, 600, ("squared children", "edges")),
@@ -220,12 +225,15 @@ SHOWN = {
     "no_jacobian": (PLAIN, 3, {"only": ("births",)}, 400, ("rho", "hidden")),
     # Grid proposals are so near the law that only sharp children tell.
     "no_grid": (
-        prior(("gaussian",) * 4, weight_variance=100.0, noise_prior=(2.0, 0.3), **given(1.5, 1.0)),
+        prior(
+            ("gaussian",) * 4, weight_variance=100.0, noise_precision=Gamma(2.0, 0.3),
+            **given(1.5, 1.0),
+        ),
         6, {"only": ("activations",) * 5}, 2000, ("misfit", "data by mean"),
     ),
     "no_log_scale": (PLAIN, 3, {"only": ("trajectories",)}, 300, ("rho", "hidden rho")),
     "no_stretch": (
-        prior(noise_prior=(1.0, 1.0), **given(2.0, 1.0)), 1,
+        prior(noise_precision=Gamma(1.0, 1.0), **given(2.0, 1.0)), 1,
         {"only": ("affine",) * 20, "n_affine": 1}, 3000, ("hidden rho", "hidden u^2"),
     ),
     "kept_rivals": (
