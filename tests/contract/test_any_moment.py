@@ -49,7 +49,7 @@ def refit(estimator, X, y):
 @pytest.mark.parametrize("n_moments", [6, pytest.param(200, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("setting", DEFAULTS, ids=str)
 def test_one_fit_or_the_other(setting, n_moments):
-    X, other = table_with_holes(16, seed=1), table_with_holes(24, seed=2)
+    X, other = table_with_holes(8, seed=1), table_with_holes(12, seed=2)
     if not setting.takes_holes:
         X, other = np.nan_to_num(X), np.nan_to_num(other)
 

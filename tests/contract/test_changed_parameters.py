@@ -32,7 +32,8 @@ def fitted(setting):
 @pytest.mark.parametrize("setting", VARIED, ids=str)
 def test_a_parameter_changed_after_fit_changes_no_answer(setting):
     model, X = fitted(setting)
-    before = answers(model, X)
+    rows = X[:6]  # a hole among them
+    before = answers(model, rows)
     for name, value in model.get_params().items():
         if name in READ_LATER or name in model._parameters_after_sampling:
             continue
@@ -40,7 +41,7 @@ def test_a_parameter_changed_after_fit_changes_no_answer(setting):
         # All that an option may be, and one number of the many.
         for other in others if any(isinstance(one, str) for one in others) else others[:1]:
             model.set_params(**{name: other})
-            assert_same_answers(answers(model, X), before)
+            assert_same_answers(answers(model, rows), before)
             model.set_params(**{name: value})
 
 

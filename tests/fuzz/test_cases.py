@@ -17,6 +17,7 @@ def check(name, seeds):
     assert not found, "\n".join([f"cases of {name}:", *(f"{s}: {words}" for s, words in found)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_few_cases(name):
     check(name, range(20))

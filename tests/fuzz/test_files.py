@@ -13,6 +13,7 @@ def check(name, look, seeds):
     assert not found, "\n".join(f"{name}, {look}, seed {seed}: {words}" for seed, words in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_few(name, look):

@@ -14,6 +14,7 @@ from contract.registry import DEFAULTS
 N_CHAINS, N_WARMUP, N_DRAWS, BLOCK = 2, 10, 90, 2
 RUN = {"n_chains": N_CHAINS, "n_warmup": N_WARMUP, "n_draws": N_DRAWS, "block": BLOCK}
 RUN |= {"predict_draws": 2}
+ONCE = [pytest.param(1, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(params=DEFAULTS, ids=str)
@@ -51,7 +52,7 @@ class Interrupted:
         return Child(fit, *self.data, **self.run).result()
 
 
-@pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("n_kills", ONCE + [pytest.param(20, marks=pytest.mark.fuzz)])
 def test_killed(fitted_on, tmp_path, n_kills):
     interrupted = Interrupted(fitted_on, tmp_path, seed=1)
     for _ in range(n_kills):
@@ -65,7 +66,7 @@ def test_killed(fitted_on, tmp_path, n_kills):
     assert len(list(interrupted.run["checkpoint"].iterdir())) == 1
 
 
-@pytest.mark.parametrize("n_interrupts", [1, pytest.param(12, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("n_interrupts", ONCE + [pytest.param(12, marks=pytest.mark.fuzz)])
 def test_interrupted(fitted_on, tmp_path, n_interrupts):
     interrupted = Interrupted(fitted_on, tmp_path, seed=2)
     raised = []

@@ -37,15 +37,15 @@ def wait_for_sweeps(log, n_sweeps, child):
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model, backend, n_kills",
     [
         ("toy", "threading", 20),
         ("mixture", "threading", 20),
-        # New worker processes take seconds to start.
-        pytest.param("mixture", "loky", 1, marks=pytest.mark.slow),
-        pytest.param("toy", "loky", 20, marks=pytest.mark.slow),
-        pytest.param("mixture", "loky", 20, marks=pytest.mark.slow),
+        ("mixture", "loky", 1),
+        ("toy", "loky", 20),
+        ("mixture", "loky", 20),
     ],
 )
 def test_killed_at_random_moments(tmp_path, model, backend, n_kills):

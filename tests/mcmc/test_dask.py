@@ -60,6 +60,7 @@ def kill_later(find_pid, log, n_sweeps):
     return thread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [ToyModel, WatchedMixture])
 def test_same_draws_on_dask(client, expected, model):
     with joblib.parallel_config(backend="dask"):
@@ -67,6 +68,7 @@ def test_same_draws_on_dask(client, expected, model):
     assert_same_answers(found, expected[model])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [ToyModel, WatchedMixture])
 def test_a_worker_of_dask_is_killed(client, expected, model, tmp_path):
     log, pids = tmp_path / "log", client.run(os.getpid)
@@ -80,6 +82,7 @@ def test_a_worker_of_dask_is_killed(client, expected, model, tmp_path):
     assert set(client.run(os.getpid).values()) != set(pids.values())
 
 
+@pytest.mark.slow
 def test_searches_on_dask(client, tmp_path):
     model = ToyModel(n_chains=2, n_draws=10, random_state=5)
     grid = {"start": [0.0, 1.0]}
@@ -96,13 +99,9 @@ def test_searches_on_dask(client, tmp_path):
 # -- workers of joblib
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "model, n_times",
-    [
-        (WatchedMixture, 1),
-        pytest.param(WatchedMixture, 2, marks=pytest.mark.slow),
-        pytest.param(ToyModel, 1, marks=pytest.mark.slow),
-    ],
+    "model, n_times", [(WatchedMixture, 1), (WatchedMixture, 2), (ToyModel, 1)]
 )
 def test_a_worker_of_loky_is_killed(expected, model, tmp_path, n_times):
     log = tmp_path / "log"
@@ -144,7 +143,7 @@ def test_same_draws_on_every_way(tmp_path, expected):
 
 def test_row_threads_do_not_show():
     table = np.concatenate([table_with_holes(2500, seed=s) for s in range(2)])
-    sizes = {"n_warmup": 4, "n_draws": 6, "random_state": 5, "algorithm": "parallel"}
+    sizes = {"n_warmup": 3, "n_draws": 2, "random_state": 5, "algorithm": "parallel"}
     # One chain with two threads, two with one each.
     for n_chains in (1, 2):
         one = WatchedMixture(**sizes, n_chains=n_chains, n_jobs=1).fit(table)

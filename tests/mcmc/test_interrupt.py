@@ -45,7 +45,7 @@ BACKENDS = [
     ("toy", "threading", 2, False),
     ("toy", "threading", 1, True),
     ("mixture", "threading", 2, True),
-    ("mixture", "loky", 2, True),
+    pytest.param("mixture", "loky", 2, True, marks=pytest.mark.slow),
     pytest.param("mixture", "loky", 2, False, marks=pytest.mark.slow),
     pytest.param("toy", "loky", 2, True, marks=pytest.mark.slow),
 ]

@@ -11,10 +11,10 @@ from skbnp.mcmc import runner
 X = table_with_holes()
 
 
-@pytest.mark.parametrize("backend, n_warmup", [("threading", 3), ("threading", 20_000)])
-def test_ten_gigabytes_of_draws(backend, n_warmup):
-    """The long warm-up leads to long blocks, in which no draw has shown its size yet."""
-    peak, _, found = Child(peak_of_fit, backend, 10**7, n_warmup, 500, store=200).result(200)
+# The long warm-up leads to long blocks, in which no draw has shown its size yet.
+@pytest.mark.parametrize("n_warmup", [3, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_ten_gigabytes_of_draws(n_warmup):
+    peak, _, found = Child(peak_of_fit, "threading", 10**7, n_warmup, 500, store=200).result(200)
     assert_bounded(peak, found, 500)
 
 

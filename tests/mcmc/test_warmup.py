@@ -366,9 +366,8 @@ def test_pool_of_a_draw_that_is_not_stored(expected):
 X = table_with_holes()
 
 
-@pytest.mark.parametrize(
-    "backend, n_kills", [("threading", 12), pytest.param("loky", 6, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("backend, n_kills", [("threading", 12), ("loky", 6)])
 def test_killed_in_every_phase(tmp_path, backend, n_kills):
     run = {"n_warmup": "auto", "thin": "auto", "n_draws": 20}
     expected, n_all = fit("rounds", X, **run)
