@@ -137,7 +137,7 @@ def test_import_directions(path):
     [
         ("skbnp/numerics/rng.pyx", "from skbnp.processes.crp cimport log_weight"),
         ("skbnp/processes/crp.pyx", "from skbnp.likelihoods cimport conjugate"),
-        ("skbnp/likelihoods/conjugate.pyx", "cimport skbnp.mcmc.chain as chain"),
+        ("skbnp/likelihoods/conjugate/family.pyx", "cimport skbnp.mcmc.chain as chain"),
         ("skbnp/summaries/partitions.py", "from skbnp.mcmc.posterior import Posterior"),
         ("skbnp/mcmc/runner.py", "from skbnp.processes.crp import sample"),
         ("skbnp/estimators/chains.py", "from skbnp.plot.traces import TraceDisplay"),

@@ -11,7 +11,7 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
 
@@ -21,13 +21,14 @@ cdef double SPOILED = 1e-6      # a sum that falls below this part of itself has
 cdef class GammaExponential(ConjugateFamily):
     """Slots of exponential blocks. All moves of one row cost O(d)."""
 
+    SLOTS = ("n_members", "waited", "seen")
     _for_prediction = ("n_members", "waited", "seen")
     _counts_of_cells = "seen"
 
     cdef:
         double[::1] shape, rate             # (n_features,) a, b of the prior
-        double[:, ::1] waited               # (n_slots, n_features) S, sums of the observed cells
-        double[:, ::1] seen                 # (n_slots, n_features) n, how many these are
+        public double[:, ::1] waited        # (n_slots, n_features) S, sums of the observed cells
+        public double[:, ::1] seen          # (n_slots, n_features) n, how many these are
         double[:, ::1] drawn                # parameters, (n_parameters, n_features) rates
 
     def __init__(self, X, shape, rate):
@@ -38,21 +39,6 @@ cdef class GammaExponential(ConjugateFamily):
         self.rate = np.array(rate, dtype=np.float64)
         self.n_members = np.zeros(0, dtype=np.intp)
         self.waited, self.seen, self.drawn = np.zeros((3, 0, self.n_features))
-
-    def _slot_arrays(self):
-        return {
-            "n_members": np.asarray(self.n_members),
-            "waited": np.asarray(self.waited),
-            "seen": np.asarray(self.seen),
-        }
-
-    def _set_slot_array(self, name, array):
-        if name == "n_members":
-            self.n_members = array
-        elif name == "waited":
-            self.waited = array
-        else:
-            self.seen = array
 
     # -- statistics ---------------------------------------------------------------------------
 

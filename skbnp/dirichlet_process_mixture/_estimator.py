@@ -37,7 +37,7 @@ from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._table import Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.estimators.arguments import check_count
-from skbnp.likelihoods.learned_covariance import rounds_in_a_sweep
+from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.summaries.consensus import (
     distances_to_consensus,

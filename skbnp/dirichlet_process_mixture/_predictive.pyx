@@ -13,6 +13,7 @@ import itertools
 import numpy as np
 from scipy.special import gammaln
 
+from skbnp.likelihoods.conjugate.gaussians cimport permuted_factor, solve_leading
 from skbnp.numerics cimport linalg
 from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.special cimport lgamma
@@ -212,19 +213,11 @@ cdef void _factor_of(
     double* out,
 ) noexcept nogil:
     """Factor of the first n permuted features of U^T U, n x n, zeros below; NaN if it failed."""
-    cdef Py_ssize_t a, b, t
-    cdef double total
+    cdef Py_ssize_t a, b
     if n == d and o == d:
         memcpy(out, factor, d * d * sizeof(double))  # complete rows: features are in order
-    else:
-        for a in range(n):
-            for b in range(a, n):
-                total = 0.0
-                for t in range(min(feature[a], feature[b]) + 1):
-                    total += factor[t * d + feature[a]] * factor[t * d + feature[b]]
-                out[a * n + b] = total
-        if n > 0 and linalg.cholesky(out, n) != 0:
-            out[0] = NAN
+    elif permuted_factor(factor, d, feature, n, out) != 0:
+        out[0] = NAN
     for a in range(1, n):
         for b in range(a):
             out[a * n + b] = 0.0
@@ -235,8 +228,7 @@ cdef void _solve_observed(
     Py_ssize_t stride, double* out,
 ) noexcept nogil:
     """out (n, o) = U_oo^-T (x_o - m_o) for the rows of pattern p."""
-    cdef Py_ssize_t first = rows.start[p], n = rows.start[p + 1] - first, i, a, b
-    cdef double y
+    cdef Py_ssize_t first = rows.start[p], n = rows.start[p + 1] - first, i, a
     for i in range(n):
         for a in range(o):
             out[i * o + a] = rows.x[first + i, rows.feature[p, a]] - mean[rows.feature[p, a]]
@@ -245,11 +237,7 @@ cdef void _solve_observed(
             linalg.solve_rows(factor, o, out, n)
         return
     for i in range(n):
-        for b in range(o):
-            y = out[i * o + b] / factor[b * stride + b]
-            out[i * o + b] = y
-            for a in range(b + 1, o):
-                out[i * o + a] -= factor[b * stride + a] * y
+        solve_leading(factor, stride, o, out + i * o)
 
 
 cdef _add_diagonal_log_densities(

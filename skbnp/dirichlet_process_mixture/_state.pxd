@@ -1,5 +1,5 @@
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
-from skbnp.likelihoods.learned_covariance cimport LearnedCovariance
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.learned_covariance cimport LearnedCovariance
 from skbnp.mcmc.chain cimport State as BaseState
 from skbnp.processes cimport crp_law
 

@@ -14,12 +14,12 @@ from skbnp.numerics.special cimport lgamma
 from skbnp.processes cimport crp_law
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
-from skbnp.likelihoods.dirichlet_categorical import DirichletCategorical
-from skbnp.likelihoods.gamma_poisson import GammaPoisson
-from skbnp.likelihoods.learned_covariance import GammaCovariance, WishartCovariance
-from skbnp.likelihoods.normal_inverse_gamma import NormalInverseGamma
-from skbnp.likelihoods.normal_inverse_wishart import NormalInverseWishart
-from skbnp.likelihoods.product import ProductFamily
+from skbnp.likelihoods.conjugate.dirichlet_categorical import DirichletCategorical
+from skbnp.likelihoods.conjugate.gamma_poisson import GammaPoisson
+from skbnp.likelihoods.conjugate.learned_covariance import GammaCovariance, WishartCovariance
+from skbnp.likelihoods.conjugate.normal_inverse_gamma import NormalInverseGamma
+from skbnp.likelihoods.conjugate.normal_inverse_wishart import NormalInverseWishart
+from skbnp.likelihoods.conjugate.product import ProductFamily
 from skbnp.mcmc.fields import Field
 from skbnp.numerics.buffers import longer
 from skbnp.numerics.states import entry

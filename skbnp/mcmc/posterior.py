@@ -1,16 +1,17 @@
-"""The draws of all chains of one run, with their traces and diagnostics."""
+"""The draws of all chains of one run, with their traces."""
 
 import math
 from numbers import Integral
 
 import numpy as np
 
-from skbnp.mcmc import diagnostics, io
+from skbnp.mcmc import io
 from skbnp.mcmc.arviz import to_arviz
+from skbnp.mcmc.posterior_diagnostics import PosteriorDiagnostics, evenly
 from skbnp.mcmc.warmup import Warmup
 
 
-class Posterior:
+class Posterior(PosteriorDiagnostics):
     """Draws from a posterior distribution, chain by chain.
 
     ``posterior[chain, draw]`` is one stored draw: a dict of read-only arrays and numbers, whose
@@ -209,7 +210,7 @@ class Posterior:
         """
         if max_draws < 1:
             raise ValueError(f"max_draws must be >= 1, got {max_draws}")
-        return [self.in_order(place) for place in _evenly(self.n_stored, max_draws)]
+        return [self.in_order(place) for place in evenly(self.n_stored, max_draws)]
 
     def thin(self, k):
         """Every k-th draw of each chain, traces included.
@@ -240,164 +241,7 @@ class Posterior:
         thinned._pool = self.pool()
         return thinned
 
-    # -- diagnostics
-
-    def rhat(self):
-        """Rank-normalised split R-hat of every trace.
-
-        Returns
-        -------
-        rhat : dict of str to float
-        """
-        return {name: diagnostics.rhat(trace) for name, trace in self.traces.items()}
-
-    def ess(self):
-        """Bulk effective sample size of every trace, over all chains.
-
-        Returns
-        -------
-        ess : dict of str to float
-        """
-        return {name: diagnostics.ess(trace) for name, trace in self.traces.items()}
-
-    def pool(self):
-        """How much better all chains together describe training rows than one chain does.
-
-        Returns
-        -------
-        figures : dict of str to float
-            Of the fixed training rows that the trace ``log_density`` speaks of, in nats per row,
-            over all draws that were kept: "single", the log of a chain's mean density, averaged
-            over rows and chains; "pooled", the log of the mean density of all chains, averaged
-            over rows; "pool_gain", the difference. Large where chains have found different
-            answers, each of which misses something. Empty where there is no such trace, or no
-            draw.
-        """
-        if self._pool is not None:
-            return self._pool
-        sums = [end.get("log_sums") for end in self._ends]
-        if not sums or any(x is None for x in sums):
-            return {}
-        n_kept = [len(x) for x in self._traces["log_joint"]]
-        log_means = np.array(sums) - np.log(n_kept)[:, np.newaxis]
-        single = float(log_means.mean())
-        pooled = float(np.mean(np.logaddexp.reduce(log_means, axis=0) - np.log(self.n_chains)))
-        return {"single": single, "pooled": pooled, "pool_gain": pooled - single}
-
-    def summary(self):
-        """Mean, spread, error and convergence of every trace.
-
-        Returns
-        -------
-        summary : pandas.DataFrame, or dict of dict where pandas is not installed
-            One row per trace with the columns mean, sd, 5%, 95%, mcse, ess_bulk, ess_tail and
-            rhat. Then what the estimator adds: figures of some of the stored draws, each seen
-            from several sides, of which the one with the largest R-hat is shown; and the figures
-            of `pool`, which have a mean alone. Traces are complete; how many full draws are
-            stored stands beside the numbers of chains and draws in the frame's ``attrs``, as
-            ``n_stored``.
-        """
-        rows = {name: diagnostics.summary_of(trace) for name, trace in self.traces.items()}
-        for name, views in ({} if self._further is None else self._further(self)).items():
-            rows[name] = max(map(diagnostics.summary_of, views), key=lambda row: row["rhat"])
-        for name, value in self.pool().items():
-            rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
-        try:
-            import pandas as pd
-        except ImportError:
-            return rows
-        table = pd.DataFrame.from_dict(rows, orient="index")
-        table.attrs.update(
-            n_chains=self.n_chains,
-            n_draws=self.n_draws,
-            n_warmup=self.n_warmup,
-            n_stored=self.n_stored,
-        )
-        return table
-
-    def loo(self, max_draws=None):
-        """Leave-one-out cross-validation without refitting: PSIS-LOO.
-
-        Parameters
-        ----------
-        max_draws : int, default=None
-            Evenly spaced stored draws to use, at most. Default: all that are stored.
-
-        Returns
-        -------
-        loo : skbnp.mcmc.diagnostics.LeaveOneOut
-            ``elpd``, the expected log predictive density of the rows, each given all others; its
-            standard error ``se``; per row ``elpd_i`` and ``pareto_k``.
-
-        Raises
-        ------
-        ValueError
-            If the posterior knows no rows, because it was made by hand or read by `load` instead
-            of with its estimator, or holds fewer than 25 draws.
-
-        Warns
-        -----
-        UserWarning
-            If Pareto's k is too high for some rows: their figures cannot be relied upon.
-        """
-        return diagnostics.loo(self.log_likelihood(max_draws))
-
-    def log_likelihood(self, max_draws=None):
-        """Log density of each training row at stored draws.
-
-        Parameters
-        ----------
-        max_draws : int, default=None
-            Of all chains together, evenly spaced, at most. Default: all that are stored.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_chains, n_draws_used, n_samples)
-            In the units of X. What the estimator's class says it is: where parameters have been
-            integrated out, the density of the row given all other rows and the draw without it.
-        """
-        self._check_knows_rows()
-        per_chain = self._n_stored_per_chain
-        n_taken = per_chain if max_draws is None else max(1, max_draws // self.n_chains)
-        chosen = _evenly(per_chain, n_taken)
-        return np.array([[self._pointwise(chain[t]) for t in chosen] for chain in self._draws])
-
-    @property
-    def knows_rows(self):
-        """Whether `log_likelihood`, `loo` and `observed_data` have rows to speak of."""
-        return self._pointwise is not None
-
-    def observed_data(self):
-        """The training rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            In their own units up to rounding, levels as codes, NaN where missing.
-        """
-        self._check_knows_rows()
-        return self._pointwise.observed_data()
-
-    def attach_rows(self, pointwise):
-        """Let the posterior know the training rows.
-
-        Parameters
-        ----------
-        pointwise : object
-            ``pointwise(draw)`` returns the log densities (n_samples,) of the rows,
-            ``pointwise.observed_data()`` the rows themselves.
-        """
-        self._pointwise = pointwise
-
-    def attach_figures(self, further):
-        """Let `summary` show figures that are worked out from stored draws when it is called.
-
-        Parameters
-        ----------
-        further : callable
-            ``further(posterior)`` gives a dict of name to array (n_views, n_chains, n_draws).
-        """
-        self._further = further
+    # -- files
 
     def to_arviz(self, log_likelihood=False):
         """Convert the traces to ArviZ.
@@ -415,8 +259,6 @@ class Posterior:
             where the posterior knows the rows.
         """
         return to_arviz(self, log_likelihood)
-
-    # -- files
 
     def save(self, path):
         """Save the posterior as data: an npz archive with a JSON document, no pickle.
@@ -563,13 +405,6 @@ class Posterior:
         for array in self._arrays():
             array.flags.writeable = False
 
-    def _check_knows_rows(self):
-        if not self.knows_rows:
-            raise ValueError(
-                "the posterior must know the training rows for this: take posterior_ of an "
-                "estimator, fitted or loaded; a file of the posterior alone does not hold them"
-            )
-
     def _check_shapes(self):
         if not self._draws:
             raise ValueError("draws must hold at least one chain")
@@ -596,13 +431,6 @@ class Posterior:
                     f"a chain of {len(x)} draws must have {len(x) // self.store_every} stored "
                     f"with store_every={self.store_every}, got {len(chain)}"
                 )
-
-
-def _evenly(n, n_taken):
-    """At most n_taken of n places, the middle of each of as many equal stretches."""
-    n_taken = min(n, n_taken)
-    # In integers: no rounding, no repeats.
-    return [(2 * i + 1) * n // (2 * n_taken) for i in range(n_taken)]
 
 
 def _with_rate(counts):

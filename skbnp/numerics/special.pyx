@@ -6,6 +6,10 @@ from scipy.special.cython_special cimport gammainc, gammaln
 import numpy as np
 
 
+cdef double LOG_PI = 1.1447298858494002
+cdef double LOG_2 = 0.6931471805599453
+
+
 cdef double lgamma(double x) noexcept nogil:
     """log |Gamma(x)|. SciPy's: libm's writes the global ``signgam`` and so is not thread-safe."""
     return gammaln(x)
@@ -75,13 +79,27 @@ cdef inline double stirling_remainder(double x) noexcept nogil:
     return (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0)) / x
 
 
-cdef double multivariate_lgamma(double x, Py_ssize_t n) noexcept nogil:
-    """log Gamma_n(x) = n(n-1)/4 log pi + sum_j lgamma(x - j/2), x > (n - 1)/2."""
-    cdef double total = 0.25 * n * (n - 1) * 1.1447298858494002  # log pi
-    cdef Py_ssize_t j
-    for j in range(n):
-        total += gammaln(x - 0.5 * j)
-    return total
+cdef double log_multigamma(double x, Py_ssize_t d) noexcept nogil:
+    """log Gamma_d(x), the multivariate gamma function, without its power of pi.
+
+    Two at a time: Gamma(y) Gamma(y - 1/2) = 2^(2 - 2 y) sqrt(pi) Gamma(2 y - 1).
+    """
+    cdef Py_ssize_t _
+    cdef double total = 0.0, y = x
+    for _ in range(d // 2):
+        total += gammaln(2.0 * y - 1.0) + (2.0 - 2.0 * y) * LOG_2 + 0.5 * LOG_PI
+        y -= 1.0
+    return total + gammaln(y) if d % 2 == 1 else total
+
+
+cdef double log_multigamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil:
+    """log Gamma_d(x + step) / Gamma_d(x): term by term, so that a large x does not drown it."""
+    cdef Py_ssize_t _
+    cdef double total = 0.0, y = x
+    for _ in range(d // 2):
+        total += gammaln(2.0 * (y + step) - 1.0) - gammaln(2.0 * y - 1.0) - 2.0 * step * LOG_2
+        y -= 1.0
+    return total + gammaln(y + step) - gammaln(y) if d % 2 == 1 else total
 
 
 # -- Python faces -----------------------------------------------------------------------------
@@ -107,9 +125,14 @@ def evaluate_log1p_exp(const double[::1] x):
     return np.array([log1p_exp(value) for value in x])
 
 
-def evaluate_multivariate_lgamma(double x, Py_ssize_t n):
-    """log Gamma_n(x)."""
-    return multivariate_lgamma(x, n)
+def evaluate_log_multigamma(double x, Py_ssize_t d):
+    """log Gamma_d(x), without its power of pi."""
+    return log_multigamma(x, d)
+
+
+def evaluate_log_multigamma_ratio(double x, double step, Py_ssize_t d):
+    """log Gamma_d(x + step) / Gamma_d(x)."""
+    return log_multigamma_ratio(x, step, d)
 
 
 def evaluate_log_rising(double x, double n):

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from checks.dirichlet_process_mixture import gaussian_prior
 from checks.mutants import compiled
 from skbnp.dirichlet_process_mixture import _model
-from skbnp.likelihoods import (
+from skbnp.likelihoods.conjugate import (
     dirichlet_categorical,
     gamma_poisson,
     normal_inverse_gamma,

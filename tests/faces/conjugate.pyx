@@ -4,10 +4,10 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 
-from skbnp.likelihoods.product import ProductFamily
+from skbnp.likelihoods.conjugate.product import ProductFamily
 
 
 cdef class Face:

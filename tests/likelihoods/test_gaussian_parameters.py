@@ -45,9 +45,10 @@ def filled(kind, X, n_blocks, seed=0, **prior):
 
 def parameters(family, kind, k):
     if kind == "full":
-        return np.array(family.location)[k], np.array(family.covariance)[k]
-    root = np.array(family.precision_root)[k]
-    return np.array(family.center)[k] + np.array(family.shift)[k] / root, np.diag(root**-2)
+        return np.array(family.parameters.location)[k], np.array(family.parameters.covariance)[k]
+    drawn = family.parameters
+    root = np.array(drawn.precision_root)[k]
+    return np.array(drawn.center)[k] + np.array(drawn.shift)[k] / root, np.diag(root**-2)
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.05, 0.5])

@@ -7,8 +7,8 @@ from skbnp.dirichlet_process_mixture.moves.all_rows cimport AllRows
 from skbnp.dirichlet_process_mixture.moves.gibbs cimport Gibbs
 from skbnp.dirichlet_process_mixture.moves.hyperparameters cimport Concentration, PriorScale
 from skbnp.dirichlet_process_mixture.moves.split_merge cimport SplitMerge
-from skbnp.likelihoods.learned_covariance cimport GammaCovariance, WishartCovariance
-from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart
+from skbnp.likelihoods.conjugate.learned_covariance cimport GammaCovariance, WishartCovariance
+from skbnp.likelihoods.conjugate.normal_inverse_wishart cimport NormalInverseWishart
 from skbnp.numerics cimport rng as draws
 from skbnp.processes cimport crp_law
 from skbnp.processes.mfm cimport FiniteMixtures

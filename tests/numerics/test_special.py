@@ -51,13 +51,18 @@ def test_log_gamma_density(shape, rate):
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
-def test_multivariate_lgamma(n):
+def test_log_multigamma(n):
+    log_power_of_pi = 0.25 * n * (n - 1) * np.log(np.pi)
     for excess in (1e-3, 0.5, 3.0, 1e4):
         x = 0.5 * (n - 1) + excess
-        assert special.evaluate_multivariate_lgamma(x, n) == pytest.approx(
-            multigammaln(x, n), rel=1e-13
+        expected = multigammaln(x, n)
+        assert special.evaluate_log_multigamma(x, n) + log_power_of_pi == pytest.approx(
+            expected, rel=1e-12, abs=1e-12
         )
-    assert special.evaluate_multivariate_lgamma(1.0, 0) == 0.0
+        assert special.evaluate_log_multigamma_ratio(x, 2.5, n) == pytest.approx(
+            multigammaln(x + 2.5, n) - expected, rel=1e-10
+        )
+    assert special.evaluate_log_multigamma(1.0, 0) == 0.0
 
 
 @pytest.mark.parametrize("x", [1e-300, 1e-8, 0.3, 1.0, 7.5, 99.999, 100.0, 1e4, 1e9, 1e14, 1e17])

@@ -1,6 +1,6 @@
 from numpy.random cimport bitgen_t
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 
 
 cdef class Division:

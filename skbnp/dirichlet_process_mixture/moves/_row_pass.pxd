@@ -1,7 +1,7 @@
 from libc.stdint cimport uint64_t
 from numpy.random cimport bitgen_t
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 
 
 cdef class RowPass:

@@ -84,7 +84,7 @@ cdef class PriorScale(Move):
 
 
 cdef class LearnCovariance(Move):
-    """Lam, delta and kappa0 | partition, X: `skbnp.likelihoods.learned_covariance`."""
+    """Lam, delta and kappa0 | partition, X: `skbnp.likelihoods.conjugate.learned_covariance`."""
 
     NAME = "learned_covariance"
     COUNTS = ("covariance_size",)

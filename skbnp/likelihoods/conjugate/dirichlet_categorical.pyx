@@ -11,7 +11,7 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log_rising
 
@@ -41,6 +41,7 @@ cdef class DirichletCategorical(ConjugateFamily):
         are, seen or not.
     """
 
+    SLOTS = ("n_members", "level_count", "observed_count")
     _for_prediction = ("n_members", "level_count")
     _counts_of_cells = "observed_count"
 
@@ -92,21 +93,6 @@ cdef class DirichletCategorical(ConjugateFamily):
         super().set_state(state, n_slots)
         for k in range(n_slots):
             self._settle(k)
-
-    def _slot_arrays(self):
-        return {
-            "n_members": np.asarray(self.n_members),
-            "level_count": np.asarray(self.level_count),
-            "observed_count": np.asarray(self.observed_count),
-        }
-
-    def _set_slot_array(self, name, array):
-        if name == "n_members":
-            self.n_members = array
-        elif name == "level_count":
-            self.level_count = array
-        else:
-            self.observed_count = array
 
     # -- statistics ---------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
-from numpy.random cimport bitgen_t
-
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.gaussians cimport DiagonalGaussians
 
 
 cdef class NormalInverseGamma(ConjugateFamily):
@@ -12,17 +11,13 @@ cdef class NormalInverseGamma(ConjugateFamily):
         readonly double mean_precision, shape  # kappa0, a0
         double[::1] prior_mean              # (n_features,) m0
         readonly double[::1] base                    # (n_rates,): b0 = scale * base
-        double[:, ::1] count                # (n_slots, n_features) observed cells
-        double[:, ::1] row_mean             # (n_slots, n_features) mean of the observed cells
-        double[:, ::1] squares              # (n_slots, n_features) sum of squares about it
-        double[:, ::1] mean                 # (n_slots, n_features) posterior mean, prior included
-        double[:, ::1] rate                 # (n_slots, n_rates) b of the posterior
-        double[:, ::1] log_rate             # (n_slots, n_rates)
-        # Parameters of slots: (x - mu) / sigma = (x - m) precision_root - shift.
-        readonly double[:, ::1] center      # (n_parameters, n_features) m
-        readonly double[:, ::1] precision_root  # (n_parameters, n_features) 1 / sigma
-        readonly double[:, ::1] shift       # (n_parameters, n_features)
-        double[:, ::1] log_peak             # (n_parameters, n_features) log density at mu
+        public double[:, ::1] count         # (n_slots, n_features) observed cells
+        public double[:, ::1] row_mean      # (n_slots, n_features) mean of the observed cells
+        public double[:, ::1] squares       # (n_slots, n_features) sum of squares about it
+        public double[:, ::1] mean          # (n_slots, n_features) posterior mean, prior included
+        public double[:, ::1] rate          # (n_slots, n_rates) b of the posterior
+        public double[:, ::1] log_rate      # (n_slots, n_rates)
+        readonly DiagonalGaussians parameters  # of the slots, when they are drawn
         # What n fixes of log t and, per feature, of log m, NaN where it is not known:
         # (n_samples + 1,).
         double[::1] log_t_constant, log_m_constant
@@ -43,7 +38,3 @@ cdef class NormalInverseGamma(ConjugateFamily):
     cdef double gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil
     cdef double total_gain(self, Py_ssize_t k, Py_ssize_t j, double mean_precision) noexcept nogil
     cdef void _see_missing(self, Py_ssize_t k, Py_ssize_t i, bint is_member) noexcept nogil
-    cdef void _log_likelihoods_alike(
-        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
-        double* work,
-    ) noexcept nogil

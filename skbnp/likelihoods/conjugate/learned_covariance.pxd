@@ -1,7 +1,7 @@
 from numpy.random cimport bitgen_t
 
-from skbnp.likelihoods.normal_inverse_gamma cimport NormalInverseGamma
-from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart
+from skbnp.likelihoods.conjugate.normal_inverse_gamma cimport NormalInverseGamma
+from skbnp.likelihoods.conjugate.normal_inverse_wishart cimport NormalInverseWishart
 
 
 cdef class LearnedCovariance:

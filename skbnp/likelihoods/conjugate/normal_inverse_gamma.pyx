@@ -9,21 +9,19 @@ prior costs O(d) a slot. With ``learned`` covariances a0 = (delta + 2) / 2 and b
 so that E[sigma2] = lam, and ``scale`` is delta, ``base`` lam / 2: see ``learned_covariance``.
 """
 
-from libc.math cimport INFINITY, NAN, exp, log, log1p, sqrt
-from libc.string cimport memcpy, memset
+from libc.math cimport INFINITY, NAN, log, log1p, sqrt
+from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.gaussians cimport DiagonalGaussians
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma
 
-from skbnp.likelihoods.conjugate import check_array_of_state, check_positive_number
+from skbnp.likelihoods.conjugate.family import check_array_of_state, check_positive_number
 
-
-cdef enum:
-    CHUNK = 256  # rows side by side, so that the loops over them run in vectors
 
 cdef double LOG_2_PI = 1.8378770664093453
 cdef double CANCELLED = 1e-8     # rate without / rate with under which a difference is not used
@@ -34,6 +32,7 @@ cdef double LARGE = 1e150        # products of (1 + z) are logged when they pass
 cdef class NormalInverseGamma(ConjugateFamily):
     """Slots of diagonal or spherical Gaussian blocks. All moves of one row cost O(d)."""
 
+    SLOTS = ("n_members", "count", "row_mean", "squares", "mean", "rate", "log_rate")
     _for_prediction = ("n_members", "count", "mean", "rate")
     _counts_of_rows = ("n_members", "count")
     _counts_of_cells = "count"
@@ -65,34 +64,7 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self.rate = np.zeros((0, self.n_rates))
         self.log_rate = np.zeros((0, self.n_rates))
         self.vector = np.zeros(d)
-        self._reserve_parameters(0)
-
-    def _slot_arrays(self):
-        return {
-            "n_members": np.asarray(self.n_members),
-            "count": np.asarray(self.count),
-            "row_mean": np.asarray(self.row_mean),
-            "squares": np.asarray(self.squares),
-            "mean": np.asarray(self.mean),
-            "rate": np.asarray(self.rate),
-            "log_rate": np.asarray(self.log_rate),
-        }
-
-    def _set_slot_array(self, name, array):
-        if name == "n_members":
-            self.n_members = array
-        elif name == "count":
-            self.count = array
-        elif name == "row_mean":
-            self.row_mean = array
-        elif name == "squares":
-            self.squares = array
-        elif name == "mean":
-            self.mean = array
-        elif name == "rate":
-            self.rate = array
-        else:
-            self.log_rate = array
+        self.parameters = DiagonalGaussians(d)
 
     def get_state(self, Py_ssize_t n_slots):
         state = super().get_state(n_slots)
@@ -504,24 +476,10 @@ cdef class NormalInverseGamma(ConjugateFamily):
     # -- all rows at once, given parameters ---------------------------------------------------
 
     cdef int reserve_parameters(self, Py_ssize_t n_blocks) except -1 nogil:
-        if n_blocks > self.center.shape[0]:
-            with gil:
-                self._reserve_parameters(2 * n_blocks)
-        return 0
-
-    def _reserve_parameters(self, n_blocks):
-        shape = (n_blocks, self.n_features)
-        self.center = np.zeros(shape)
-        self.precision_root = np.zeros(shape)
-        self.shift = np.zeros(shape)
-        self.log_peak = np.zeros(shape)
+        return self.parameters.reserve(n_blocks)
 
     cdef void draw_parameters(self, Py_ssize_t k, bitgen_t* rng) noexcept nogil:
-        """log sigma2 = log b - log Gamma(a), mu = m + sigma z / sqrt(kappa): O(d).
-
-        In logs and with mu - m in units of sigma, so that under heavy tails, where sigma leaves
-        the range of floats, a density is still 0 and not NaN.
-        """
+        """log sigma2 = log b - log Gamma(a), mu = m + sigma z / sqrt(kappa): O(d)."""
         cdef Py_ssize_t j
         cdef double log_variance = 0.0
         for j in range(self.n_features):
@@ -529,67 +487,25 @@ cdef class NormalInverseGamma(ConjugateFamily):
                 log_variance = self.log_rate[k, j] - draws.log_gamma(
                     rng, self.shape + 0.5 * self.cells(k, j)
                 )
-            self.center[k, j] = self.mean[k, j]
-            self.precision_root[k, j] = exp(-0.5 * log_variance)
-            self.shift[k, j] = draws.normal(rng) / sqrt(self.mean_precision + self.count[k, j])
-            self.log_peak[k, j] = -0.5 * (LOG_2_PI + log_variance)
+            self.parameters.put(
+                k, j, self.mean[k, j], log_variance,
+                draws.normal(rng) / sqrt(self.mean_precision + self.count[k, j]),
+            )
 
     cdef Py_ssize_t work_size(self, Py_ssize_t n_rows, Py_ssize_t n_blocks) noexcept nogil:
-        return (self.n_features + 1) * CHUNK
+        return self.parameters.work_size()
 
     cdef void log_likelihoods(
         self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
         double* work,
     ) noexcept nogil:
-        """Rows that lack the same cells go together: O(d) for each row and block."""
-        cdef Py_ssize_t n
-        while n_rows > 0:
-            n = self.alike(row, min(n_rows, <Py_ssize_t> CHUNK))
-            self._log_likelihoods_alike(row, n, n_blocks, out, work)
-            row += n
-            out += n * n_blocks
-            n_rows -= n
-
-    cdef void _log_likelihoods_alike(
-        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
-        double* work,
-    ) noexcept nogil:
-        """At most CHUNK rows, feature by feature; a feature missing in the first is in all."""
-        cdef Py_ssize_t j, k, t
-        cdef double m, root, shift, y, log_peak
-        cdef double* squares = work + self.n_features * CHUNK
-        cdef double* x
-        for t in range(n_rows):
-            for j in range(self.n_features):
-                work[j * CHUNK + t] = self.X[row[t], j]
-        for k in range(n_blocks):
-            memset(squares, 0, n_rows * sizeof(double))
-            log_peak = 0.0
-            for j in range(self.n_features):
-                x = work + j * CHUNK
-                if x[0] != x[0]:
-                    continue
-                m = self.center[k, j]
-                root = self.precision_root[k, j]
-                shift = self.shift[k, j]
-                log_peak += self.log_peak[k, j]
-                for t in range(n_rows):
-                    y = (x[t] - m) * root - shift
-                    squares[t] += y * y
-            for t in range(n_rows):
-                out[t * n_blocks + k] += log_peak - 0.5 * squares[t]
+        self.parameters.log_likelihoods(self, row, n_rows, n_blocks, out, work)
 
     cdef void draw_missing_given_parameters(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work
     ) noexcept nogil:
         """Nothing to draw: missing cells have mean mu and variance sigma2."""
-        cdef Py_ssize_t t, j
-        cdef double root
-        for t in range(self.missing_start[i], self.missing_start[i + 1]):
-            j = self.missing_feature[t]
-            root = self.precision_root[k, j]
-            self.missing_mean[t] = self.center[k, j] + self.shift[k, j] / root
-            self.missing_variance[t] = 1.0 / (root * root)
+        self.parameters.see_missing(self, k, i)
 
     cdef Py_ssize_t sums_size(self) noexcept nogil:
         return 3 * self.n_features

@@ -7,7 +7,7 @@ cdef class ConjugateFamily:
         readonly bint scaled                # whether the prior has a scale; if not it stays 1
         readonly double scale               # s: the prior covariance is s times its base
         double[:, ::1] X                    # (n_samples, n_features), own copy
-        Py_ssize_t[::1] n_members           # (n_slots,) rows in each block
+        public Py_ssize_t[::1] n_members    # (n_slots,) rows in each block
         Py_ssize_t[::1] missing_start       # (n_samples + 1,) offsets into missing_feature
         Py_ssize_t[::1] missing_feature     # (n_missing,) features missing in each row, row by row
         Py_ssize_t[::1] value_start         # (n_samples + 1,) offsets into missing_mean
@@ -19,6 +19,7 @@ cdef class ConjugateFamily:
     cdef int reserve(self, Py_ssize_t n_slots) except -1 nogil
     cdef bint incomplete(self, Py_ssize_t i) noexcept nogil
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil
+    cdef Py_ssize_t observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil
     cdef Py_ssize_t alike(self, const Py_ssize_t* row, Py_ssize_t n_rows) noexcept nogil
     cdef void remember_imputation(self, Py_ssize_t i, double n_before) noexcept nogil
 

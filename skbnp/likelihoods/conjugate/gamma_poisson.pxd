@@ -1,6 +1,6 @@
 from numpy.random cimport bitgen_t
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 
 
 cdef class GammaPoisson(ConjugateFamily):
@@ -11,9 +11,9 @@ cdef class GammaPoisson(ConjugateFamily):
         double[::1] column_sum              # (n_features,) of X
         double[::1] digits_per_event        # (n_features,) bound of log10 [r]_x / x in any block
         double[::1] digits_at_least         # (n_features,) bound of -log10 [r]_x
-        double[:, ::1] total                # (n_slots, n_features) S, sums of the observed cells
-        double[:, ::1] cells                # (n_slots, n_features) n, observed cells
-        double[::1] factorials              # (n_slots,) sums of log_factorial
+        public double[:, ::1] total         # (n_slots, n_features) S, sums of the observed cells
+        public double[:, ::1] cells         # (n_slots, n_features) n, observed cells
+        public double[::1] factorials       # (n_slots,) sums of log_factorial
         # What follows is a function of the sums. Slots stand side by side, so that one pass over
         # a row's cells serves all blocks.
         double[:, ::1] posterior_shape      # (n_features, n_slots) a + S

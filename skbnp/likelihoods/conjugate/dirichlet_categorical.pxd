@@ -1,6 +1,6 @@
 from numpy.random cimport bitgen_t
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 
 
 cdef class DirichletCategorical(ConjugateFamily):
@@ -10,8 +10,8 @@ cdef class DirichletCategorical(ConjugateFamily):
         double[::1] pseudo_count            # (n_levels + n_features,) g, then its total by column
         # (n_samples, n_features) the level of each cell; n_levels + j where column j is missing
         int[:, ::1] level
-        double[:, ::1] level_count          # (n_slots, n_levels) members at each level
-        double[:, ::1] observed_count       # (n_slots, n_features) observed cells
+        public double[:, ::1] level_count   # (n_slots, n_levels) members at each level
+        public double[:, ::1] observed_count  # (n_slots, n_features) observed cells
         # What follows is a function of the counts. Slots stand side by side, so that one pass over
         # a row's cells serves all blocks. Below the logs of the levels, log(g + n), stand those of
         # the columns' totals: a missing cell takes its column's, which ``log_total`` takes back.

@@ -1,4 +1,4 @@
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 
 
 cdef class ProductFamily(ConjugateFamily):

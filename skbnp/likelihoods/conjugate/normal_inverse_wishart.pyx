@@ -15,33 +15,37 @@ from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
 import numpy as np
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
-from skbnp.numerics cimport linalg, rng as draws
-from skbnp.numerics.special cimport lgamma
 
-from skbnp.likelihoods.conjugate import check_array_of_state, check_positive_number
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.gaussians cimport (
+    FullGaussians,
+    draw_conditional,
+    permuted_factor,
+    solve_leading,
+)
+from skbnp.likelihoods.conjugate.lanes cimport Lanes
+from skbnp.numerics cimport linalg, rng as draws
+from skbnp.numerics.special cimport lgamma, log_multigamma_ratio
+
+from skbnp.likelihoods.conjugate.family import check_array_of_state, check_positive_number
 from skbnp.numerics.linalg import cholesky_upper
 
 
 cdef enum:
-    LANES = 4  # blocks per pass of forward substitution
     # Above this many features the exact weights of an incomplete row, O(d^3) for each block,
     # give way to weights from the completed row, O(d^2): still exact Gibbs, mixing slower.
     WIDE = 64
-    # Rows, and whitened features of all blocks, of one matrix product: it stays in the L2 cache.
-    CHUNK = 128
-    COLUMNS = 256
+    CHUNK = 128  # rows of one matrix product, which stays in the cache
 
 cdef double CANCELLED = 1e-8     # |Psi without| / |Psi with| under which a difference is not used
 cdef double SPOILED = 1e-6       # the same under which a removal is not used
-cdef double HALF_LOG_2_PI = 0.9189385332046728
 cdef double LOG_PI = 1.1447298858494002
-cdef double LOG_2 = 0.6931471805599453
 
 
 cdef class NormalInverseWishart(ConjugateFamily):
     """Slots of full-covariance Gaussian blocks. Adding and removing a row costs O(d^2)."""
 
+    SLOTS = ("n_members", "row_mean", "scatter", "mean", "factor", "log_det")
     _for_prediction = ("n_members", "mean", "factor")
 
     def __init__(
@@ -67,12 +71,13 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.mean = np.zeros((0, d))
         self.factor = np.zeros((0, d, d))
         self.log_det = np.zeros(0)
-        self.vector = np.zeros(LANES * d)
+        self.vector = np.zeros(2 * d)
         self.square = np.zeros((d, d))
-        self.square_too = np.zeros((d, d))
         self.work = np.zeros(max(4, d) * d)
         self.order = np.zeros(d, dtype=np.intp)
-        self._reserve_parameters(0)
+        self.lanes = Lanes(d)
+        self.parameters = FullGaussians(self.prior_mean)
+        self.bartlett = np.zeros((d, d))
         self._start_imputation()
         if self.factor_base() != 0:
             raise np.linalg.LinAlgError("covariance must be positive definite")
@@ -83,18 +88,11 @@ cdef class NormalInverseWishart(ConjugateFamily):
         np.copyto(data, np.asarray(self.prior_mean), where=np.isnan(data))
 
     def _grow(self, n_slots):
-        n_slots += -n_slots % LANES
-        d = self.n_features
-        self.lane_mean = np.zeros((n_slots // LANES, d, LANES))
-        self.lane_factor = np.zeros((n_slots // LANES, d, d, LANES))
-        self.stale = np.ones(n_slots, dtype=np.uint8)
-        self.any_stale = True
-        super()._grow(n_slots)
+        super()._grow(self.lanes.grow(n_slots))
 
     def set_state(self, state, Py_ssize_t n_slots):
         super().set_state(state, n_slots)
-        np.asarray(self.stale)[:] = 1
-        self.any_stale = True
+        self.lanes.touch_all()
 
     def get_state(self, Py_ssize_t n_slots):
         state = super().get_state(n_slots)
@@ -133,39 +131,10 @@ cdef class NormalInverseWishart(ConjugateFamily):
         arrays["factor"] = np.triu(arrays["factor"])
         return arrays
 
-    def _slot_arrays(self):
-        return {
-            "n_members": np.asarray(self.n_members),
-            "row_mean": np.asarray(self.row_mean),
-            "scatter": np.asarray(self.scatter),
-            "mean": np.asarray(self.mean),
-            "factor": np.asarray(self.factor),
-            "log_det": np.asarray(self.log_det),
-        }
-
-    def _set_slot_array(self, name, array):
-        if name == "n_members":
-            self.n_members = array
-        elif name == "row_mean":
-            self.row_mean = array
-        elif name == "scatter":
-            self.scatter = array
-        elif name == "mean":
-            self.mean = array
-        elif name == "factor":
-            self.factor = array
-        else:
-            self.log_det = array
-
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil:
         return self.missing_start[i + 1] > self.missing_start[i]
 
     # -- statistics ---------------------------------------------------------------------------
-
-    cdef void _touch(self, Py_ssize_t k) noexcept nogil:
-        """Slot k changed: its lane is out of date."""
-        self.stale[k] = 1
-        self.any_stale = True
 
     cdef void clear(self, Py_ssize_t k) noexcept nogil:
         cdef Py_ssize_t d = self.n_features, a
@@ -178,7 +147,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         for a in range(d * d):
             factor[a] = root * (&self.base_factor[0, 0])[a]
         self.log_det[k] = d * log(self.scale) + self.base_log_det
-        self._touch(k)
+        self.lanes.touch(k)
 
     cdef void copy(self, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
         cdef Py_ssize_t d = self.n_features
@@ -188,7 +157,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         memcpy(&self.mean[target, 0], &self.mean[source, 0], d * sizeof(double))
         memcpy(&self.factor[target, 0, 0], &self.factor[source, 0, 0], d * d * sizeof(double))
         self.log_det[target] = self.log_det[source]
-        self._touch(target)
+        self.lanes.touch(target)
 
     cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """m += r / (kappa + 1), Psi += kappa / (kappa + 1) r r^T with r = x - m_old.
@@ -209,7 +178,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         linalg.rank_one_update(&self.factor[k, 0, 0], d, &self.vector[0])
         self.n_members[k] += 1
         self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
-        self._touch(k)
+        self.lanes.touch(k)
 
     cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """m -= r / (kappa - 1), Psi -= kappa / (kappa - 1) r r^T with r = x - m_with."""
@@ -231,7 +200,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
             return 1
         self.n_members[k] -= 1
         self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
-        self._touch(k)
+        self.lanes.touch(k)
         return self.log_det[k] - with_row < log(SPOILED)
 
     cdef int merge(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t target) noexcept nogil:
@@ -307,7 +276,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
             )
         self.add_offset(k, &self.factor[k, 0, 0])
         self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
-        self._touch(k)
+        self.lanes.touch(k)
 
     cdef int factor_within(self, Py_ssize_t k, double* out) noexcept nogil:
         """U with U^T U = Psi0 + S, in the upper triangle. Non-zero: not positive definite."""
@@ -376,7 +345,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         cdef Py_ssize_t d = self.n_features
         if self.log_m_constant[n] != self.log_m_constant[n]:
             self.log_m_constant[n] = (
-                log_gamma_ratio(0.5 * self.df, 0.5 * n, d) - 0.5 * d * n * LOG_PI
+                log_multigamma_ratio(0.5 * self.df, 0.5 * n, d) - 0.5 * d * n * LOG_PI
                 + 0.5 * d * log(self.mean_precision / (self.mean_precision + n))
             )
         return self.log_m_constant[n]
@@ -390,91 +359,12 @@ cdef class NormalInverseWishart(ConjugateFamily):
         )
 
     cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
-        """Forward substitution for four blocks at a time: O(n d^2 / 2)."""
-        cdef Py_ssize_t d = self.n_features, chunk, a, b, lane
-        cdef double y0, y1, y2, y3, z0, z1, z2, z3, q0, q1, q2, q3, r0, r1, r2, r3, x
-        cdef const double* mean
-        cdef const double* factor
-        cdef const double* f
-        cdef const double* g
-        cdef double* r = &self.vector[0]
-        if self.any_stale:
-            self._refresh_lanes(n)
-        for chunk in range((n + LANES - 1) // LANES):
-            mean = &self.lane_mean[chunk, 0, 0]
-            factor = &self.lane_factor[chunk, 0, 0, 0]
-            for a in range(d):
-                x = self.X[i, a]
-                for lane in range(LANES):
-                    r[LANES * a + lane] = x - mean[LANES * a + lane]
-            q0 = q1 = q2 = q3 = 0.0
-            # Two features at a time: the residuals of all later ones are read and written once.
-            for b in range(0, d - 1, 2):
-                f = factor + LANES * (d * b + b)
-                g = f + LANES * (d + 1)
-                y0 = r[LANES * b] * f[0]
-                y1 = r[LANES * b + 1] * f[1]
-                y2 = r[LANES * b + 2] * f[2]
-                y3 = r[LANES * b + 3] * f[3]
-                f += LANES
-                z0 = (r[LANES * b + 4] - f[0] * y0) * g[0]
-                z1 = (r[LANES * b + 5] - f[1] * y1) * g[1]
-                z2 = (r[LANES * b + 6] - f[2] * y2) * g[2]
-                z3 = (r[LANES * b + 7] - f[3] * y3) * g[3]
-                q0 = q0 + y0 * y0 + z0 * z0
-                q1 = q1 + y1 * y1 + z1 * z1
-                q2 = q2 + y2 * y2 + z2 * z2
-                q3 = q3 + y3 * y3 + z3 * z3
-                for a in range(b + 2, d):
-                    f += LANES
-                    g += LANES
-                    # All loads before the stores, so that the compiler may pair the lanes.
-                    r0 = r[LANES * a] - f[0] * y0 - g[0] * z0
-                    r1 = r[LANES * a + 1] - f[1] * y1 - g[1] * z1
-                    r2 = r[LANES * a + 2] - f[2] * y2 - g[2] * z2
-                    r3 = r[LANES * a + 3] - f[3] * y3 - g[3] * z3
-                    r[LANES * a] = r0
-                    r[LANES * a + 1] = r1
-                    r[LANES * a + 2] = r2
-                    r[LANES * a + 3] = r3
-            if d % 2 == 1:
-                f = factor + LANES * (d * d - 1)
-                y0 = r[LANES * (d - 1)] * f[0]
-                y1 = r[LANES * (d - 1) + 1] * f[1]
-                y2 = r[LANES * (d - 1) + 2] * f[2]
-                y3 = r[LANES * (d - 1) + 3] * f[3]
-                q0 += y0 * y0
-                q1 += y1 * y1
-                q2 += y2 * y2
-                q3 += y3 * y3
-            lane = LANES * chunk
-            out[lane] = self._log_t(lane, q0)
-            if lane + 1 < n:
-                out[lane + 1] = self._log_t(lane + 1, q1)
-            if lane + 2 < n:
-                out[lane + 2] = self._log_t(lane + 2, q2)
-            if lane + 3 < n:
-                out[lane + 3] = self._log_t(lane + 3, q3)
-
-    cdef void _refresh_lanes(self, Py_ssize_t n) noexcept nogil:
-        """Bring the lanes of slots 0..n-1 up to date."""
-        cdef Py_ssize_t d = self.n_features, k, a, b, chunk, lane
+        """O(n d^2 / 2)"""
+        cdef Py_ssize_t k
+        self.lanes.refresh(n, &self.mean[0, 0], &self.factor[0, 0, 0])
+        self.lanes.distances(n, &self.X[i, 0], out)
         for k in range(n):
-            if not self.stale[k]:
-                continue
-            chunk = k // LANES
-            lane = k - LANES * chunk
-            for b in range(d):
-                self.lane_mean[chunk, b, lane] = self.mean[k, b]
-                self.lane_factor[chunk, b, b, lane] = 1.0 / self.factor[k, b, b]
-                for a in range(b + 1, d):
-                    self.lane_factor[chunk, b, a, lane] = self.factor[k, b, a]
-            self.stale[k] = 0
-        self.any_stale = False
-        for k in range(n, self.n_slots):
-            if self.stale[k]:
-                self.any_stale = True
-                break
+            out[k] = self._log_t(k, out[k])
 
     cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """By the determinant lemma: |Psi without| = |Psi with| (1 - c r^T Psi^-1 r)."""
@@ -502,20 +392,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     # -- missing cells ------------------------------------------------------------------------
 
-    cdef Py_ssize_t _observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil:
-        """Put the features into ``order``, those observed in row i first; returns their number."""
-        cdef Py_ssize_t j, n_observed = 0
-        cdef Py_ssize_t t = self.missing_start[i], end = self.missing_start[i + 1]
-        cdef Py_ssize_t n_missing = end - t
-        for j in range(self.n_features):
-            if t < end and self.missing_feature[t] == j:
-                order[self.n_features - (end - t)] = j
-                t += 1
-            else:
-                order[n_observed] = j
-                n_observed += 1
-        return self.n_features - n_missing
-
     cdef double _permuted_factor(
         self, Py_ssize_t k, Py_ssize_t i, Py_ssize_t n_observed, Py_ssize_t n
     ) noexcept nogil:
@@ -523,24 +399,14 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
         ``vector`` becomes U_oo^-T (x_o - m_o); returns its squared length. Cost O(n^3).
         """
-        cdef Py_ssize_t d = self.n_features, a, b, t, ja, jb
-        cdef double total
+        cdef Py_ssize_t d = self.n_features, a, j
         cdef double* out = &self.square[0, 0]
-        cdef const double* factor = &self.factor[k, 0, 0]
-        for a in range(n):
-            ja = self.order[a]
-            for b in range(a, n):
-                jb = self.order[b]
-                total = 0.0
-                for t in range(min(ja, jb) + 1):
-                    total += factor[t * d + ja] * factor[t * d + jb]
-                out[a * n + b] = total
-        if n > 0 and linalg.cholesky(out, n) != 0:
+        if permuted_factor(&self.factor[k, 0, 0], d, &self.order[0], n, out) != 0:
             return NAN
         for a in range(n_observed):
-            ja = self.order[a]
-            self.vector[a] = self.X[i, ja] - self.mean[k, ja]
-        return _solve_leading(out, n, n_observed, &self.vector[0])
+            j = self.order[a]
+            self.vector[a] = self.X[i, j] - self.mean[k, j]
+        return solve_leading(out, n, n_observed, &self.vector[0])
 
     cdef void log_predictive_observed(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         """t_df(m_o, Psi_oo (kappa_n + 1) / (kappa_n df)), df = nu_n - d + 1: the same df."""
@@ -549,7 +415,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         if d > self.wide:
             self.log_predictive_all(n, i, out)
             return
-        n_observed = self._observed_first(i, &self.order[0])
+        n_observed = self.observed_first(i, &self.order[0])
         for k in range(n):
             members = self.n_members[k]
             kappa = self.mean_precision + members
@@ -568,7 +434,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         y = U_oo^-T (x_o - m_o), and the Schur complement U_mm^T U_mm.
         """
         cdef Py_ssize_t d = self.n_features
-        cdef Py_ssize_t n_observed = self._observed_first(i, &self.order[0])
+        cdef Py_ssize_t n_observed = self.observed_first(i, &self.order[0])
         cdef double kappa = self.mean_precision + self.n_members[k]
         cdef double df = self.df + self.n_members[k] - d + 1.0, spread, variance
         cdef double squares = self._permuted_factor(k, i, n_observed, d)
@@ -577,41 +443,14 @@ cdef class NormalInverseWishart(ConjugateFamily):
         spread = self.spread_given_observed(kappa, squares)
         variance = spread / (df + n_observed - 2.0) if df + n_observed > 2.0 else INFINITY
         spread = sqrt(spread / (2.0 * draws.gamma(rng, 0.5 * (df + n_observed))))
-        self._draw_conditional(
-            i, &self.order[0], n_observed, &self.square[0, 0], &self.vector[0], &self.mean[k, 0],
-            spread, variance, rng,
+        draw_conditional(
+            self, i, &self.order[0], n_observed, &self.square[0, 0], &self.vector[0],
+            &self.mean[k, 0], spread, variance, rng,
         )
 
     cdef double spread_given_observed(self, double kappa, double squares) noexcept nogil:
         """By what a row's observed features widen the t law of those that are missing."""
         return (kappa + 1.0) / kappa + squares
-
-    cdef void _draw_conditional(
-        self, Py_ssize_t i, const Py_ssize_t* order, Py_ssize_t n_observed, const double* factor,
-        double* vector, const double* mean, double spread, double variance, bitgen_t* rng,
-    ) noexcept nogil:
-        """x_m = mean_m + U_om^T y + spread U_mm^T z: features last in ``order`` given the first.
-
-        U is the factor of the matrix in this order, y the whitened observed features with which
-        ``vector`` begins; the covariance is ``variance`` times U_mm^T U_mm.
-        """
-        cdef Py_ssize_t d = self.n_features, t = self.missing_start[i], a, b, j
-        cdef double* z = vector + n_observed
-        cdef double step, u, squares
-        for a in range(d - n_observed):
-            z[a] = draws.normal(rng)
-        for a in range(d - n_observed):
-            j = order[n_observed + a]
-            self.missing_mean[t + a] = mean[j]
-            for b in range(n_observed):
-                self.missing_mean[t + a] += factor[b * d + n_observed + a] * vector[b]
-            step = squares = 0.0
-            for b in range(a + 1):
-                u = factor[(n_observed + b) * d + n_observed + a]
-                step += u * z[b]
-                squares += u * u
-            self.missing_variance[t + a] = variance * squares
-            self.X[i, j] = self.missing_mean[t + a] + spread * step
 
     # -- prior scale --------------------------------------------------------------------------
 
@@ -646,7 +485,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         cdef Py_ssize_t d = self.n_features, a, b, i
         cdef double kappa = self.mean_precision + self.n_members[k], step
         cdef double* root = &self.square[0, 0]
-        cdef double* bartlett = &self.square_too[0, 0]
+        cdef double* bartlett = &self.bartlett[0, 0]
         cdef double* z = &self.vector[0]
         cdef double* location = &self.work[0]
         draws.wishart_factor(rng, self.df + self.n_members[k], d, bartlett)
@@ -670,181 +509,29 @@ cdef class NormalInverseWishart(ConjugateFamily):
     # -- all rows at once, given parameters ---------------------------------------------------
 
     cdef int reserve_parameters(self, Py_ssize_t n_blocks) except -1 nogil:
-        if n_blocks > self.location.shape[0]:
-            with gil:
-                self._reserve_parameters(2 * n_blocks)
-        return 0
-
-    def _reserve_parameters(self, n_blocks):
-        d = self.n_features
-        self.whitening = np.zeros((n_blocks, d + 1, d))
-        self.location = np.zeros((n_blocks, d))
-        self.covariance = np.zeros((n_blocks, d, d))
-        self.log_peak = np.zeros(n_blocks)
+        return self.parameters.reserve(n_blocks)
 
     cdef void draw_parameters(self, Py_ssize_t k, bitgen_t* rng) noexcept nogil:
-        """Sigma^-1 = W W^T, W = U^-1 A with Bartlett's A, and mu = m + Sigma^1/2 z / sqrt(kappa).
-
-        Whitened, mu - m is z / sqrt(kappa): so x - mu is whitened without the digits that a mean
-        far out in a tight block would cost. O(d^3).
-        """
-        cdef Py_ssize_t d = self.n_features, a, b, c
-        cdef double left, kappa = self.mean_precision + self.n_members[k]
-        cdef double* bartlett = &self.square[0, 0]
-        cdef double* half = &self.square_too[0, 0]
-        cdef double* z = &self.vector[0]
-        cdef double* whitening = &self.whitening[k, 0, 0]
-        cdef const double* factor = &self.factor[k, 0, 0]
-        draws.wishart_factor(rng, self.df + self.n_members[k], d, bartlett)
-        self.log_peak[k] = -d * HALF_LOG_2_PI - 0.5 * self.log_det[k]
-        for b in range(d):
-            self.log_peak[k] += log(bartlett[b * d + b])
-            z[b] = draws.normal(rng) / sqrt(kappa)
-        memcpy(whitening, bartlett, d * d * sizeof(double))
-        for b in range(d - 1, -1, -1):  # W = U^-1 A, row by row from below
-            for a in range(b + 1, d):
-                left = factor[b * d + a]
-                for c in range(d):
-                    whitening[b * d + c] -= left * whitening[a * d + c]
-            for c in range(d):
-                whitening[b * d + c] /= factor[b * d + b]
-        for b in range(d):              # A^-1 U, of which Sigma is the square
-            for c in range(d):
-                half[b * d + c] = factor[b * d + c] if c >= b else 0.0
-            for a in range(b):
-                left = bartlett[b * d + a]
-                for c in range(d):
-                    half[b * d + c] -= left * half[a * d + c]
-            for c in range(d):
-                half[b * d + c] /= bartlett[b * d + b]
-        linalg.gemm(True, False, d, d, d, 1.0, half, half, 0.0, &self.covariance[k, 0, 0])
-        for c in range(d):
-            self.location[k, c] = self.mean[k, c]
-            whitening[d * d + c] = -z[c]
-        for b in range(d):
-            left = self.mean[k, b] - self.prior_mean[b]
-            for c in range(d):
-                self.location[k, c] += half[b * d + c] * z[b]
-                whitening[d * d + c] -= left * whitening[b * d + c]
-
-    cdef Py_ssize_t _columns(self, Py_ssize_t n_blocks) noexcept nogil:
-        """Columns of the widest matrix product for so many blocks."""
-        return max(self.n_features, min(<Py_ssize_t> COLUMNS, n_blocks * self.n_features))
+        cdef Py_ssize_t n = self.n_members[k]
+        self.parameters.draw(
+            k, self.mean_precision + n, self.df + n, self.log_det[k], &self.mean[k, 0],
+            &self.factor[k, 0, 0], rng,
+        )
 
     cdef Py_ssize_t work_size(self, Py_ssize_t n_rows, Py_ssize_t n_blocks) noexcept nogil:
-        cdef Py_ssize_t d = self.n_features, columns = self._columns(n_blocks)
-        return CHUNK * (d + 1 + columns) + columns * (d + 2) + d * (d + 2)
+        return self.parameters.work_size(n_blocks)
 
     cdef void log_likelihoods(
         self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
         double* work,
     ) noexcept nogil:
-        """Rows that lack the same cells go together: O(d^3) for each such run and block."""
-        cdef Py_ssize_t n
-        while n_rows > 0:
-            n = n_rows if self.n_features > self.wide else self.alike(row, n_rows)
-            self._log_likelihoods_alike(row, n, n_blocks, out, work)
-            row += n
-            out += n * n_blocks
-            n_rows -= n
-
-    cdef void _log_likelihoods_alike(
-        self, const Py_ssize_t* row, Py_ssize_t n_rows, Py_ssize_t n_blocks, double* out,
-        double* work,
-    ) noexcept nogil:
-        """Whiten the observed features of rows for all blocks by one product; sum the squares."""
-        cdef Py_ssize_t d = self.n_features, n = d, columns = self._columns(n_blocks), a, j, k, t
-        cdef Py_ssize_t first = 0, chunk, start, n_now, n_together
-        cdef Py_ssize_t* feature = <Py_ssize_t*> work
-        cdef double* scratch = work + d
-        cdef double* log_peak = scratch + d * (d + 1)
-        cdef double* whitening = log_peak + columns
-        cdef double* rows = whitening + columns * (d + 1)
-        cdef double* white = rows + CHUNK * (d + 1)
-        if d > self.wide:
-            for a in range(d):
-                feature[a] = a
-        else:
-            n = self._observed_first(row[0], feature)
-            if n == 0:
-                return
-        while first < n_blocks:
-            n_now = min(n_blocks - first, max(<Py_ssize_t> 1, COLUMNS // n))
-            for k in range(n_now):
-                log_peak[k] = self._whiten(
-                    first + k, feature, n, whitening + k * n, n_now * n, scratch
-                )
-            for chunk in range((n_rows + CHUNK - 1) // CHUNK):
-                start = chunk * CHUNK
-                n_together = min(<Py_ssize_t> CHUNK, n_rows - start)
-                for t in range(n_together):
-                    for a in range(n):
-                        j = feature[a]
-                        rows[t * (n + 1) + a] = self.X[row[start + t], j] - self.prior_mean[j]
-                    rows[t * (n + 1) + n] = 1.0
-                linalg.gemm(
-                    False, False, n_together, n_now * n, n + 1, 1.0, rows, whitening, 0.0, white
-                )
-                for t in range(n_together):
-                    for k in range(n_now):
-                        out[(start + t) * n_blocks + first + k] += (
-                            log_peak[k] - 0.5 * _squares(white + (t * n_now + k) * n, n)
-                        )
-            first += n_now
-
-    cdef double _whiten(
-        self, Py_ssize_t k, const Py_ssize_t* feature, Py_ssize_t n, double* out,
-        Py_ssize_t stride, double* work,
-    ) noexcept nogil:
-        """The (n + 1) x n matrix that whitens (x_o - m0_o, 1) of n features; returns log_peak.
-
-        For some of the features V^-1 with Sigma_oo = V^T V, which takes O(n^3). NaN if Sigma_oo
-        is not positive definite.
-        """
-        cdef Py_ssize_t d = self.n_features, a, b
-        cdef double* factor = work
-        cdef double* line = work + n * n
-        cdef double left
-        if n == d:
-            for a in range(d + 1):
-                memcpy(out + a * stride, &self.whitening[k, a, 0], d * sizeof(double))
-            return self.log_peak[k]
-        for a in range(n):
-            for b in range(a, n):
-                factor[a * n + b] = self.covariance[k, feature[a], feature[b]]
-        if linalg.cholesky(factor, n) != 0:
-            return NAN
-        memset(out + n * stride, 0, n * sizeof(double))
-        for a in range(n):  # row a of V^-1 is V^-T e_a
-            memset(line, 0, n * sizeof(double))
-            line[a] = 1.0
-            linalg.solve_transposed(factor, n, line)
-            memcpy(out + a * stride, line, n * sizeof(double))
-            left = self.location[k, feature[a]] - self.prior_mean[feature[a]]
-            for b in range(a, n):
-                out[n * stride + b] -= left * line[b]
-        return -n * HALF_LOG_2_PI - 0.5 * linalg.log_det(factor, n)
+        cdef bint whole = self.n_features > self.wide
+        self.parameters.log_likelihoods(self, whole, row, n_rows, n_blocks, out, work)
 
     cdef void draw_missing_given_parameters(
         self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work
     ) noexcept nogil:
-        """N(mu_m + Sigma_mo Sigma_oo^-1 (x_o - mu_o), Schur complement): O(d^3)."""
-        cdef Py_ssize_t d = self.n_features, a, b
-        cdef Py_ssize_t* order = <Py_ssize_t*> work
-        cdef double* vector = work + d
-        cdef double* factor = vector + d
-        cdef Py_ssize_t n_observed = self._observed_first(i, order)
-        for a in range(d):
-            for b in range(a, d):
-                factor[a * d + b] = self.covariance[k, order[a], order[b]]
-        if linalg.cholesky(factor, d) != 0:
-            factor[d * d - 1] = NAN  # the log joint will tell
-        for a in range(n_observed):
-            vector[a] = self.X[i, order[a]] - self.location[k, order[a]]
-        _solve_leading(factor, d, n_observed, vector)
-        self._draw_conditional(
-            i, order, n_observed, factor, vector, &self.location[k, 0], 1.0, 1.0, rng
-        )
+        self.parameters.draw_missing(self, k, i, rng, work)
 
     cdef Py_ssize_t sums_size(self) noexcept nogil:
         return (self.n_features + 1) * (self.n_features + 1)
@@ -896,29 +583,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
         return lost > 1.0 / SPOILED
 
 
-cdef double log_multigamma(double x, Py_ssize_t d) noexcept nogil:
-    """log Gamma_d(x), the multivariate gamma function, without its power of pi.
-
-    Two at a time: Gamma(y) Gamma(y - 1/2) = 2^(2 - 2 y) sqrt(pi) Gamma(2 y - 1).
-    """
-    cdef Py_ssize_t _
-    cdef double total = 0.0, y = x
-    for _ in range(d // 2):
-        total += lgamma(2.0 * y - 1.0) + (2.0 - 2.0 * y) * LOG_2 + 0.5 * LOG_PI
-        y -= 1.0
-    return total + lgamma(y) if d % 2 == 1 else total
-
-
-cdef double log_gamma_ratio(double x, double step, Py_ssize_t d) noexcept nogil:
-    """log Gamma_d(x + step) / Gamma_d(x): term by term, so that a large x does not drown it."""
-    cdef Py_ssize_t _
-    cdef double total = 0.0, y = x
-    for _ in range(d // 2):
-        total += lgamma(2.0 * (y + step) - 1.0) - lgamma(2.0 * y - 1.0) - 2.0 * step * LOG_2
-        y -= 1.0
-    return total + lgamma(y + step) - lgamma(y) if d % 2 == 1 else total
-
-
 cdef inline void _add_outer(
     double* out, Py_ssize_t d, double weight, const double* x
 ) noexcept nogil:
@@ -929,29 +593,3 @@ cdef inline void _add_outer(
         left = weight * x[a]
         for b in range(a, d):
             out[a * d + b] += left * x[b]
-
-
-cdef inline double _squares(const double* y, Py_ssize_t n) noexcept nogil:
-    """y . y, in two sums that need not wait for one another."""
-    cdef Py_ssize_t a
-    cdef double even = 0.0, odd = 0.0
-    for a in range(0, n - 1, 2):
-        even += y[a] * y[a]
-        odd += y[a + 1] * y[a + 1]
-    if n % 2 == 1:
-        even += y[n - 1] * y[n - 1]
-    return even + odd
-
-
-cdef double _solve_leading(
-    const double* factor, Py_ssize_t d, Py_ssize_t n, double* x
-) noexcept nogil:
-    """x <- U_oo^-T x, U_oo the leading n x n block of a d x d factor; returns the new x . x."""
-    cdef Py_ssize_t a, b
-    cdef double squares = 0.0
-    for b in range(n):
-        x[b] /= factor[b * d + b]
-        squares += x[b] * x[b]
-        for a in range(b + 1, n):
-            x[a] -= factor[b * d + a] * x[b]
-    return squares

@@ -42,7 +42,10 @@ cdef class ConjugateFamily:
     not removed since, up to rounding.
     """
 
-    _counts_of_rows = ("n_members",)    # slot arrays that hold numbers of rows
+    # Public attributes with an entry a slot; those that predictions need; those that count rows.
+    SLOTS = ("n_members",)
+    _for_prediction = ("n_members",)
+    _counts_of_rows = ("n_members",)
     _counts_of_cells = None             # slot array of the observed cells, feature by feature
 
     def __init__(self, X):
@@ -78,7 +81,7 @@ cdef class ConjugateFamily:
         cdef Py_ssize_t k
         old = self.n_slots
         for name, array in self._slot_arrays().items():
-            self._set_slot_array(name, longer(array, (n_slots, *array.shape[1:])))
+            setattr(self, name, longer(array, (n_slots, *array.shape[1:])))
         self.n_slots = n_slots
         for k in range(old, n_slots):
             self.clear(k)
@@ -184,10 +187,7 @@ cdef class ConjugateFamily:
         return np.lexsort(missing.T[::-1]).astype(np.intp)
 
     def _slot_arrays(self):
-        raise TypeError(f"{type(self).__name__} has no statistics")
-
-    def _set_slot_array(self, name, array):
-        raise TypeError(f"{type(self).__name__} has no statistics")
+        return {name: np.asarray(getattr(self, name)) for name in self.SLOTS}
 
     # -- rows ---------------------------------------------------------------------------------
 
@@ -198,6 +198,20 @@ cdef class ConjugateFamily:
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil:
         """Whether row i has cells that are imputed as part of the state."""
         return False
+
+    cdef Py_ssize_t observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil:
+        """Put the features into ``order``, those observed in row i first; returns their number."""
+        cdef Py_ssize_t j, n_observed = 0
+        cdef Py_ssize_t t = self.missing_start[i], end = self.missing_start[i + 1]
+        cdef Py_ssize_t n_missing = end - t
+        for j in range(self.n_features):
+            if t < end and self.missing_feature[t] == j:
+                order[self.n_features - (end - t)] = j
+                t += 1
+            else:
+                order[n_observed] = j
+                n_observed += 1
+        return self.n_features - n_missing
 
     cdef Py_ssize_t alike(self, const Py_ssize_t* row, Py_ssize_t n_rows) noexcept nogil:
         """How many of these rows, n_rows >= 1, from the first on, lack the same cells."""

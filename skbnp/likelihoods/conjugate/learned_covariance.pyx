@@ -23,9 +23,10 @@ from numpy.random cimport bitgen_t
 import numpy as np
 from scipy.special import multigammaln
 
-from skbnp.likelihoods.normal_inverse_gamma cimport NormalInverseGamma
-from skbnp.likelihoods.normal_inverse_wishart cimport NormalInverseWishart, log_multigamma
+from skbnp.likelihoods.conjugate.normal_inverse_gamma cimport NormalInverseGamma
+from skbnp.likelihoods.conjugate.normal_inverse_wishart cimport NormalInverseWishart
 from skbnp.numerics cimport linalg, rng as draws
+from skbnp.numerics.special cimport log_multigamma
 
 
 cdef enum:

@@ -12,7 +12,7 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log_rising
 
@@ -89,6 +89,7 @@ cdef class GammaPoisson(ConjugateFamily):
         The gamma prior of each column's mean, between 1e-100 and 1e100.
     """
 
+    SLOTS = ("n_members", "total", "cells", "factorials")
     _for_prediction = ("n_members", "total", "cells")
     _counts_of_cells = "cells"
 
@@ -162,24 +163,6 @@ cdef class GammaPoisson(ConjugateFamily):
         super().set_state(state, n_slots)
         for k in range(n_slots):
             self._settle(k)
-
-    def _slot_arrays(self):
-        return {
-            "n_members": np.asarray(self.n_members),
-            "total": np.asarray(self.total),
-            "cells": np.asarray(self.cells),
-            "factorials": np.asarray(self.factorials),
-        }
-
-    def _set_slot_array(self, name, array):
-        if name == "n_members":
-            self.n_members = array
-        elif name == "total":
-            self.total = array
-        elif name == "cells":
-            self.cells = array
-        else:
-            self.factorials = array
 
     # -- statistics ---------------------------------------------------------------------------
 

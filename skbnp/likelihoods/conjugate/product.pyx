@@ -8,7 +8,7 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.conjugate cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 
 
 cdef class ProductFamily(ConjugateFamily):
@@ -25,8 +25,6 @@ cdef class ProductFamily(ConjugateFamily):
         For each part the features of the table that its own features are; each feature belongs
         to one part.
     """
-
-    _for_prediction = ("n_members",)
 
     def __init__(self, parts, columns):
         # Not the base's: the product has no data of its own.
@@ -116,12 +114,6 @@ cdef class ProductFamily(ConjugateFamily):
                 if part.augmented(i):
                     return part.row_order()
         return np.arange(self.n_samples, dtype=np.intp)
-
-    def _slot_arrays(self):
-        return {"n_members": np.asarray(self.n_members)}
-
-    def _set_slot_array(self, name, array):
-        self.n_members = array
 
     # -- rows ---------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""Conjugate families: blocks of rows with running statistics, one family a file."""

@@ -1,0 +1,15 @@
+cdef class Lanes:
+    cdef:
+        Py_ssize_t n_features, n_slots
+        # One pass of forward substitution serves four blocks; the diagonal holds reciprocals.
+        double[:, :, ::1] mean              # (n_slots / 4, n_features, 4)
+        double[:, :, :, ::1] factor         # (n_slots / 4, n_features, n_features, 4)
+        unsigned char[::1] stale            # (n_slots,)
+        bint any_stale
+        double[::1] residual                # scratch, (4 n_features,)
+
+    cdef void touch(self, Py_ssize_t k) noexcept nogil
+    cdef void refresh(
+        self, Py_ssize_t n, const double* mean, const double* factor
+    ) noexcept nogil
+    cdef void distances(self, Py_ssize_t n, const double* x, double* out) noexcept nogil
