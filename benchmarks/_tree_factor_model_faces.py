@@ -16,20 +16,27 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.decomposition import PCA, FactorAnalysis
 
 from skbnp import TreeFactorModel
+from skbnp.samplers import TreeSampler
 
 N_TEST = 100
 MEASUREMENTS = (10, 20, 40, 60, 80, 100, 150, 200)
 # Four short chains are better than a long one here: they start from different clusters.
 CHAINS = dict(n_chains=4, n_warmup=10, n_draws=3, thin=3, n_jobs=1, random_state=0)
-MIXTURE = dict(structure="mixture", max_depth=40, init="kmeans", init_children=6)
-PAPER = dict(branch_levels=(1, 2), max_depth=40, init="kmeans", init_children=(3, 2))
+MIXTURE = dict(
+    structure="mixture", max_depth=40, sampler=TreeSampler(init="kmeans", init_children=6)
+)
+PAPER = dict(
+    branch_levels=(1, 2), max_depth=40, sampler=TreeSampler(init="kmeans", init_children=(3, 2))
+)
 TREE = "tree, default"
 OURS = {
     "single FA, L = 80": dict(structure="single", max_depth=80),
     "DP-MFA, 6 components, L = 40, none": dict(MIXTURE, branch_scale="none"),
     "DP-MFA, 6 components, L = 40, loadings": MIXTURE,
     # As many as the tree starts with by default.
-    "DP-MFA, 9 components, L = 40, loadings": dict(MIXTURE, init_children=9),
+    "DP-MFA, 9 components, L = 40, loadings": dict(
+        MIXTURE, sampler=TreeSampler(init="kmeans", init_children=9)
+    ),
     "tree, the paper's shape, none": dict(PAPER, branch_scale="none"),
     "tree, the paper's shape, loadings": PAPER,
     TREE: {},

@@ -19,6 +19,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 
 from skbnp import TreeFactorModel
+from skbnp.samplers import TreeSampler
 
 RATES = (0.5, 0.6, 0.7, 0.8)
 NORMALISATIONS = ("unit", "dc", "raw")
@@ -33,14 +34,19 @@ CHAINS = dict(n_chains=1, n_warmup=80, n_draws=8, thin=5, predict_draws=8, n_job
 DEFAULT = "tree, default"
 OURS = {
     "single FA, L = 64": dict(structure="single", branch_scale="none"),
-    "DP-MFA, L = 64": dict(structure="mixture", branch_scale="none", init_children=8),
+    "DP-MFA, L = 64": dict(
+        structure="mixture", branch_scale="none", sampler=TreeSampler(init_children=8)
+    ),
     "tree, the paper's (L = 32, early branching, none)": dict(
-        branch_scale="none", branch_depth=4, max_depth=32, init_children=2
+        branch_scale="none",
+        branch_levels=(1, 2, 3),
+        max_depth=32,
+        sampler=TreeSampler(init_children=2),
     ),
     DEFAULT: dict(),
     "tree, default, 4 chains": dict(n_chains=4, predict_draws=32),
-    "tree, default, init='klines'": dict(init="klines"),
-    "tree, default, tail='t'": dict(tail="t"),
+    "tree, default, init='klines'": dict(sampler=TreeSampler(init="klines")),
+    "tree, default, tails='t'": dict(tails="t"),
 }
 
 

@@ -21,12 +21,13 @@ from sklearn.metrics import adjusted_rand_score, v_measure_score
 from sklearn.mixture import GaussianMixture
 
 from skbnp import TreeFactorModel
+from skbnp.samplers import TreeSampler
 
 N_LOCI = {"all": 678, "as many as the paper's": 377}
 N_COMPONENTS, N_RUNS = 20, 4
 TREE = dict(
     max_depth=10,
-    init="kmeans",
+    sampler=TreeSampler(init="kmeans"),
     n_warmup=40,
     n_draws=10,
     n_jobs=-1,

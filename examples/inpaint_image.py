@@ -30,9 +30,10 @@ from PIL import Image
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import TreeFactorModel
+from skbnp.samplers import TreeSampler
 
 # Short chains: filling needs good places of the posterior, not all of it.
-OPTIONS = dict(max_depth=16, noise="isotropic", init="em", init_children=3)
+OPTIONS = dict(max_depth=16, noise="isotropic", sampler=TreeSampler(init="em", init_children=3))
 
 
 def read_arguments():

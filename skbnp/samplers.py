@@ -1,5 +1,6 @@
 """How each model is sampled: the values that the parameter ``sampler`` of its estimator takes."""
 
 from skbnp.icp_network._sampler_settings import ICPSampler
+from skbnp.tree_factor_model._sampler_settings import TreeSampler
 
-__all__ = ["ICPSampler"]
+__all__ = ["ICPSampler", "TreeSampler"]

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from checks import scripts
+from skbnp.samplers import TreeSampler
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -261,7 +262,8 @@ def test_populations(monkeypatch):
     monkeypatch.setattr(module, "N_LOCI", {"all": 12, "few": 8})
     monkeypatch.setattr(module, "N_COMPONENTS", 3)
     monkeypatch.setattr(module, "N_RUNS", 2)
-    options = {"max_depth": 4, "init_children": (3, 1), "n_jobs": 1}
+    sampler = TreeSampler(init="kmeans", init_children=(3, 1))
+    options = {"max_depth": 4, "sampler": sampler, "n_jobs": 1}
     monkeypatch.setattr(module, "TREES", {"tree": {"branch_levels": (2, 4)}})
     monkeypatch.setattr(module, "TREE", module.TREE | options)
     (rows,) = module.populations(None, True).values()

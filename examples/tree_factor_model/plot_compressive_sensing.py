@@ -24,6 +24,7 @@ from sklearn.model_selection import train_test_split
 
 from skbnp import TreeFactorModel
 from skbnp.plot import TreeDisplay
+from skbnp.samplers import TreeSampler
 
 rng = np.random.default_rng(0)
 train, test = train_test_split(load_digits().data, test_size=300, random_state=0)
@@ -39,8 +40,7 @@ test = test / 16.0
 model = TreeFactorModel(
     max_depth=40,
     branch_levels=(1, 4),
-    init="em",
-    init_children=4,
+    sampler=TreeSampler(init="em", init_children=4),
     n_chains=1,
     n_warmup=60,
     n_draws=10,

@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import TreeFactorModel
 from skbnp.plot import CompletionDisplay, TreeDisplay
+from skbnp.samplers import TreeSampler
 
 photo = load_sample_image("china.jpg").mean(axis=2)[160:288, 100:228] / 255.0
 rng = np.random.default_rng(0)
@@ -50,8 +51,7 @@ print(f"{len(X)} rows of {X.shape[1]} columns, {np.sum(~np.isnan(X).any(axis=1))
 model = TreeFactorModel(
     max_depth=16,
     noise="isotropic",
-    init="em",
-    init_children=3,
+    sampler=TreeSampler(init="em", init_children=3),
     n_chains=1,
     n_warmup=40,
     n_draws=8,

@@ -29,6 +29,7 @@ from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from skbnp import TreeFactorModel
 from skbnp.plot import TreeDisplay
+from skbnp.samplers import TreeSampler
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -50,8 +51,8 @@ print(f"{len(X)} people, {X.shape[1]} columns, {np.isnan(X).mean():.1%} missing"
 model = TreeFactorModel(
     max_depth=10,
     branch_levels=(5, 10),
-    scale="column",
-    init="kmeans",
+    scaling="each",
+    sampler=TreeSampler(init="kmeans"),
     n_chains=1,
     n_warmup=40,
     n_draws=8,

@@ -385,16 +385,10 @@ def sample_concentration(
     ValueError
         If the paths are malformed or a parameter is out of its range.
     """
-    return _concentration_chain(
-        paths, concentration, concentration_prior, random_state, 1
-    )[0]
-
-
-def _concentration_chain(paths, concentration, prior, random_state, n_updates):
-    """Successive values of so many updates, shape (n_updates, depth)."""
     _, parent, level, count = node_table(paths)
     depth = level.max()
     theta, _ = _levels(concentration, 0.0, depth)
+    prior = concentration_prior
     pairs = [prior] * depth if np.shape(prior) == (2,) else list(prior)
     if len(pairs) != depth:
         raise ValueError(
@@ -402,26 +396,20 @@ def _concentration_chain(paths, concentration, prior, random_state, n_updates):
             f"got {len(pairs)}"
         )
     n_children = np.bincount(parent[1:], minlength=len(parent))
-    out = np.tile(theta, (n_updates, 1))
+    out = np.array(theta)
     bit_generator = as_generator(random_state).bit_generator
     cdef bitgen_t* rng = borrow(bit_generator)
     cdef const Py_ssize_t[::1] visitors, children
-    cdef double[::1] value
     cdef double shape, rate, current
-    cdef Py_ssize_t t
     for h in range(depth):
         shape, rate = as_prior("concentration_prior", pairs[h])
         if theta[h] == 0.0:
             continue
         visitors = count[level == h]
         children = n_children[level == h].astype(np.intp)
-        value = np.empty(n_updates)
         current = as_positive("concentration", theta[h])
         with bit_generator.lock:
-            for t in range(n_updates):
-                current = draw_concentration(
-                    rng, current, &visitors[0], &children[0], visitors.shape[0], shape, rate,
-                )
-                value[t] = current
-        out[:, h] = value
+            out[h] = draw_concentration(
+                rng, current, &visitors[0], &children[0], visitors.shape[0], shape, rate,
+            )
     return out

@@ -25,7 +25,7 @@ from skbnp.tree_factor_model._predictive import (
     sample_rows,
 )
 from skbnp.tree_factor_model._rows import Rows
-from skbnp.tree_factor_model._standard_prior import PriorMixin
+from skbnp.tree_factor_model._standard_prior import PriorMixin, parameters_of_now
 from skbnp.tree_factor_model._states import check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows
 from skbnp.units import Units, check_units, standard_units
@@ -47,9 +47,9 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
 
     A branch b is a path of `max_depth` nodes down a tree, each with a loading :math:`d`, and a leaf
     with a mean :math:`m_b`. Branches that share nodes share loadings. Paths follow a nested Chinese
-    restaurant process that may branch below `branch_levels`, with concentration
-    :math:`\alpha_l \sim \mathrm{Gamma}(\text{shape}, \text{rate} / \rho^{k - 1})` at the k-th of
-    them. Loadings shrink down the path:
+    restaurant process that may branch below `branch_levels`. Its concentration at the k-th of them
+    is :math:`\alpha_l \sim \mathrm{Gamma}(\text{shape}, \text{rate} / \rho^{k - 1})`, where
+    :math:`\rho` is `concentration_decay`, or fixed. Loadings shrink down the path:
 
     .. math::
 
@@ -60,30 +60,31 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
     with :math:`\zeta \sim \mathrm{Gamma}(c_1, 1)` at level 1 and :math:`\mathrm{Gamma}(c_2, 1)`
     deeper; :math:`m_{bp} \sim \mathcal{N}(0, 1/\xi_p)`, :math:`\xi_p \sim \mathrm{Gamma}(g_0,
     h_0)`, :math:`\lambda_p \sim \mathrm{Gamma}(a_0, b_0)`, :math:`\psi_{bl} \sim
-    \mathrm{Gamma}(a_\psi, a_\psi)` and :math:`\kappa_b \sim \mathrm{Gamma}(a_\kappa, a_\kappa)`;
-    all gammas by shape and rate, all for X centred and divided by its `scale`. Density,
-    imputation and inversion average over branches and draws. NaN is a missing entry, missing at
-    random.
+    \mathrm{Gamma}(a_\psi, a_\psi)` and :math:`\kappa_b \sim \mathrm{Gamma}(a_\kappa, a_\kappa)`.
+    Gamma laws are by shape and rate, and all of this is for X centred and divided as `scaling`
+    says. Density, imputation and inversion average over branches and draws. NaN marks a missing
+    entry, which must be missing at random.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Branch of each training row in the reference draw: of at most `predict_draws` stored ones
-        that whose branches have the least expected variation of information to all of them, or
-        for one path the highest log joint density. Trees are never averaged over draws.
+        Branch of each training row in the reference draw. Of at most `predict_draws` stored draws
+        this is the one whose partition into branches has the least expected variation of
+        information to all of them; for one path it is the draw with the highest log joint density.
+        Trees are never averaged over draws.
     n_branches_ : int
         Branches of the reference draw.
     tree_ : dict of ndarray
         The tree of the reference draw: ``parent`` (-1 at level 1), ``level``, ``count`` of rows and
-        ``loadings`` of its nodes; ``leaf_node``, ``leaf_count`` and ``leaf_mean`` of its branches;
-        loadings and means in the units of X.
+        ``loadings`` of its nodes; ``leaf_node``, ``leaf_count`` and ``leaf_mean`` of its branches.
+        Loadings and means are in the units of X.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes. A draw is a tree with its
         parameters for standardised X, and the ``branch`` of each row.
     max_depth_ : int
         What "auto" came to.
     branch_levels_ : tuple of int
-        What "auto" or `branch_depth` came to.
+        What "auto" came to.
     init_ : str
         What "auto" came to.
     n_warmup_ : int
@@ -105,14 +106,14 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
 
     Notes
     -----
-    A sweep draws paths and leaf means with the scores integrated out [1]_, then scores, all
-    loadings and leaf means of a feature jointly, precisions and concentrations. For N rows, P
-    features, B branches, K nodes and depth L it costs O(N B L (P + L) + P K L^2); a row with a
-    pattern of holes of its own O(B L^2 (P + L)). Where the last levels do not branch the depth
-    follows the data during warm-up, then it is frozen.
+    A sweep draws paths and leaf means with the scores integrated out [1]_. Then it draws the
+    scores, all loadings and leaf means of a feature jointly, precisions and concentrations. For N
+    rows, P features, B branches, K nodes and depth L it costs O(N B L (P + L) + P K L^2). A row
+    whose pattern of holes no other row has costs O(B L^2 (P + L)). Where the last levels do not
+    branch, the depth follows the data during warm-up and is then fixed.
 
-    Loadings are known up to signs and rotations only: look at covariances, branches and
-    densities. float32 input is computed in float64 (a copy of twice its size). Sparse X is refused.
+    Loadings are known only up to signs and rotations: look at covariances, branches and densities.
+    float32 input is converted to float64, a copy of twice its size. Sparse X is refused.
     `sample_weight` and `partial_fit` are not available.
 
     References
@@ -179,16 +180,17 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         return self._by_row_blocks(score, len(X)) + self._units.log_jacobian(X)
 
     def impute(self, X, return_std=False):
-        """Fill missing entries with their mean given the row's observed ones, over all draws alike.
+        """Fill missing entries with their mean given the observed ones, averaged over draws.
 
-        The posterior predictive mean would let a draw count for a row by its density of what is
-        observed. For a fitted row that counts the row twice, and in many columns it leaves one
-        draw of a hundred in effect: equal weights have smaller errors and honest deviations.
+        All draws have equal weights. The posterior predictive mean would weight a draw by its
+        density of the row's observed entries. For a fitted row that counts the row twice, and in
+        many columns it leaves one draw of a hundred in effect: equal weights have smaller errors
+        and honest standard deviations.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing. A row without entries gets the predictive mean.
+            Rows, NaN where missing. An empty row is filled with the predictive mean.
         return_std : bool, default=False
             Also return the predictive standard deviation.
 
@@ -265,9 +267,10 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         return self._by_row_blocks(scores, len(X))
 
     def invert(self, Phi, v, noise_var=0.0):
-        """Mean of rows y of which linear measurements are known, over all draws alike.
+        """Reconstruct rows from linear measurements: their mean, averaged over draws alike.
 
-        v = Phi y + e with e ~ N(0, `noise_var`): compressive sensing, Chen et al. (2010).
+        The measurements of a row y are v = Phi y + e with e ~ N(0, `noise_var`). This is
+        compressive sensing [3]_.
 
         Parameters
         ----------
@@ -276,7 +279,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         v : array-like of shape (n_samples, n_measurements) or (n_measurements,)
             Measurements of each row, in the units that Phi and X give.
         noise_var : float, default=0.0
-            Variance of the measurements' own noise. That of the features is in the model.
+            Variance of the measurements' own noise; the noise of the features is in the model.
 
         Returns
         -------
@@ -386,8 +389,7 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         self._advise()
         self._settle(n, d)
-        scaling = "common" if self.scale == "global" else "each"
-        self._units = standard_units(X, scaling, keep_constant=True, named=self._named)
+        self._units = standard_units(X, self.scaling, keep_constant=True, named=self._named)
         constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
         if constant.size:
             warn(
@@ -397,14 +399,15 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         self._prior = self._make_prior(d)
         standard = self._units.to_visible(X)
         self._training_rows = TrainingRows(standard, self._units)
+        sampler = self._sampler_settings()
         return partial(
             make_sampler,
             X=standard,
             prior=self._prior,
             start=self.init_,
             n_children=self._start_children(n),
-            path_update=self.path_update,
-            birth=self.birth,
+            path_update=sampler.path_update,
+            birth=sampler.birth,
             for_rows=self._row_threads(),
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._units.scale)),
         )
@@ -447,6 +450,10 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         self.posterior_.attach_rows(self._training_rows)
 
     # -- files
+
+    @classmethod
+    def _parameters_of_file(cls, parameters):
+        return parameters_of_now(parameters)
 
     def _check_draw(self, draw):
         checked_draw(draw, self._prior, len(self._training_rows.X))

@@ -7,11 +7,16 @@ cdef class Hyperparameters:
         readonly bint has_noise_scale, has_score_precision, whole, isotropic, has_tail, one_tail
         # Shapes and rates of the gamma priors.
         double root_shape, shape, local_df
-        double noise_shape, noise_rate_shape, noise_rate_rate
+        double noise_shape
         double mean_shape, mean_rate, score_shape, scale_shape
         double concentration_shape
+        double[::1] noise_rate_law              # the numbers of the law of b0
         double[::1] concentration_rate          # (n_branch_levels,)
         Py_ssize_t[::1] branch_level            # (n_branch_levels,)
         double[::1] df_grid, df_log_mass        # (n_df,) of the tails
 
     cdef double draw_tail_df(self, bitgen_t* rng) noexcept nogil
+    cdef double log_noise_rate_density(self, double rate) noexcept nogil
+    cdef double draw_noise_rate(
+        self, bitgen_t* rng, double before, Py_ssize_t n, double total
+    ) noexcept nogil

@@ -2,9 +2,12 @@
 
 from libc.math cimport exp
 
+from dataclasses import astuple
+
 import numpy as np
 
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport log_gamma_density
 
 from skbnp.tree_factor_model._model import BRANCH_SCALES, DF_GRID, NOISES, TAILS
 
@@ -13,26 +16,28 @@ cdef class Hyperparameters:
     """A ``_model.Prior`` in numbers."""
 
     def __init__(self, prior):
-        for name, known in (("branch_scale", BRANCH_SCALES), ("noise", NOISES), ("tail", TAILS)):
+        for name, known in (("branch_scale", BRANCH_SCALES), ("noise", NOISES), ("tails", TAILS)):
             if getattr(prior, name) not in known:
                 raise ValueError(f"{name} must be one of {known}, got {getattr(prior, name)!r}")
-        self.sample_concentration = prior.concentration is None
-        self.sample_noise_rate = prior.noise_rate_prior is not None
+        self.sample_concentration = prior.has_free_concentration
+        self.sample_noise_rate = prior.has_free_noise_rate
         self.has_noise_scale = prior.has_noise_scale
         self.has_score_precision = prior.has_score_precision
         self.whole = prior.branch_scale == "whole"
         self.isotropic = prior.noise == "isotropic"
-        self.has_tail, self.one_tail = prior.tail == "t", prior.tail_df == "shared"
+        self.has_tail, self.one_tail = prior.tails == "t", prior.tail_df == "shared"
         self.root_shape, self.shape = prior.shrinkage_root, prior.shrinkage
         self.local_df = prior.local_shrinkage_df
-        self.noise_shape = prior.noise_prior[0]
+        self.noise_shape = prior.noise_precision.shape
         if self.sample_noise_rate:
-            self.noise_rate_shape, self.noise_rate_rate = prior.noise_rate_prior
-        self.mean_shape, self.mean_rate = prior.mean_precision_prior
-        self.score_shape = prior.score_precision_prior
-        self.scale_shape = prior.noise_scale_prior
-        self.concentration_shape = prior.concentration_prior[0]
-        self.concentration_rate = np.array(prior.concentration_rates, dtype=np.float64)
+            self.noise_rate_law = np.array(astuple(prior.noise_precision.rate))
+        self.mean_shape = prior.mean_precision.shape
+        self.mean_rate = prior.mean_precision.rate
+        self.score_shape = prior.score_precision_shape
+        self.scale_shape = prior.noise_scale_shape
+        if self.sample_concentration:
+            self.concentration_shape = prior.concentration.shape
+            self.concentration_rate = np.array(prior.concentration_rates, dtype=np.float64)
         self.branch_level = np.array(prior.branch_levels, dtype=np.intp)
         self.df_grid, self.df_log_mass = (np.array(a) for a in DF_GRID)
 
@@ -45,3 +50,15 @@ cdef class Hyperparameters:
             if left < 0.0:
                 return self.df_grid[k]
         return self.df_grid[self.df_grid.shape[0] - 1]
+
+    cdef double log_noise_rate_density(self, double rate) noexcept nogil:
+        """Log density of b0 under its law, where it is sampled: (T1.5)."""
+        return log_gamma_density(rate, self.noise_rate_law[0], self.noise_rate_law[1])
+
+    cdef double draw_noise_rate(
+        self, bitgen_t* rng, double before, Py_ssize_t n, double total
+    ) noexcept nogil:
+        """b0 given n noise precisions that add up to ``total``: (T10.2)."""
+        return draws.draw_gamma(
+            rng, self.noise_rate_law[0] + self.noise_shape * n, self.noise_rate_law[1] + total
+        )

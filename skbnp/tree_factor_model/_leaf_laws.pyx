@@ -113,13 +113,6 @@ cdef class LeafLaws:
                     out[law.chosen[k]] = self.log_density(law, law.square[k])
                 n = 0
 
-    def log_densities(self, Py_ssize_t b):
-        """Log density of every row in leaf b, shape (n_samples,)."""
-        cdef double[::1] out = np.empty(self.state.n_samples)
-        if self.fill_densities(Law(self.state.rows, self.state.max_depth), b, &out[0]) != 0:
-            raise ArithmeticError(f"the covariance of leaf {b} is not positive definite")
-        return np.asarray(out)
-
     cdef int compute_covariances(self) except -1:
         """Omega of all occupied leaves, where rows have fewer entries than there are levels."""
         cdef Py_ssize_t n_leaves = self.state.n_leaves, p = self.state.n_features

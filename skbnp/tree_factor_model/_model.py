@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from skbnp.laws import Gamma, Law
 from skbnp.processes import multiplicative_gamma, ncrp
+from skbnp.tree_factor_model._older_files import renamed
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
 NOISES = ("diagonal", "isotropic")
@@ -20,6 +22,8 @@ TAILS = ("gaussian", "t")
 TAIL_DFS = ("branch", "shared")
 # At or below it loadings grow down the path.
 LEAST_SHRINKAGE = multiplicative_gamma.SHRINKAGE_THRESHOLD
+# What the rate of the noise precisions' law may be beside a number.
+NOISE_RATE_LAW = Gamma
 
 
 def df_grid():
@@ -35,13 +39,13 @@ DF_GRID = df_grid()
 
 @dataclass(frozen=True)
 class Prior:
-    """Hyperparameters of the tree factor model.
+    """Hyperparameters of the tree factor model: what is a law is sampled.
 
     ``branch_levels`` are the levels below which the tree may branch: () is one path, (0,) a
-    mixture of unconnected chains. ``concentration`` fixes their strengths, None samples them:
-    that of the k-th branching level has prior mean shape / rate times decay^(k - 1).
+    mixture of unconnected chains. ``concentration`` has a number for each of them, or is the law
+    at the first; that of the k-th has mean shape / rate times decay^(k - 1).
 
-    ``tail`` "t" gives every row a precision of its own, and every branch, or all if ``tail_df`` is
+    ``tails`` "t" gives every row a precision of its own, and every branch, or all if ``tail_df`` is
     "shared", degrees of freedom.
 
     ``branch_scale`` says which precisions are the branches' own: "none", the "noise"'s, those of
@@ -51,28 +55,50 @@ class Prior:
     n_features: int
     max_depth: int
     branch_levels: tuple[int, ...] = ()
-    concentration: tuple[float, ...] | None = None
-    concentration_prior: tuple[float, float] = (2.0, 2.0)
+    concentration: Gamma | tuple[float, ...] = Gamma(2.0, 2.0)
     concentration_decay: float = 0.5
     shrinkage_root: float = 2.0
     shrinkage: float = 3.0
     local_shrinkage_df: float = 3.0
     noise: str = "diagonal"
-    noise_prior: tuple[float, float] = (1.0, 0.3)
-    noise_rate_prior: tuple[float, float] | None = None
-    mean_precision_prior: tuple[float, float] = (1.0, 1.0)
+    noise_precision: Gamma = Gamma(1.0, 0.3)
+    mean_precision: Gamma = Gamma(1.0, 1.0)
     branch_scale: str = "loadings"
-    tail: str = "gaussian"
+    tails: str = "gaussian"
     tail_df: str = "branch"
-    score_precision_prior: float = 1.0
-    noise_scale_prior: float = 1.0
+    score_precision_shape: float = 1.0
+    noise_scale_shape: float = 1.0
+
+    def __post_init__(self):
+        _check_law("mean_precision", self.mean_precision)
+        if self.has_free_concentration:
+            _check_law("concentration", self.concentration)
+        if isinstance(self.noise_precision, Gamma) and self.has_free_noise_rate:
+            _check_law("rate of noise_precision", self.noise_precision.rate, NOISE_RATE_LAW)
+        else:
+            _check_law("noise_precision", self.noise_precision)
+
+    @classmethod
+    def from_data(cls, data):
+        """The prior that a file holds, in the names of now or of version 0.1."""
+        return cls(**renamed(data))
+
+    @property
+    def has_free_concentration(self):
+        """Whether alpha is sampled."""
+        return isinstance(self.concentration, Law)
 
     @property
     def concentration_rates(self):
-        """Rate of the prior of the concentration at each branching level."""
-        return self.concentration_prior[1] / self.concentration_decay ** np.arange(
+        """Rate of the law of alpha at each branching level, where it is sampled."""
+        return self.concentration.rate / self.concentration_decay ** np.arange(
             len(self.branch_levels)
         )
+
+    @property
+    def has_free_noise_rate(self):
+        """Whether b0, the rate of the noise precisions' law, is sampled."""
+        return isinstance(self.noise_precision.rate, Law)
 
     @property
     def has_noise_scale(self):
@@ -83,6 +109,12 @@ class Prior:
     def has_score_precision(self):
         """Whether psi is free: under "whole" it is kappa."""
         return self.branch_scale == "loadings"
+
+
+def _check_law(name, law, kind=Gamma):
+    """Raise a ValueError unless this is a law of that kind, its parameters numbers."""
+    if not isinstance(law, kind) or any(isinstance(x, Law) for x in vars(law).values()):
+        raise ValueError(f"{name} must be {kind.__name__} of two numbers, got {law!r}")
 
 
 def log_gamma_density(x, shape, rate):
@@ -164,7 +196,8 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
     log_tau = log_precisions(state)[:, np.newaxis]
     nu, is_root = prior.local_shrinkage_df, np.asarray(state["parent"]) < 0
     phi, d = state["local_precision"], state["loadings"]
-    a0, b0 = prior.noise_prior[0], state["noise_rate"]
+    a0, b0 = prior.noise_precision.shape, state["noise_rate"]
+    g0, h0 = prior.mean_precision.shape, prior.mean_precision.rate
     noise, xi, m = state["noise_precision"], state["mean_precision"], state["leaf_mean"]
     shapes = np.where(is_root, prior.shrinkage_root, prior.shrinkage)
     parts = {
@@ -173,27 +206,27 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
         "local_precision": log_gamma_density(phi, nu / 2, nu / 2).sum(),
         "loadings": 0.5
         * np.sum(np.log(phi) + log_tau - np.log(2 * np.pi) - phi * np.exp(log_tau) * d**2),
-        "mean_precision": log_gamma_density(xi, *prior.mean_precision_prior).sum(),
+        "mean_precision": log_gamma_density(xi, g0, h0).sum(),
         "leaf_mean": 0.5 * np.sum(np.log(xi) - np.log(2 * np.pi) - xi * m**2),
         "noise_precision": log_gamma_density(
             noise if prior.noise == "diagonal" else noise[0], a0, b0
         ).sum(),
     }
-    if prior.noise_rate_prior is not None:
-        parts["noise_rate"] = log_gamma_density(b0, *prior.noise_rate_prior)
+    if prior.has_free_noise_rate:
+        parts["noise_rate"] = prior.noise_precision.rate.log_density(b0)
     if prior.has_score_precision:
-        a = prior.score_precision_prior
+        a = prior.score_precision_shape
         parts["score_precision"] = log_gamma_density(state["score_precision"], a, a).sum()
     if prior.has_noise_scale:
-        a = prior.noise_scale_prior
+        a = prior.noise_scale_shape
         parts["noise_scale"] = log_gamma_density(state["noise_scale"], a, a).sum()
-    if prior.tail == "t":
+    if prior.tails == "t":
         of_all = state["tail_df"][:1] if prior.tail_df == "shared" else state["tail_df"]
         parts["tail_df"] = sum(DF_GRID[1][DF_GRID[0] == df].item() for df in of_all)
-    if prior.concentration is None:
+    if prior.has_free_concentration:
         parts["concentration"] = log_gamma_density(
             concentration[list(prior.branch_levels)],
-            prior.concentration_prior[0],
+            prior.concentration.shape,
             prior.concentration_rates,
         ).sum()
     if scores == "integrated":
@@ -204,7 +237,7 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
             parts["data"] += log_student(x[seen], mean[seen], scale[np.ix_(seen, seen)], df)
     else:
         u, df = state["row_precision"][:, np.newaxis], state["tail_df"][branch]
-        if prior.tail == "t":
+        if prior.tails == "t":
             parts["row_precision"] = log_gamma_density(u[:, 0], df / 2, df / 2).sum()
         x, psi = state["scores"], u * state["score_precision"][branch]
         parts["scores"] = 0.5 * np.sum(np.log(psi) - np.log(2 * np.pi) - psi * x**2)
@@ -251,8 +284,8 @@ def draw_joint(prior, n_samples, rng):
     levels = list(prior.branch_levels)
     concentration = np.zeros(depth + 1)
     concentration[levels] = (
-        rng.gamma(prior.concentration_prior[0], 1 / prior.concentration_rates)
-        if prior.concentration is None
+        rng.gamma(prior.concentration.shape, 1 / prior.concentration_rates)
+        if prior.has_free_concentration
         else prior.concentration
     )
     paths = ncrp.sample(n_samples, depth + 1, concentration, random_state=rng)
@@ -273,30 +306,30 @@ def draw_joint(prior, n_samples, rng):
     phi = rng.gamma(nu / 2, 2 / nu, size=(n_nodes, n_features))
     state["local_precision"] = phi
     state["loadings"] = rng.standard_normal(phi.shape) / np.sqrt(phi * tau[:, np.newaxis])
-    state["noise_rate"] = prior.noise_prior[1]
-    if prior.noise_rate_prior is not None:
-        state["noise_rate"] = rng.gamma(prior.noise_rate_prior[0], 1 / prior.noise_rate_prior[1])
+    state["noise_rate"] = prior.noise_precision.rate
+    if prior.has_free_noise_rate:
+        state["noise_rate"] = prior.noise_precision.rate.sample(random_state=rng)
     size = n_features if prior.noise == "diagonal" else 1
-    noise = rng.gamma(prior.noise_prior[0], 1 / state["noise_rate"], size=size)
+    noise = rng.gamma(prior.noise_precision.shape, 1 / state["noise_rate"], size=size)
     state["noise_precision"] = np.array(np.broadcast_to(noise, n_features))
-    g0, h0 = prior.mean_precision_prior
-    state["mean_precision"] = rng.gamma(g0, 1 / h0, size=n_features)
+    xi = prior.mean_precision
+    state["mean_precision"] = rng.gamma(xi.shape, 1 / xi.rate, size=n_features)
     state["leaf_mean"] = rng.standard_normal((n_leaves, n_features)) / np.sqrt(
         state["mean_precision"]
     )
     state["noise_scale"] = np.ones(n_leaves)
     if prior.has_noise_scale:
-        a = prior.noise_scale_prior
+        a = prior.noise_scale_shape
         state["noise_scale"] = rng.gamma(a, 1 / a, size=n_leaves)
     state["score_precision"] = np.ones((n_leaves, depth))
     if prior.has_score_precision:
-        a = prior.score_precision_prior
+        a = prior.score_precision_shape
         state["score_precision"] = rng.gamma(a, 1 / a, size=(n_leaves, depth))
     elif prior.branch_scale == "whole":
         state["score_precision"] *= state["noise_scale"][:, np.newaxis]
     branch = state["branch"]
     state["tail_df"], u = np.full(n_leaves, np.inf), np.ones((n_samples, 1))
-    if prior.tail == "t":
+    if prior.tails == "t":
         size = 1 if prior.tail_df == "shared" else n_leaves
         state["tail_df"][:] = rng.choice(DF_GRID[0], size=size, p=np.exp(DF_GRID[1]))
         df = state["tail_df"][branch]

@@ -96,13 +96,13 @@ def _tail(draw, prior, log_tau, level, rng):
     depth, n_features = len(draw["concentration"]) - 1, len(draw["noise_precision"])
     kappa, psi, u = 1.0, np.ones(depth), 1.0
     if prior.has_noise_scale:
-        kappa = rng.gamma(prior.noise_scale_prior, 1 / prior.noise_scale_prior)
+        kappa = rng.gamma(prior.noise_scale_shape, 1 / prior.noise_scale_shape)
     if prior.has_score_precision:
-        a = prior.score_precision_prior
+        a = prior.score_precision_shape
         psi = rng.gamma(a, 1 / a, size=depth)
     elif prior.branch_scale == "whole":
         psi *= kappa
-    if prior.tail == "t":
+    if prior.tails == "t":
         shared = draw["tail_df"][0]
         df = shared if prior.tail_df == "shared" else rng.choice(DF_GRID[0], p=np.exp(DF_GRID[1]))
         u = max(rng.gamma(df / 2, 2 / df), 1e-300)

@@ -40,7 +40,7 @@ def filled_rows(X, prior, bit_generator):
         return X
     rng = np.random.Generator(bit_generator)
     some = X if len(X) <= MOST_START_ROWS else rng.choice(X, MOST_START_ROWS, replace=False)
-    one = replace(prior, branch_levels=(), concentration=None)
+    one = replace(prior, branch_levels=(), concentration=())
     sampler = Sampler(some, one, start_state(some, one, rng, ()), bit_generator)
     for _ in range(_SWEEPS_TO_FILL):
         sampler.sweep()

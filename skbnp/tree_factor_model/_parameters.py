@@ -6,19 +6,41 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.laws import Gamma
 from skbnp.tree_factor_model._model import LEAST_SHRINKAGE
+from skbnp.tree_factor_model._sampler_settings import TreeSampler
 
 
 class TreeParameters(BaseMCMCEstimator):
     """Parameters of the model and of its chains."""
+
+    _settings_type = TreeSampler
+    _renamed = {
+        "branch_depth": "for branch_depth=4 write branch_levels=(1, 2, 3)",
+        "tail": "tail is called tails now",
+        "path_update": "write sampler=TreeSampler(path_update=...), from skbnp.samplers",
+        "birth": "write sampler=TreeSampler(birth=...), from skbnp.samplers",
+        "init": "write sampler=TreeSampler(init=...), from skbnp.samplers",
+        "init_children": "write sampler=TreeSampler(init_children=...), from skbnp.samplers",
+        "concentration_prior": "concentration takes the law itself: "
+        "concentration=Gamma(shape, rate), from skbnp.laws",
+        "noise_prior": "write noise_precision=Gamma(shape, rate), from skbnp.laws",
+        "noise_rate_prior": "the rate of noise_precision takes the law itself: "
+        "noise_precision=Gamma(shape, Gamma(shape, rate)), from skbnp.laws",
+        "mean_precision_prior": "write mean_precision=Gamma(shape, rate), from skbnp.laws",
+        "score_precision_prior": "score_precision_prior is called score_precision_shape now",
+        "noise_scale_prior": "noise_scale_prior is called noise_scale_shape now",
+        "scale": 'write scaling="common" for scale="global", scaling="each" for scale="column"',
+    }
 
     structure: str = parameter(
         default="tree",
         kind='{"tree", "single", "mixture"}',
         rules=[StrOptions({"tree", "single", "mixture"})],
         text="""
-        "single": one path, the infinite factor model of the multiplicative gamma process.
-        "mixture": a Dirichlet process mixture of factor analysers that share nothing.
+        "tree": branches share loadings. "single": one path, which is the infinite factor model of
+        the multiplicative gamma process. "mixture": a Dirichlet process mixture of factor
+        analysers that share nothing.
         """,
     )
     max_depth: int | str = parameter(
@@ -26,8 +48,9 @@ class TreeParameters(BaseMCMCEstimator):
         kind='int or "auto"',
         rules=[Interval(Integral, 1, 1_000, closed="both"), StrOptions({"auto"})],
         text="""
-        Loadings on a path, up to 1,000. Deeper does not overfit, shrinkage sees to that; "auto" is
-        the number of features, at most 64, or 40 where it lets the tree branch early.
+        Loadings on a path, up to 1,000. Thanks to shrinkage a greater depth does not overfit.
+        "auto" is the number of features, but at most 64, or 40 where "auto" also lets the tree
+        branch early.
         """,
     )
     branch_levels: int | str | list = parameter(
@@ -35,18 +58,10 @@ class TreeParameters(BaseMCMCEstimator):
         kind='sequence of int or "auto"',
         rules=[list, tuple, StrOptions({"auto"})],
         text="""
-        Levels l, 0 to `max_depth`, below which a tree may branch: 0 is above the first loading,
-        `max_depth` lets leaves differ by their means and scales alone. "auto" is half the depth and
-        the depth, so that branches share loadings, for ten rows or more for each feature; with
-        fewer it is (1, 2), so that they own nearly all of them.
-        """,
-    )
-    branch_depth: int | None = parameter(
-        default=None,
-        kind="int or None",
-        rules=[Interval(Integral, 2, None, closed="left"), None],
-        text="""
-        Short for ``branch_levels=(1, ..., branch_depth - 1)``: one shared loading, then branching.
+        Levels, from 0 to `max_depth`, below which a tree may branch. 0 is above the first loading;
+        at `max_depth` leaves of one path differ by their means and scales alone. "auto" is half
+        the depth and the depth for ten or more rows per feature, so that branches share loadings.
+        With fewer rows it is (1, 2), so that they own nearly all of them.
         """,
     )
     branch_scale: str = parameter(
@@ -54,8 +69,9 @@ class TreeParameters(BaseMCMCEstimator):
         kind='{"loadings", "whole", "noise", "none"}',
         rules=[StrOptions({"loadings", "whole", "noise", "none"})],
         text="""
-        Precisions that belong to a branch: those of its scores and its noise, one for its whole
-        covariance, that of its noise, or none (the published model).
+        Which precisions each branch has for itself. "loadings": those of its scores and its noise.
+        "whole": one for its whole covariance. "noise": that of its noise. "none": none, as in the
+        published model [1]_.
         """,
     )
     noise: str = parameter(
@@ -63,17 +79,17 @@ class TreeParameters(BaseMCMCEstimator):
         kind='{"diagonal", "isotropic"}',
         rules=[StrOptions({"diagonal", "isotropic"})],
         text="""
-        A noise precision for each feature, or one.
+        One noise precision for each feature, or one for all.
         """,
     )
-    tail: str = parameter(
+    tails: str = parameter(
         default="gaussian",
         kind='{"gaussian", "t"}',
         rules=[StrOptions({"gaussian", "t"})],
         text=r"""
-        "t" divides the covariance of every row by a factor :math:`u_i \sim \mathrm{Gamma}
-        (\mathrm{df}_b / 2, \mathrm{df}_b / 2)` of its own: for rows whose overall contrast
-        varies, as that of image patches does, and against outliers.
+        "t" divides the covariance of every row by a factor of its own, :math:`u_i \sim
+        \mathrm{Gamma}(\mathrm{df}_b / 2, \mathrm{df}_b / 2)`. It is for rows whose overall
+        contrast varies, such as image patches, and for outliers.
         """,
     )
     tail_df: str = parameter(
@@ -81,47 +97,18 @@ class TreeParameters(BaseMCMCEstimator):
         kind='{"branch", "shared"}',
         rules=[StrOptions({"branch", "shared"})],
         text="""
-        Degrees of freedom of the tails for each branch, or one for all. They are drawn from a grid
-        from 0.5 to 1000 with prior masses proportional to 1 / df.
+        Whether each branch has its own degrees of freedom, or all share them. They are sampled on a
+        grid from 0.5 to 1000, with prior masses proportional to 1 / df.
         """,
     )
-    path_update: str = parameter(
-        default="slice",
-        kind='{"slice", "collapsed"}',
-        rules=[StrOptions({"slice", "collapsed"})],
+    concentration: float | Gamma | list = parameter(
+        default=Gamma(2.0, 2.0),
+        kind="float, Gamma or sequence of float",
+        rules=[Interval(Real, 0, None, closed="neither"), Gamma, list, tuple],
         text="""
-        Paths of all rows at once given weights of the branches, or row by row given all others.
-        """,
-    )
-    birth: str = parameter(
-        default="integrated",
-        kind='{"integrated", "prior"}',
-        rules=[StrOptions({"integrated", "prior"})],
-        text="""
-        What a new path is judged by when paths are drawn row by row: its loadings and mean
-        integrated out, and drawn for the row that opens it; or a draw of them from the prior,
-        which no row of more than a few features will take.
-        """,
-    )
-    concentration: float | str | list = parameter(
-        default="sample",
-        kind='float, sequence of float or "sample"',
-        rules=[
-            Interval(Real, 0, None, closed="neither"),
-            list,
-            tuple,
-            StrOptions({"sample"}),
-        ],
-        text="""
-        Strength of branching, > 0, at all branching levels or at each. More gives more branches.
-        """,
-    )
-    concentration_prior: tuple = parameter(
-        default=(2.0, 2.0),
-        kind="tuple of (shape, rate)",
-        rules=[tuple, list],
-        text="""
-        Gamma prior of a sampled concentration at the first branching level.
+        How readily paths branch: a number > 0 for all branching levels, a sequence with one for
+        each, or the law of a sampled concentration at the first of them. A larger concentration
+        gives more branches.
         """,
     )
     concentration_decay: float = parameter(
@@ -129,8 +116,8 @@ class TreeParameters(BaseMCMCEstimator):
         kind="float",
         rules=[Interval(Real, 1e-6, 1, closed="both")],
         text="""
-        Factor, from 1e-6 to 1, by which its prior mean falls from each branching level to the
-        next.
+        Factor, from 1e-6 to 1, by which the prior mean of a sampled concentration falls from each
+        branching level to the next.
         """,
     )
     shrinkage_root: float = parameter(
@@ -138,7 +125,7 @@ class TreeParameters(BaseMCMCEstimator):
         kind="float",
         rules=[Interval(Real, 0.5, 1e6, closed="both")],
         text="""
-        c1, at least 0.5, should be above 1: larger makes all loadings smaller.
+        c1, at least 0.5. It should be above 1; a larger one makes all loadings smaller.
         """,
     )
     shrinkage: float = parameter(
@@ -146,8 +133,8 @@ class TreeParameters(BaseMCMCEstimator):
         kind="float",
         rules=[Interval(Real, LEAST_SHRINKAGE, 1e6, closed="right")],
         text="""
-        c2, must be above 1.4616, or loadings would grow down the path, and should be above 2:
-        larger makes them fall faster.
+        c2, above 1.4616, as loadings would otherwise grow down the path. It should be above 2; a
+        larger one makes loadings shrink faster.
         """,
     )
     local_shrinkage_df: float = parameter(
@@ -155,83 +142,50 @@ class TreeParameters(BaseMCMCEstimator):
         kind="float",
         rules=[Interval(Real, 0.5, 1e10, closed="both")],
         text="""
-        Degrees of freedom nu of the loadings, at least 0.5: fewer, heavier tails.
+        Degrees of freedom nu of the loadings, at least 0.5. Fewer mean heavier tails.
         """,
     )
-    noise_prior: tuple = parameter(
-        default=(1.0, 0.3),
-        kind="tuple of (shape, rate)",
-        rules=[tuple, list],
-        text="""
-        Gamma prior of the noise precision.
+    noise_precision: Gamma = parameter(
+        default=Gamma(1.0, 0.3),
+        kind="Gamma",
+        rules=[Gamma],
+        text=r"""
+        Law of the noise precisions :math:`\lambda`, for X divided as `scaling` says. Its rate may
+        be sampled too: ``Gamma(1, Gamma(1, 1))``.
         """,
     )
-    noise_rate_prior: tuple | None = parameter(
-        default=None,
-        kind="tuple of (shape, rate) or None",
-        rules=[tuple, list, None],
-        text="""
-        Gamma prior of the rate of `noise_prior`; None fixes it.
+    mean_precision: Gamma = parameter(
+        default=Gamma(1.0, 1.0),
+        kind="Gamma",
+        rules=[Gamma],
+        text=r"""
+        Law of the precisions :math:`\xi` of the leaf means, in the same units.
         """,
     )
-    mean_precision_prior: tuple = parameter(
-        default=(1.0, 1.0),
-        kind="tuple of (shape, rate)",
-        rules=[tuple, list],
-        text="""
-        Gamma prior of the precision of the leaf means.
-        """,
-    )
-    score_precision_prior: float = parameter(
+    score_precision_shape: float = parameter(
         default=1.0,
         kind="float",
         rules=[Interval(Real, 0.1, 1e10, closed="both")],
         text="""
-        Shape and rate of the prior of the branches' score precisions, at least 0.1: larger draws
-        them to 1.
+        Shape, at least 0.1, of the law Gamma(shape, shape) of the branches' score precisions. A
+        larger one draws them towards 1.
         """,
     )
-    noise_scale_prior: float = parameter(
+    noise_scale_shape: float = parameter(
         default=1.0,
         kind="float",
         rules=[Interval(Real, 0.1, 1e10, closed="both")],
         text="""
-        The same for the factor of their noise precision.
+        The same for the factor of the branches' noise precisions.
         """,
     )
-    scale: str = parameter(
-        default="global",
-        kind='{"global", "column"}',
-        rules=[StrOptions({"global", "column"})],
+    scaling: str = parameter(
+        default="common",
+        kind='{"common", "each"}',
+        rules=[StrOptions({"common", "each"})],
         text="""
-        Divide centred X by one standard deviation, or each column by its own.
-        """,
-    )
-    init: str = parameter(
-        default="auto",
-        kind='{"auto", "klines", "em", "kmeans", "single"}',
-        rules=[StrOptions({"auto", "klines", "em", "kmeans", "single"})],
-        text="""
-        Chains start from rows grouped by the lines they scatter along; from the components of a
-        Gaussian mixture, grouped by the shapes of their covariances, for at most a few hundred
-        features and some ten rows for each; from the clusters of k-means, grouped by their
-        centres, where clusters differ in their means; or from one branch. "auto" is "kmeans" for
-        fewer than ten rows for each feature, else "em" up to 256 features and "klines" beyond.
-        """,
-    )
-    init_children: int | str | list = parameter(
-        default="auto",
-        kind='int, sequence of int or "auto"',
-        rules=[
-            Interval(Integral, 1, None, closed="left"),
-            list,
-            tuple,
-            StrOptions({"auto"}),
-        ],
-        text="""
-        Groups below every branching level, or each, at the start, at most. Start with too many
-        rather than too few: branches merge easily and split hardly. "auto" makes about 16
-        branches, with "kmeans" one for each 75 rows, if that is less.
+        X is centred and divided by one standard deviation common to all columns, or each column by
+        its own.
         """,
     )
     new_branch: str = parameter(
@@ -239,16 +193,25 @@ class TreeParameters(BaseMCMCEstimator):
         kind='{"drop", "prior"}',
         rules=[StrOptions({"drop", "prior"})],
         text="""
-        What becomes of the probability that a new row opens a branch of its own: prediction leaves
-        it out, or puts four branches in for it, drawn from the prior with loadings and mean
-        integrated out, below each node that may branch. The latter is slower, and matters for rows
-        unlike all others.
+        What prediction does with the probability that a new row opens a branch of its own. "drop"
+        leaves it out. "prior" replaces it by four branches below each node that may branch, drawn
+        from the prior with loadings and mean integrated out. This is slower, and matters for rows
+        that are unlike all others.
+        """,
+    )
+    sampler: TreeSampler | None = parameter(
+        default=None,
+        kind="TreeSampler or None",
+        rules=[TreeSampler, None],
+        text="""
+        How paths are drawn and where chains start. None stands for ``TreeSampler()``, from
+        `skbnp.samplers`.
         """,
     )
     n_chains: int = parameter(
         default=4,
         text="""
-        Independent chains. They find different trees; averages over several predict better.
+        Independent chains. They find different trees, and averages over several predict better.
         """,
     )
     n_warmup: int | str = parameter(

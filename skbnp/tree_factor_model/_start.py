@@ -45,12 +45,14 @@ def start_state(X, prior, rng, n_children, start="klines"):
         tree = tree_of_lines(filled - shift, prior, n_children, rng)
         leaf_mean, multiplier, noise_precision = shift, 1.2, 5.0
     n_nodes, n_leaves = len(tree["parent"]), len(tree["leaf_node"])
-    rates = prior.concentration_rates
     concentration = np.zeros(depth + 1)
     concentration[levels] = (
-        prior.concentration_prior[0] / rates if prior.concentration is None else prior.concentration
+        prior.concentration.shape / prior.concentration_rates
+        if prior.has_free_concentration
+        else prior.concentration
     )
-    xi = prior.mean_precision_prior[0] / prior.mean_precision_prior[1]
+    xi = prior.mean_precision.shape / prior.mean_precision.rate
+    b0 = prior.noise_precision.rate
     return {
         **tree,
         "local_precision": np.ones((n_nodes, prior.n_features)),
@@ -58,11 +60,11 @@ def start_state(X, prior, rng, n_children, start="klines"):
         "leaf_mean": np.array(np.broadcast_to(leaf_mean, (n_leaves, prior.n_features))),
         "score_precision": np.ones((n_leaves, depth)),
         "noise_scale": np.ones(n_leaves),
-        "tail_df": np.full(n_leaves, 3.0 if prior.tail == "t" else np.inf),
+        "tail_df": np.full(n_leaves, 3.0 if prior.tails == "t" else np.inf),
         "row_precision": np.ones(len(X)),
         "mean_precision": np.full(prior.n_features, xi),
         "noise_precision": np.full(prior.n_features, noise_precision),
-        "noise_rate": prior.noise_prior[1],
+        "noise_rate": b0.mean() if prior.has_free_noise_rate else b0,
         "concentration": concentration,
         "scores": np.zeros((len(X), depth)),
     }

@@ -325,9 +325,7 @@ cdef class State(ChainState):
                     - 0.5 * self.mean_precision[p] * self.leaf_mean[b, p] * self.leaf_mean[b, p]
                 )
         if self.hyper.sample_noise_rate:
-            total += log_gamma_density(
-                self.noise_rate, self.hyper.noise_rate_shape, self.hyper.noise_rate_rate
-            )
+            total += self.hyper.log_noise_rate_density(self.noise_rate)
         for b in range(self.n_leaves):
             if self.hyper.has_noise_scale:
                 total += log_gamma_density(

@@ -75,23 +75,24 @@ def check_prior(prior, n_features):
         raise ValueError("branch_levels of the prior must be ascending, up to max_depth")
     if prior.noise not in NOISES or prior.branch_scale not in BRANCH_SCALES:
         raise ValueError("the prior has an unknown noise or branch_scale")
-    if prior.tail not in TAILS or prior.tail_df not in TAIL_DFS:
-        raise ValueError("the prior has an unknown tail or tail_df")
+    if prior.tails not in TAILS or prior.tail_df not in TAIL_DFS:
+        raise ValueError("the prior has an unknown tails or tail_df")
     check_positive(
         prior,
-        *("concentration", "concentration_prior", "concentration_decay", "shrinkage_root"),
-        *("shrinkage", "local_shrinkage_df", "noise_prior", "noise_rate_prior"),
-        *("mean_precision_prior", "score_precision_prior", "noise_scale_prior"),
+        *("concentration_decay", "shrinkage_root", "shrinkage", "local_shrinkage_df"),
+        *("score_precision_shape", "noise_scale_shape"),
     )
-    if prior.concentration is not None and len(prior.concentration) != len(levels):
-        raise ValueError("the prior must have a concentration for each of branch_levels")
+    if not prior.has_free_concentration:
+        check_positive(prior, "concentration")
+        if len(prior.concentration) != len(levels):
+            raise ValueError("the prior must have a concentration for each of branch_levels")
 
 
 def checked_state(state, prior, n_samples):
     """The state with its arrays converted; a ValueError for one that does not fit."""
     out = _checked(state, prior, n_samples, FIELDS)
-    if prior.tail == "gaussian" and (out["row_precision"] != 1.0).any():
-        raise ValueError("row_precision of the state must be 1 where tail='gaussian'")
+    if prior.tails == "gaussian" and (out["row_precision"] != 1.0).any():
+        raise ValueError("row_precision of the state must be 1 where tails='gaussian'")
     return out
 
 
@@ -117,7 +118,7 @@ def _checked(state, prior, n_samples, fields):
         "n_leaves": np.size(entry(state, "leaf_node")),
         "n_levels": n_levels,
         "depth": n_levels - 1,
-        "known tail_df": DF_GRID[0] if prior.tail == "t" else [np.inf],
+        "known tail_df": DF_GRID[0] if prior.tails == "t" else [np.inf],
     }
     for field in fields:
         values[field.name] = field.checked(None, state, values)

@@ -4,7 +4,7 @@ from skbnp.tree_factor_model._state cimport State
 
 cdef class System:
     cdef:
-        readonly State tree                     # and its parameters
+        State tree                     # and its parameters
         double[:, ::1] node_row                 # (n_nodes, max_depth)
         double[:, ::1] leaf_row                 # (n_leaves, max_depth + 1)
         double[::1] node_rhs, leaf_rhs

@@ -107,12 +107,6 @@ cdef class System:
                 ]
             self.tree.leaf_mean[b, p] = normal_given(rng, total, self.leaf_row[b, self.tree.depth])
 
-    def rows(self):
-        """A row of couplings and pivot for every node, then for every leaf; for the tests."""
-        tree = self.tree
-        nodes = [np.array(self.node_row[n, :tree.level[n]]) for n in range(tree.n_nodes)]
-        return nodes + [np.array(self.leaf_row[b, :tree.depth + 1]) for b in range(tree.n_leaves)]
-
 
 cdef double normal_given(bitgen_t* rng, double rhs, double precision) noexcept nogil:
     return rhs / precision + draws.normal(rng) / sqrt(precision)

@@ -5,11 +5,14 @@ from scipy.special import psi
 
 from checks.joint_distribution import Moves
 from checks.mutants import compiled, with_moves
+from skbnp.laws import Gamma
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._model import Prior
 from skbnp.tree_factor_model._sampler import Sampler
 
 STRUCTURES = {"single": (), "mixture": (0,), "tree": (1, 3)}
+# Noise precisions whose rate is sampled.
+FREE_RATE = Gamma(3.0, Gamma(4.0, 2.0))
 
 
 def prior_of(structure="tree", **changes):
@@ -18,14 +21,14 @@ def prior_of(structure="tree", **changes):
         n_features=2,
         max_depth=3,
         branch_levels=STRUCTURES[structure],
-        concentration_prior=(3.0, 3.0),
+        concentration=Gamma(3.0, 3.0),
         shrinkage_root=3.0,
         shrinkage=4.0,
         local_shrinkage_df=5.0,
-        noise_prior=(3.0, 2.0),
-        mean_precision_prior=(4.0, 4.0),
-        score_precision_prior=3.0,
-        noise_scale_prior=3.0,
+        noise_precision=Gamma(3.0, 2.0),
+        mean_precision=Gamma(4.0, 4.0),
+        score_precision_shape=3.0,
+        noise_scale_shape=3.0,
         branch_scale="none",
     )
     return Prior(**(defaults | changes))
@@ -127,14 +130,14 @@ def statistics(sampler):
         out["log psi"] = log_psi.mean()
         out["log psi^2"] = (log_psi**2).mean()
         out["log psi x size"] = (log_psi[b, 0] * size).mean()
-    if prior.tail == "t":
+    if prior.tails == "t":
         u, log_df = np.log(s["row_precision"]), np.log(s["tail_df"])
         out["log u"] = np.tanh(u).mean()
         out["log u x size"] = (np.tanh(u) * size).mean()
         out["log df"] = log_df.mean()
         out["log df^2"] = (log_df**2).mean()
         out["log df x size"] = (log_df[b] * size).mean()
-    if prior.noise_rate_prior is not None:
+    if prior.has_free_noise_rate:
         out["log b0"] = np.log(s["noise_rate"])
     return out
 

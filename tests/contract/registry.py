@@ -80,7 +80,7 @@ SETTINGS = [
     Setting("tree", TreeFactorModel),
     Setting("tree-single", TreeFactorModel, {"structure": "single"}),
     Setting("tree-mixture", TreeFactorModel, {"structure": "mixture"}),
-    Setting("tree-t", TreeFactorModel, {"tail": "t"}),
+    Setting("tree-t", TreeFactorModel, {"tails": "t"}),
     Setting("tree-prior", TreeFactorModel, {"new_branch": "prior"}),
     Setting("cibp", CIBPBeliefNet),
     Setting("cibp-deep", CIBPBeliefNet, {"max_depth": 2}),

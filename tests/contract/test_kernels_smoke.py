@@ -11,6 +11,7 @@ import pytest
 from contract.registry import SETTINGS, Setting
 from skbnp import DirichletProcessMixture, InfiniteFactorClusterer, TreeFactorModel
 from skbnp.processes import cibp, crp, ibp, icp, mfm, multiplicative_gamma, ncrp
+from skbnp.samplers import TreeSampler
 from skbnp.summaries import partitions
 
 pytestmark = pytest.mark.filterwarnings(
@@ -30,9 +31,11 @@ MORE = [
         {"algorithm": "parallel", "n_components": 4},
     ),
     Setting("mixture-pitman-yor", DirichletProcessMixture, {"discount": 0.3}),
-    Setting("tree-collapsed", TreeFactorModel, {"path_update": "collapsed"}),
+    Setting("tree-collapsed", TreeFactorModel, {"sampler": TreeSampler(path_update="collapsed")}),
     Setting(
-        "tree-collapsed-prior", TreeFactorModel, {"path_update": "collapsed", "birth": "prior"}
+        "tree-collapsed-prior",
+        TreeFactorModel,
+        {"sampler": TreeSampler(path_update="collapsed", birth="prior")},
     ),
     Setting("clusterer-both", InfiniteFactorClusterer, {"means": "both", "noise": "shared"}),
     Setting("clusterer-layers", InfiniteFactorClusterer, {"max_layers": 3}),

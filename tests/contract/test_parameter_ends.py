@@ -113,7 +113,7 @@ def test_every_end_at_every_scale(setting):
             ),
             "concentration_decay must leave",
         ),
-        (TreeFactorModel(score_precision_prior=5e-324), "score_precision_prior"),
+        (TreeFactorModel(score_precision_shape=5e-324), "score_precision_shape"),
         (DirichletProcessMixture(degrees_of_freedom_prior=5e-324), "degrees_of_freedom_prior"),
     ],
 )

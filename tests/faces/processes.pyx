@@ -5,7 +5,7 @@ from numpy.random cimport bitgen_t
 import numpy as np
 
 from skbnp.numerics.rng cimport borrow
-from skbnp.processes cimport crp_law, ibp
+from skbnp.processes cimport crp_law, ibp, ncrp
 
 from skbnp.numerics.rng import as_generator
 
@@ -25,6 +25,26 @@ def restaurant_concentrations(
         for t in range(n_updates):
             current = crp_law.draw_concentration(
                 rng, current, &size[0], size.shape[0], discount, n_components, shape, rate
+            )
+            value[t] = current
+    return np.asarray(value)
+
+
+def level_concentrations(
+    const Py_ssize_t[::1] count, const Py_ssize_t[::1] n_children, double current, prior,
+    random_state, Py_ssize_t n_updates,
+):
+    """Successive concentrations of one level of a nested restaurant."""
+    cdef double[::1] value = np.empty(n_updates)
+    cdef double shape, rate
+    cdef Py_ssize_t t
+    shape, rate = prior
+    bit_generator = as_generator(random_state).bit_generator
+    cdef bitgen_t* rng = borrow(bit_generator)
+    with bit_generator.lock, nogil:
+        for t in range(n_updates):
+            current = ncrp.draw_concentration(
+                rng, current, &count[0], &n_children[0], count.shape[0], shape, rate
             )
             value[t] = current
     return np.asarray(value)

@@ -157,8 +157,7 @@ def _answers(case, estimator, found):
 def _has_heavy_tails(estimator):
     """Whether predictive laws may lack a second moment: then the documented std is inf."""
     return hasattr(estimator, "covariance_type") or (
-        getattr(estimator, "tail", "gaussian") == "t"
-        or getattr(estimator, "tails", "normal") == "student"
+        getattr(estimator, "tails", "gaussian") in ("t", "student")
     )
 
 

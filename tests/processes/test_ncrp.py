@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 from scipy.special import gammaln
 
@@ -211,11 +212,27 @@ PRIORS = ((2.0, 4.0), (3.0, 1.5))
 
 @proof(updates=(60_000, 300_000), seed=6)
 def test_concentration_against_quadrature(size, seed):
-    chain = ncrp._concentration_chain(PATHS, (1.0, 1.0), PRIORS, seed, size)
-    for level in range(2):
-        mean, variance = posterior_moments(level, PRIORS[level])
-        assert abs(z_score(chain[:, level], mean)) < 4
-        assert abs(z_score((chain[:, level] - mean) ** 2, variance)) < 4
+    _, parent, level, count = ncrp.node_table(PATHS)
+    n_children = np.bincount(parent[1:], minlength=len(parent)).astype(np.intp)
+    face, rng = compiled("processes", "faces"), np.random.default_rng(seed)
+    for h in range(2):
+        at = level == h
+        chain = face.level_concentrations(count[at], n_children[at], 1.0, PRIORS[h], rng, size)
+        mean, variance = posterior_moments(h, PRIORS[h])
+        assert abs(z_score(chain, mean)) < 4
+        assert abs(z_score((chain - mean) ** 2, variance)) < 4
+
+
+def test_an_update_is_the_one_that_kernels_make():
+    _, parent, level, count = ncrp.node_table(PATHS)
+    n_children = np.bincount(parent[1:], minlength=len(parent)).astype(np.intp)
+    face, rng = compiled("processes", "faces"), np.random.default_rng(1)
+    expected = [
+        face.level_concentrations(count[level == h], n_children[level == h], 1.0, prior, rng, 1)[0]
+        for h, prior in enumerate(PRIORS)
+    ]
+    got = ncrp.sample_concentration(PATHS, 1.0, PRIORS, random_state=np.random.default_rng(1))
+    assert_array_equal(got, expected)
 
 
 @proof(seed=6, wrong=True)

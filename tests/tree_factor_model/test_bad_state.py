@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from checks.tree_factor_model import make_sampler, prior_of
+from skbnp.laws import Gamma
 from skbnp.numerics.states import is_same
 from skbnp.tree_factor_model import _model
 
 
 @pytest.fixture
 def sampler():
-    p = prior_of("tree", n_features=3, branch_scale="loadings", concentration_prior=(9.0, 2.0))
+    p = prior_of("tree", n_features=3, branch_scale="loadings", concentration=Gamma(9.0, 2.0))
     state, X = _model.draw_joint(p, 12, np.random.default_rng(2))
     assert len(state["leaf_node"]) > 2
     return make_sampler(X, p, state)

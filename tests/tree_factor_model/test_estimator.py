@@ -12,7 +12,10 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbnp import TreeFactorModel
+from skbnp.laws import Beta, Gamma, InverseGamma
+from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
+from skbnp.samplers import TreeSampler
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._predictive import inverted
 
@@ -27,7 +30,11 @@ def short(**changes):
 
 
 @parametrize_with_checks(
-    [short(), short(structure="single"), short(structure="mixture", path_update="collapsed")]
+    [
+        short(),
+        short(structure="single"),
+        short(structure="mixture", sampler=TreeSampler(path_update="collapsed")),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -41,6 +48,9 @@ def X():
     X += 0.3 * rng.normal(size=X.shape)
     X[rng.random(X.shape) < 0.1] = np.nan
     return X
+
+
+FREE_RATE = Gamma(1.0, Gamma(2.0, 1.0))
 
 
 def answers(model, X):
@@ -67,15 +77,15 @@ def assert_same_answers(one, other):
 OPTIONS = [
     {},
     {"structure": "single"},
-    {"structure": "mixture", "path_update": "collapsed"},
-    {"branch_depth": 3, "branch_scale": "none", "noise": "isotropic"},
-    {"branch_levels": (0, 2), "concentration": [1.0, 0.5], "scale": "column"},
-    {"branch_scale": "whole", "noise_rate_prior": (2.0, 1.0), "init": "single"},
-    {"branch_scale": "whole", "init": "em"},
-    {"structure": "single", "init": "em"},
-    {"branch_levels": (1, 2), "init": "kmeans", "init_children": (3, 2)},
-    {"structure": "mixture", "init": "kmeans"},
-    {"path_update": "collapsed", "birth": "prior"},
+    {"structure": "mixture", "sampler": TreeSampler(path_update="collapsed")},
+    {"branch_levels": (1, 2), "branch_scale": "none", "noise": "isotropic"},
+    {"branch_levels": (0, 2), "concentration": [1.0, 0.5], "scaling": "each"},
+    {"branch_scale": "whole", "noise_precision": FREE_RATE, "sampler": TreeSampler(init="single")},
+    {"branch_scale": "whole", "sampler": TreeSampler(init="em")},
+    {"structure": "single", "sampler": TreeSampler(init="em")},
+    {"branch_levels": (1, 2), "sampler": TreeSampler(init="kmeans", init_children=(3, 2))},
+    {"structure": "mixture", "sampler": TreeSampler(init="kmeans")},
+    {"sampler": TreeSampler(path_update="collapsed", birth="prior")},
 ]
 
 
@@ -112,7 +122,7 @@ def test_clones_pickles_and_files(X, tmp_path):
 
 @pytest.mark.parametrize("path_update", ["slice", "collapsed"])
 def test_runs_go_on_with_the_same_draws(X, tmp_path, path_update):
-    options = dict(path_update=path_update, structure="tree")
+    options = dict(sampler=TreeSampler(path_update=path_update), structure="tree")
     whole = short(n_draws=20, **options).fit(X)
     short(n_draws=10, checkpoint=tmp_path, **options).fit(X)
     resumed = short(n_draws=20, checkpoint=tmp_path, **options).fit(X)
@@ -135,11 +145,85 @@ def test_a_damaged_draw_is_refused(X, tmp_path):
         TreeFactorModel.load(tmp_path / "damaged.skbnp")
 
 
-@pytest.mark.parametrize("scale", ["global", "column"])
-def test_units_of_x(X, scale):
+# What version 0.1 called parameters, with its defaults, and what came since.
+BEFORE = dict(
+    branch_depth=None, tail="gaussian", path_update="slice", birth="integrated", init="auto",
+    init_children="auto", concentration="sample", concentration_prior=(2.0, 2.0),
+    noise_prior=(1.0, 0.3), noise_rate_prior=None, mean_precision_prior=(1.0, 1.0),
+    score_precision_prior=1.0, noise_scale_prior=1.0, scale="global",
+)  # fmt: skip
+SINCE = {
+    *("tails", "scaling", "sampler", "noise_precision", "mean_precision"),
+    *("score_precision_shape", "noise_scale_shape"),
+}
+# The same settings before and now.
+OLDER = [
+    ({}, {}),
+    (
+        {"branch_depth": 4, "tail": "t", "scale": "column", "init": "kmeans", "init_children": 2},
+        {
+            "branch_levels": (1, 2, 3),
+            "tails": "t",
+            "scaling": "each",
+            "sampler": TreeSampler(init="kmeans", init_children=2),
+        },
+    ),
+    (
+        {
+            "concentration": [1.0, 2.0],
+            "noise_prior": (2.0, 0.5),
+            "noise_rate_prior": (3.0, 1.0),
+            "mean_precision_prior": (2.0, 1.0),
+            "score_precision_prior": 2.0,
+            "noise_scale_prior": 3.0,
+        },
+        {
+            "concentration": [1.0, 2.0],
+            "noise_precision": Gamma(2.0, Gamma(3.0, 1.0)),
+            "mean_precision": Gamma(2.0, 1.0),
+            "score_precision_shape": 2.0,
+            "noise_scale_shape": 3.0,
+        },
+    ),
+    (
+        {"concentration_prior": (3.0, 1.0), "path_update": "collapsed", "birth": "prior"},
+        {
+            "concentration": Gamma(3.0, 1.0),
+            "sampler": TreeSampler(path_update="collapsed", birth="prior"),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("older, newer", OLDER, ids=["defaults", "shape", "numbers", "law"])
+def test_files_of_version_0_1(X, tmp_path, older, newer):
+    model = short(n_warmup=3, n_draws=3, **newer).fit(X)
+    model.save(tmp_path / "now")
+    kind, types = "fitted TreeFactorModel", TreeFactorModel._types_in_files()
+    content = io.read(tmp_path / "now", kind, types)
+    given = BEFORE | {"branch_levels": "auto"} | older
+    kept = {name: x for name, x in content["parameters"].items() if name not in SINCE}
+    content["parameters"] = kept | given
+    prior = vars(content["fitted"]["_prior"])
+    kept = {name: x for name, x in prior.items() if name not in SINCE}
+    kept |= {name: given[name] for name in given if name == "tail" or name.endswith("_prior")}
+    if given["concentration"] == "sample":
+        kept["concentration"] = None
+    older_prior = type("Prior", (), {"to_data": lambda self: kept})
+    content["fitted"]["_prior"] = older_prior()
+    others = [one for one in types if one.__name__ != "Prior"]
+    io.write(tmp_path / "before", kind, content, (*others, older_prior))
+    loaded = TreeFactorModel.load(tmp_path / "before")
+    assert repr(loaded) == repr(model.set_params(sampler=model._sampler_settings()))
+    assert loaded._prior == model._prior
+    assert_same_answers(answers(loaded, X), answers(model, X))
+
+
+@pytest.mark.parametrize("scaling", ["common", "each"])
+def test_units_of_x(X, scaling):
     """Powers of two give identical draws; densities and moments follow the units."""
-    factors = np.full(4, 2.0**10) if scale == "global" else 2.0 ** np.array([-20, 3, 0, 30])
-    one, other = short(scale=scale).fit(X), short(scale=scale).fit(X * factors)
+    factors = np.full(4, 2.0**10) if scaling == "common" else 2.0 ** np.array([-20, 3, 0, 30])
+    one, other = short(scaling=scaling).fit(X), short(scaling=scaling).fit(X * factors)
     for a, b in zip(one.posterior_, other.posterior_, strict=True):
         assert_array_equal(a["loadings"], b["loadings"])
     shift = np.where(np.isnan(X), 0.0, np.log(factors)).sum(axis=1)
@@ -180,7 +264,9 @@ def test_pandas_and_names(X):
 
 
 def test_grid_search(X):
-    search = GridSearchCV(short(), {"max_depth": [1, 4]}, cv=KFold(2, shuffle=True)).fit(X)
+    model = short(sampler=TreeSampler())
+    grid = {"max_depth": [1, 4], "sampler__init": ["kmeans", "single"]}
+    search = GridSearchCV(model, grid, cv=KFold(2, shuffle=True)).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -231,18 +317,30 @@ def test_torture(name, structure):
         ({"branch_levels": (2, 1)}, "branch_levels must be ascending integers"),
         ({"branch_levels": ()}, "branch_levels must be ascending integers, at least one"),
         ({"branch_levels": (1.0,)}, "branch_levels must be ascending integers"),
-        ({"branch_levels": (1,), "branch_depth": 3}, "branch_levels must be 'auto' where"),
-        ({"branch_depth": 7}, r"branch_depth must be at most max_depth \+ 1 = 5, got 7"),
-        ({"structure": "single", "branch_depth": 3}, "must not be given for structure='single'"),
+        ({"structure": "single", "branch_levels": (1,)}, "must not be given for structure='sing"),
         ({"concentration": [1.0]}, "one number for each of the 2 branching levels"),
-        ({"init_children": [2]}, "one integer >= 1 for each of the 2 branching levels"),
-        ({"init_children": [2, 0]}, "one integer >= 1 for each of the 2 branching levels"),
+        (
+            {"sampler": TreeSampler(init_children=[2])},
+            "one integer >= 1 for each of the 2 branching levels",
+        ),
+        (
+            {"sampler": TreeSampler(init_children=[2, 0])},
+            "one integer >= 1 for each of the 2 branching levels",
+        ),
         ({"concentration": 1e5}, "concentration must be from 1e-10 to 1e4"),
         ({"concentration": 0.0}, "concentration"),
-        ({"noise_prior": (1.0, 0.0)}, "noise_prior must be two positive numbers"),
-        ({"mean_precision_prior": (1.0,)}, "mean_precision_prior must be two positive numbers"),
-        ({"concentration_prior": (True, 1.0)}, "concentration_prior must be two positive"),
-        ({"score_precision_prior": -1.0}, "score_precision_prior"),
+        ({"noise_precision": (1.0, 0.3)}, r"write noise_precision=Gamma\(1.0, 0.3\)"),
+        ({"noise_precision": Gamma(1, Beta(1, 1))}, "rate of noise_precision must be Gamma of two"),
+        ({"noise_precision": Gamma(1, FREE_RATE)}, "rate of noise_precision must be Gamma of two"),
+        ({"noise_precision": InverseGamma(1, 1)}, "noise_precision"),
+        ({"mean_precision": FREE_RATE}, "mean_precision must be Gamma of two numbers"),
+        ({"mean_precision": 1.0}, "mean_precision"),
+        ({"concentration": FREE_RATE}, "concentration must be Gamma of two numbers"),
+        ({"concentration": Beta(1, 1)}, "concentration"),
+        ({"concentration": "sample"}, "write concentration=Gamma"),
+        ({"score_precision_shape": -1.0}, "score_precision_shape"),
+        ({"sampler": TreeSampler(init="far")}, "init"),
+        ({"sampler": TreeSampler(init_children=True)}, "init_children must not be a bool"),
         ({"concentration_decay": 0.0}, "concentration_decay"),
     ],
 )
@@ -310,10 +408,10 @@ def test_priors_without_variances_warn(X, change):
         ((59, 6), {}, 6, (1, 2), "kmeans"),
         ((30, 50), {}, 40, (1, 2), "kmeans"),
         ((30, 50), {"branch_levels": (25,)}, 50, (25,), "kmeans"),
-        ((30, 50), {"branch_depth": 4}, 50, (1, 2, 3), "kmeans"),
+        ((30, 50), {"branch_levels": (1, 2, 3)}, 50, (1, 2, 3), "kmeans"),
         ((30, 50), {"structure": "mixture"}, 50, (0,), "kmeans"),
         ((30, 50), {"structure": "single"}, 50, (), "single"),
-        ((30, 50), {"init": "klines", "max_depth": 20}, 20, (1, 2), "klines"),
+        ((30, 50), {"sampler": TreeSampler(init="klines"), "max_depth": 20}, 20, (1, 2), "klines"),
         ((20, 2), {"max_depth": 1}, 1, (1,), "em"),
         ((9, 1), {}, 1, (1,), "kmeans"),
     ],

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from skbnp.laws import Gamma
 from skbnp.processes import ncrp
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._model import Prior
@@ -30,7 +31,12 @@ def label_paths(state):
 @pytest.mark.parametrize("noise", _model.NOISES)
 def test_terms_against_scipy(structure, branch_scale, noise):
     rng = np.random.default_rng(0)
-    p = prior_of(structure, branch_scale=branch_scale, noise=noise, noise_rate_prior=(3.0, 2.0))
+    p = prior_of(
+        structure,
+        branch_scale=branch_scale,
+        noise=noise,
+        noise_precision=Gamma(1.0, Gamma(3.0, 2.0)),
+    )
     s, X = _model.draw_joint(p, 30, rng)
     X[rng.random(X.shape) < 0.2] = np.nan
     X[3] = np.nan

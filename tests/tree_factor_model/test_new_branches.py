@@ -14,8 +14,8 @@ CASES = [
     ("mixture", {}),
     ("tree", {}),
     ("tree", {"branch_scale": "loadings"}),
-    ("tree", {"branch_scale": "whole", "tail": "t"}),
-    ("mixture", {"branch_scale": "noise", "tail": "t", "tail_df": "shared"}),
+    ("tree", {"branch_scale": "whole", "tails": "t"}),
+    ("mixture", {"branch_scale": "noise", "tails": "t", "tail_df": "shared"}),
 ]
 cases = pytest.mark.parametrize("structure, prior", CASES)
 
@@ -82,12 +82,12 @@ def outright(draw, p, more, n, rng):
         shared = [node for node in path if node < len(log_tau)]
         kappa, psi, u = 1.0, np.ones(depth), 1.0
         if p.has_noise_scale:
-            kappa = rng.gamma(p.noise_scale_prior, 1 / p.noise_scale_prior)
+            kappa = rng.gamma(p.noise_scale_shape, 1 / p.noise_scale_shape)
         if p.has_score_precision:
-            psi = rng.gamma(p.score_precision_prior, 1 / p.score_precision_prior, size=depth)
+            psi = rng.gamma(p.score_precision_shape, 1 / p.score_precision_shape, size=depth)
         elif p.branch_scale == "whole":
             psi *= kappa
-        if p.tail == "t":
+        if p.tails == "t":
             df = draw["tail_df"][0]
             if p.tail_df == "branch":
                 df = rng.choice(_model.DF_GRID[0], p=np.exp(_model.DF_GRID[1]))

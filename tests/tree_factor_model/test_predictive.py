@@ -15,15 +15,15 @@ from skbnp.tree_factor_model._rows import Rows
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)
 every_scale = pytest.mark.parametrize("branch_scale", _model.BRANCH_SCALES)
-every_tail = pytest.mark.parametrize("tail", _model.TAILS)
+every_tail = pytest.mark.parametrize("tails", _model.TAILS)
 
 
 def fitted(
-    structure="tree", branch_scale="loadings", n_draws=3, n_features=6, seed=0, tail="gaussian"
+    structure="tree", branch_scale="loadings", n_draws=3, n_features=6, seed=0, tails="gaussian"
 ):
     """Prior, draws of a short chain and new rows with holes; row 0 empty, row 1 complete."""
     rng = np.random.default_rng(seed)
-    p = prior_of(structure, n_features=n_features, branch_scale=branch_scale, tail=tail)
+    p = prior_of(structure, n_features=n_features, branch_scale=branch_scale, tails=tails)
     state, X = _model.draw_joint(p, 30, rng)
     sampler = make_sampler(X, p, state)
     draws = []
@@ -71,8 +71,8 @@ def dense(x, mixture):
 @every_tail
 @every_structure
 @every_scale
-def test_scores_and_moments_against_dense_algebra(structure, branch_scale, tail):
-    p, draws, X = fitted(structure, branch_scale, tail=tail)
+def test_scores_and_moments_against_dense_algebra(structure, branch_scale, tails):
+    p, draws, X = fitted(structure, branch_scale, tails=tails)
     rows = Rows(X)
     score = _predictive.log_score(rows, draws)
     for i, x in enumerate(X):
@@ -90,9 +90,9 @@ def test_scores_and_moments_against_dense_algebra(structure, branch_scale, tail)
 
 @every_tail
 @every_structure
-def test_moments_of_far_rows(structure, tail):
+def test_moments_of_far_rows(structure, tails):
     """The variance is that of the nearest branches, not what rounding leaves of two squares."""
-    _, draws, X = fitted(structure, tail=tail)
+    _, draws, X = fitted(structure, tails=tails)
     X = X[2:40]
     # One branch needs no weights; of several, those lose digits as log densities grow.
     far, rtol = (1e9, 1e-6) if structure == "single" else (1e5, 1e-4)
@@ -117,9 +117,9 @@ def test_an_empty_row_gets_the_predictive_moments():
 
 
 @every_tail
-def test_score_integrates_to_one(tail):
+def test_score_integrates_to_one(tails):
     """In one dimension, on a grid; x = sinh z reaches into the tails."""
-    p, draws, _ = fitted(n_features=1, tail=tail)
+    p, draws, _ = fitted(n_features=1, tails=tails)
     z = np.linspace(-40, 40, 80_001)
     score = _predictive.log_score(Rows(np.sinh(z)[:, np.newaxis]), draws)
     assert np.exp(score) @ np.cosh(z) * (z[1] - z[0]) == pytest.approx(1.0, abs=1e-4)
@@ -157,8 +157,8 @@ def test_branch_weights_of_small_trees():
 
 @every_tail
 @every_scale
-def test_probabilities_and_expected_scores(branch_scale, tail):
-    p, draws, X = fitted("tree", branch_scale, tail=tail)
+def test_probabilities_and_expected_scores(branch_scale, tails):
+    p, draws, X = fitted("tree", branch_scale, tails=tails)
     draw, rows = draws[0], Rows(X)
     probability = _predictive.branch_probabilities(rows, draw)
     expected = np.zeros((len(X), len(draw["parent"])))
@@ -190,8 +190,8 @@ def test_covariances(branch_scale):
 @every_tail
 @every_scale
 @pytest.mark.parametrize("noise_var", [0.0, 0.3])
-def test_inversion_against_dense_algebra(branch_scale, noise_var, tail):
-    _, draws, _ = fitted("tree", branch_scale, tail=tail)
+def test_inversion_against_dense_algebra(branch_scale, noise_var, tails):
+    _, draws, _ = fitted("tree", branch_scale, tails=tails)
     rng = np.random.default_rng(1)
     Phi, v = rng.standard_normal((4, 6)), rng.standard_normal((5, 4))
     for draw in draws:
@@ -207,9 +207,9 @@ def test_inversion_against_dense_algebra(branch_scale, noise_var, tail):
 
 
 @every_tail
-def test_missing_entries_are_an_inversion(tail):
+def test_missing_entries_are_an_inversion(tails):
     """A selection of entries as Phi, without measurement noise, is imputation."""
-    p, draws, X = fitted(tail=tail)
+    p, draws, X = fitted(tails=tails)
     for draw in draws:
         first = _predictive.conditional_moments(Rows(X), draw)[0]
         for i in (2, 3, 4, 5):
@@ -235,9 +235,9 @@ def test_rows_in_any_order_and_many():
 
 @every_tail
 @every_structure
-def test_leave_one_out_against_dense_algebra(structure, tail):
+def test_leave_one_out_against_dense_algebra(structure, tails):
     """The predictive of the nested Chinese restaurant from the other rows, without new branches."""
-    p = prior_of(structure, n_features=3, branch_scale="loadings", tail=tail)
+    p = prior_of(structure, n_features=3, branch_scale="loadings", tails=tails)
     state, X = _model.draw_joint(p, 25, np.random.default_rng(3))
     X[np.random.default_rng(4).random(X.shape) < 0.3] = np.nan
     X[5] = np.nan
@@ -266,9 +266,9 @@ def test_leave_one_out_against_dense_algebra(structure, tail):
 
 @every_tail
 @pytest.mark.parametrize("least", [1e-9, 1e-14, 1e-30])
-def test_rows_of_few_entries_where_loadings_drown_the_noise(least, tail):
+def test_rows_of_few_entries_where_loadings_drown_the_noise(least, tails):
     """Covariances lose the noise to rounding: the same answers as without them."""
-    _, draws, X = fitted(tail=tail)
+    _, draws, X = fitted(tails=tails)
     X = X[np.sum(~np.isnan(X), axis=1) < draws[0]["score_precision"].shape[1]]
     assert len(X) > 10
     draw = draws[0]

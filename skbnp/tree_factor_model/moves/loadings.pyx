@@ -52,18 +52,6 @@ cdef class Loadings(Move):
                 )
             r = last
 
-    def system(self, Py_ssize_t p):
-        """The linear system of feature p and its factor: node rows, then leaf rows, of each."""
-        cdef Scratch scratch = Scratch(self.state)
-        self.products.need()
-        self.features.reserve()
-        self.features.add_products()
-        self.features.begin(scratch, p)
-        before = scratch.system.rows()
-        if scratch.system.eliminate() != 0:
-            raise ArithmeticError(f"the system of feature {p} is not positive definite")
-        return before, scratch.system.rows()
-
 
 cdef class Features(Work):
     """Loadings and leaf means of feature k."""

@@ -92,10 +92,9 @@ cdef class Precisions(Move):
             for p in range(1, self.state.n_features):
                 self.state.noise_precision[p] = self.state.noise_precision[0]
         if self.hyper.sample_noise_rate:
-            self.state.noise_rate = draws.draw_gamma(
-                self.rng, self.hyper.noise_rate_shape
-                + self.hyper.noise_shape * (1 if self.hyper.isotropic else self.state.n_features),
-                self.hyper.noise_rate_rate + sum_noise,
+            self.state.noise_rate = self.hyper.draw_noise_rate(
+                self.rng, self.state.noise_rate,
+                1 if self.hyper.isotropic else self.state.n_features, sum_noise,
             )
 
     cdef void _draw_mean_precisions(self) noexcept nogil:

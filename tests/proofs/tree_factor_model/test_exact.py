@@ -16,6 +16,7 @@ from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import p_value, z_score
 from checks.proofs import proof
 from checks.tree_factor_model import make_sampler, prior_of
+from skbnp.laws import Gamma
 from skbnp.processes import crp, ncrp
 from skbnp.tree_factor_model import _model
 
@@ -148,7 +149,7 @@ def test_paths_of_four_rows_with_data(path_update, size, seed):
     must then follow the prior though every density is evaluated.
     """
     levels, alpha = (1, 3), (1.3, 0.6)
-    p = prior_of("tree", branch_levels=levels, concentration=alpha, mean_precision_prior=(4.0, 4.0))
+    p = prior_of("tree", branch_levels=levels, concentration=alpha, mean_precision=Gamma(4.0, 4.0))
     rng = np.random.default_rng(3)
     state, X = _model.draw_joint(p, 4, rng)
     for name in ("loadings", "leaf_mean"):

@@ -15,6 +15,7 @@ from checks.joint_distribution import (
 from checks.monte_carlo import z_score
 from checks.proofs import proof
 from checks.tree_factor_model import (
+    FREE_RATE,
     STRUCTURES,
     changing,
     data_statistics,
@@ -40,10 +41,10 @@ CONFIGURATIONS = {
     "tree, isotropic": ("tree", {"noise": "isotropic"}, {}),
     "tree, isotropic, holes, rate": (
         "tree",
-        {"noise": "isotropic", "noise_rate_prior": (4.0, 2.0)},
+        {"noise": "isotropic", "noise_precision": FREE_RATE},
         {"holes": 0.3},
     ),
-    "tree, rate": ("tree", {"noise_rate_prior": (4.0, 2.0)}, {}),
+    "tree, rate": ("tree", {"noise_precision": FREE_RATE}, {}),
     "tree, loadings": ("tree", {"branch_scale": "loadings"}, {}),
     "tree, noise": ("tree", {"branch_scale": "noise"}, {}),
     "tree, whole": ("tree", {"branch_scale": "whole"}, {}),
@@ -64,26 +65,26 @@ CONFIGURATIONS = {
         {"branch_levels": (0, 1, 3)},
         {"path_update": "collapsed"},
     ),
-    "single, tails": ("single", {"tail": "t"}, {}),
-    "tree, loadings, tails": ("tree", {"tail": "t", "branch_scale": "loadings"}, {}),
+    "single, tails": ("single", {"tails": "t"}, {}),
+    "tree, loadings, tails": ("tree", {"tails": "t", "branch_scale": "loadings"}, {}),
     "tree, whole, one tail, holes": (
         "tree",
-        {"tail": "t", "tail_df": "shared", "branch_scale": "whole"},
+        {"tails": "t", "tail_df": "shared", "branch_scale": "whole"},
         {"holes": 0.3},
     ),
     "tree, loadings, tails, collapsed": (
         "tree",
-        {"tail": "t", "branch_scale": "loadings"},
+        {"tails": "t", "branch_scale": "loadings"},
         {"path_update": "collapsed"},
     ),
     "mixture, noise, tails, collapsed, holes": (
         "mixture",
-        {"tail": "t", "branch_scale": "noise"},
+        {"tails": "t", "branch_scale": "noise"},
         {"path_update": "collapsed", "holes": 0.3},
     ),
     "mixture, one tail, births from the prior": (
         "mixture",
-        {"tail": "t", "tail_df": "shared"},
+        {"tails": "t", "tail_df": "shared"},
         {"path_update": "collapsed", "birth": "prior"},
     ),
     "more features than levels": ("tree", {"n_features": 5, "max_depth": 3}, {"n": 8}),
@@ -146,8 +147,8 @@ def test_each_move_alone_paired(move, options, size, seed):
     def touched(sampler):
         return {k: v for k, v in statistics(sampler).items() if k.startswith(TOUCHED[move])}
 
-    tail = "t" if move in ("paths", "tails") else "gaussian"
-    make = joint_draw(prior_of("tree", branch_scale="loadings", tail=tail), move=move, **options)
+    tails = "t" if move in ("paths", "tails") else "gaussian"
+    make = joint_draw(prior_of("tree", branch_scale="loadings", tails=tails), move=move, **options)
     assert_z_scores_small(paired_one_step(make, touched, size, seed=seed))
 
 
@@ -157,7 +158,7 @@ SHOWN = {
     "descendants_only": (prior_of("tree"), {}, 2500, ("cross",)),
     "children_shape": (prior_of("tree"), {}, 500, ("cross",)),
     "no_determinant": (
-        prior_of("mixture", branch_scale="noise", noise_scale_prior=1.0),
+        prior_of("mixture", branch_scale="noise", noise_scale_shape=1.0),
         {"n": 8},
         2000,
         ("row kappa", "log kappa"),
@@ -171,13 +172,13 @@ SHOWN = {
     ),
     "flat_scores": (prior_of("tree"), {}, 1500, ("tanh x",)),
     "unweighted_rows": (
-        prior_of("mixture", branch_scale="noise", noise_scale_prior=0.5),
+        prior_of("mixture", branch_scale="noise", noise_scale_shape=0.5),
         {"n": 8},
         3000,
         ("tanh x D y", "log joint", "row kappa"),
     ),
     "mean_given_scores": (prior_of("single"), {"n": 8}, 1500, ("tanh M", "tanh x", "log joint")),
-    "short_tail": (prior_of("tree", tail="t"), {"n": 8}, 1500, ("log u", "log df", "tanh x")),
+    "short_tail": (prior_of("tree", tails="t"), {"n": 8}, 1500, ("log u", "log df", "tanh x")),
     "fills_in": (prior_of("tree"), {"n": 8}, 1500, ("tanh D", "tanh M", "log joint")),
 }
 
