@@ -90,8 +90,9 @@ class FilesMixin:
             estimator = cls(**cls._parameters_of_file(content["parameters"]))
             estimator._validate_params()
             estimator._set_requests(content.get("requests", {}))
-            cls._check_attributes(content["fitted"])
-            vars(estimator).update(content["fitted"])
+            fitted = cls._fitted_of_file(content["fitted"])
+            cls._check_attributes(fitted)
+            vars(estimator).update(fitted)
             estimator._form.check(estimator.n_features_in_)
             estimator._check_loaded()
             for chain in estimator.posterior_.all_draws():
@@ -115,6 +116,11 @@ class FilesMixin:
     def _parameters_of_file(cls, parameters):
         """Constructor parameters of a file, in the names of now where it is an older one."""
         return parameters
+
+    @classmethod
+    def _fitted_of_file(cls, fitted):
+        """The attributes of a file that `fit` sets, likewise."""
+        return fitted
 
     @classmethod
     def _types_in_files(cls):

@@ -455,6 +455,13 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
     def _parameters_of_file(cls, parameters):
         return parameters_of_now(parameters)
 
+    @classmethod
+    def _fitted_of_file(cls, fitted):
+        if "_center" not in fitted:
+            return fitted
+        kept = {name: fitted[name] for name in fitted if name not in ("_center", "_scale")}
+        return kept | {"_units": fitted["_training_rows"].units}
+
     def _check_draw(self, draw):
         checked_draw(draw, self._prior, len(self._training_rows.X))
 

@@ -1,6 +1,6 @@
 """The training rows, for what looks at each of them given all others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,15 @@ class TrainingRows:
 
     X: np.ndarray
     units: Units
+
+    @classmethod
+    def from_data(cls, data):
+        """The rows that a file holds; version 0.1 has a center and a scale in place of units."""
+        if "units" not in data:
+            units = Units.unscaled(len(data["center"]))
+            units = replace(units, center=data["center"], scale=data["scale"])
+            data = {"X": data["X"], "units": units}
+        return cls(**data)
 
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""

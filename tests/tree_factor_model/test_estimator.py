@@ -195,24 +195,33 @@ OLDER = [
 ]
 
 
-@pytest.mark.parametrize("older, newer", OLDER, ids=["defaults", "shape", "numbers", "law"])
-def test_files_of_version_0_1(X, tmp_path, older, newer):
-    model = short(n_warmup=3, n_draws=3, **newer).fit(X)
+def older(name, data):
+    """An object that a file names so and holds as these data."""
+    return type(name, (), {"to_data": lambda self: data})()
+
+
+@pytest.mark.parametrize("before, now", OLDER, ids=["defaults", "shape", "numbers", "law"])
+def test_files_of_version_0_1(X, tmp_path, before, now):
+    model = short(n_warmup=3, n_draws=3, **now).fit(X)
     model.save(tmp_path / "now")
     kind, types = "fitted TreeFactorModel", TreeFactorModel._types_in_files()
     content = io.read(tmp_path / "now", kind, types)
-    given = BEFORE | {"branch_levels": "auto"} | older
+    given = BEFORE | {"branch_levels": "auto"} | before
     kept = {name: x for name, x in content["parameters"].items() if name not in SINCE}
     content["parameters"] = kept | given
-    prior = vars(content["fitted"]["_prior"])
+    fitted = content["fitted"]
+    prior = vars(fitted["_prior"])
     kept = {name: x for name, x in prior.items() if name not in SINCE}
     kept |= {name: given[name] for name in given if name == "tail" or name.endswith("_prior")}
     if given["concentration"] == "sample":
         kept["concentration"] = None
-    older_prior = type("Prior", (), {"to_data": lambda self: kept})
-    content["fitted"]["_prior"] = older_prior()
-    others = [one for one in types if one.__name__ != "Prior"]
-    io.write(tmp_path / "before", kind, content, (*others, older_prior))
+    units = fitted.pop("_units")
+    fitted |= {"_center": units.center, "_scale": units.scale}
+    rows = {"X": fitted["_training_rows"].X, "center": units.center, "scale": units.scale}
+    fitted |= {"_prior": older("Prior", kept), "_training_rows": older("TrainingRows", rows)}
+    types = {one.__name__: one for one in types}
+    types |= {type(one).__name__: type(one) for one in fitted.values()}
+    io.write(tmp_path / "before", kind, content, types.values())
     loaded = TreeFactorModel.load(tmp_path / "before")
     assert repr(loaded) == repr(model.set_params(sampler=model._sampler_settings()))
     assert loaded._prior == model._prior
