@@ -9,8 +9,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skbnp.cibp_belief_net._model import Prior, check_prior, checked_state, draw_joint
-from skbnp.cibp_belief_net._network_prior import PriorMixin
+from skbnp.cibp_belief_net._model import Prior, checked_state, draw_joint
+from skbnp.cibp_belief_net._network_prior import PriorMixin, check_prior
 from skbnp.cibp_belief_net._new_chain import make_sampler
 from skbnp.cibp_belief_net._parameters import BeliefNetParameters
 from skbnp.cibp_belief_net._predictive import (
@@ -160,7 +160,7 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             the same rows get the same answer.
         """
         X = self._check_new(X)
-        self._check_density(self._prior.max_depth)
+        self._check_density(self._prior.max_layers)
         outside = self._units.is_outside(X)
         if outside.any():
             self._warn_outside(outside, "have density 0")
@@ -192,7 +192,7 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
         prior : {"network", "rows"}, default="network"
             "rows" takes, in place of the law of the hidden activations, those of the training
             rows (at most 1,000), smoothed: often much nearer for data with classes where
-            `row_clusters` is False; for `max_depth` 1 alone, and not the model's posterior.
+            `row_clusters` is False; for `max_layers` 1 alone, and not the model's posterior.
         n_burn_in : int, default=50
             Passes of each inner chain that are left out, with more than one hidden layer or
             without row clusters.
@@ -210,9 +210,9 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
         check_is_fitted(self, "posterior_")
         if prior not in ("network", "rows"):
             raise ValueError(f"prior must be 'network' or 'rows', got {prior!r}")
-        depth = self._prior.max_depth
-        if prior == "rows" and depth != 1:
-            raise ValueError(f"prior='rows' must have max_depth=1, got max_depth={depth!r}")
+        n_layers = self._prior.max_layers
+        if prior == "rows" and n_layers != 1:
+            raise ValueError(f"prior='rows' must have max_layers=1, got max_layers={n_layers!r}")
         for name, value, least in (("n_burn_in", n_burn_in, 0), ("n_passes", n_passes, 1)):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -395,14 +395,15 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
         self.visible_ = self.visible
         if self.visible == "auto":
             self.visible_ = "gaussian" if self.feature_bounds is None else "sigmoid"
-        if self.row_clusters and self.max_depth is None:
-            raise ValueError("max_depth must be a number where row_clusters=True, got None")
-        if self.row_clusters and self.init == "pca" and self.max_units < self.max_depth:
+        if self.row_clusters and self.max_layers is None:
+            raise ValueError("max_layers must be a number where row_clusters=True, got None")
+        sampler = self._sampler_settings()
+        if self.row_clusters and sampler.init == "pca" and self.max_units < self.max_layers:
             raise ValueError(
-                "max_units must be at least max_depth where row_clusters=True and init='pca', got "
-                f"{self.max_units} and {self.max_depth}"
+                "max_units must be at least max_layers where row_clusters=True and the sampler's "
+                f"init is 'pca', got {self.max_units} and {self.max_layers}"
             )
-        self._check_density(self.max_depth)
+        self._check_density(self.max_layers)
         step = steps(X) if self.dequantise else np.zeros(d)
         bounds = self._checked_feature_bounds(X)
         if self.visible_ == "gaussian":
@@ -412,7 +413,7 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             self._units = range_units(X, bounds, self.feature_range, step, self._named)
         self._warn_of_constant(self._units)
         self._prior = self._make_prior(len(self._units.columns))
-        if self.init == "prior":
+        if sampler.init == "prior":
             # To see that chains can start, before any does.
             draw_joint(self._prior, 0, np.random.default_rng(0))
         # A copy: what the user does with X afterwards is no business of ours.
@@ -423,18 +424,18 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             units=self._units,
             step=step,
             prior=self._prior,
-            init=self.init,
-            n_init_units=self.n_init_units,
-            activation_update=self.activation_update,
-            n_activation_passes=self.n_activation_passes,
-            n_tries=self.n_tries,
-            prior_births=self.birth != "block",
-            block_births=self.birth != "prior",
+            init=sampler.init,
+            n_init_units=sampler.n_init_units,
+            activation_update=sampler.activation_update,
+            n_activation_passes=sampler.n_activation_passes,
+            n_tries=sampler.n_tries,
+            prior_births=sampler.birth != "block",
+            block_births=sampler.birth != "prior",
         )
 
-    def _check_density(self, max_depth):
-        if self.density == "importance" and max_depth != 1:
-            raise ValueError(f"density='importance' must have max_depth=1, got {max_depth!r}")
+    def _check_density(self, max_layers):
+        if self.density == "importance" and max_layers != 1:
+            raise ValueError(f"density='importance' must have max_layers=1, got {max_layers!r}")
 
     # -- after sampling
 

@@ -20,16 +20,18 @@ cdef class Laws:
         readonly object prior
         readonly Py_ssize_t deepest, max_units
         readonly bint skips, has_clusters
-        double[:, :, ::1] bounds            # (2, 2, 2) mass or concentration, layer 0 or not, ends
-        double[:, ::1] given                # (2, n_given) values where they are given
-        bint is_given[2]
-        double[::1] weight, bias            # (4,) mean, kappa, shape, rate
-        double[::1] noise                   # (3,) shape of the precisions; shape, rate of the rate
+        double[:, :, ::1] bounds            # (2, n, 2) mass or concentration, layer, its ends
+        double[::1] weight, bias            # (4,) location, kappa, shape, rate
+        # A unit's precision: its shape, and a layer's rate, given or by its own shape and rate.
+        double noise_shape, noise_rate_shape, noise_rate_rate, given_noise_rate
+        bint noise_rate_is_given
         double[::1] cluster                 # (4,) kappa, shape; shape, rate of the rate
         double highest_precision, row_concentration
 
     cdef double low(self, int which, Py_ssize_t layer) noexcept nogil
     cdef double high(self, int which, Py_ssize_t layer) noexcept nogil
+    cdef bint is_sampled(self, int which, Py_ssize_t layer) noexcept nogil
+    cdef double log_restaurant(self, int which, Py_ssize_t layer) noexcept nogil
     cdef void draw_restaurant(
         self, bitgen_t* rng, double[:, ::1] hyper, Py_ssize_t layer
     ) noexcept nogil
@@ -47,3 +49,10 @@ cdef class Laws:
     cdef double log_normal_gamma(
         self, const double[:, ::1] hyper, int which, Py_ssize_t layer
     ) noexcept nogil
+    cdef double draw_noise_rate(self, bitgen_t* rng, double n, double total) noexcept nogil
+    cdef double draw_precision(
+        self, bitgen_t* rng, double rate, double n, double squares
+    ) noexcept nogil
+    cdef double log_noise_rate(self, double rate) noexcept nogil
+    cdef double log_below_bound(self, double rate) noexcept nogil
+    cdef double log_precision(self, double precision, double rate) noexcept nogil

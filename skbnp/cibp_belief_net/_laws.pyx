@@ -1,11 +1,15 @@
 """The prior's laws of hyperparameters, as kernels read them: doc/mathematics/cibp_belief_net, 2."""
 
-from libc.math cimport log, sqrt
+from libc.math cimport isfinite, log, sqrt
+
+from dataclasses import astuple
 
 import numpy as np
 
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport log_gamma_density
+from skbnp.numerics.special cimport log_gamma_cdf, log_gamma_density
+
+from skbnp.laws import Gamma
 
 cdef double LOG_2_PI = 1.8378770664093454836
 
@@ -26,28 +30,39 @@ cdef class Laws:
         self.deepest, self.max_units = prior.deepest, prior.max_units
         self.skips, self.has_clusters = prior.skip_connections, prior.row_clusters
         names = ("mass", "concentration")
-        for which, name in enumerate(names):
-            self.is_given[which] = getattr(prior, name) is not None
-        self.bounds = np.array([getattr(prior, f"{name}_bounds") for name in names])
-        n_given = max(len(getattr(prior, name) or (0,)) for name in names)
-        self.given = np.array(
-            [[prior.bounds(name, m)[0] for m in range(n_given)] for name in names]
+        n = max(len(getattr(prior, name)) for name in names)
+        self.bounds = np.array(
+            [[prior.bounds(name, layer) for layer in range(n)] for name in names], dtype=np.float64
         )
-        self.weight, self.bias = np.array(prior.weight_prior), np.array(prior.bias_prior)
-        self.noise, self.cluster = np.array(prior.noise_prior), np.array(prior.cluster_prior)
+        self.weight = np.array(astuple(prior.weight_prior))
+        self.bias = np.array(astuple(prior.bias_prior))
+        noise = prior.noise_precision
+        self.noise_shape = noise.shape
+        self.noise_rate_is_given = not isinstance(noise.rate, Gamma)
+        if self.noise_rate_is_given:
+            self.given_noise_rate = noise.rate
+        else:
+            self.noise_rate_shape, self.noise_rate_rate = noise.rate.shape, noise.rate.rate
+        self.cluster = np.array(prior.cluster_prior)
         self.highest_precision = prior.highest_precision
         self.row_concentration = prior.row_concentration
 
     cdef double low(self, int which, Py_ssize_t layer) noexcept nogil:
         """Least value of the mass or the concentration of a layer."""
-        if self.is_given[which]:
-            return self.given[which, min(layer, self.given.shape[1] - 1)]
-        return self.bounds[which, min(layer, 1), 0]
+        return self.bounds[which, min(layer, self.bounds.shape[1] - 1), 0]
 
     cdef double high(self, int which, Py_ssize_t layer) noexcept nogil:
-        if self.is_given[which]:
-            return self.given[which, min(layer, self.given.shape[1] - 1)]
-        return self.bounds[which, min(layer, 1), 1]
+        return self.bounds[which, min(layer, self.bounds.shape[1] - 1), 1]
+
+    cdef bint is_sampled(self, int which, Py_ssize_t layer) noexcept nogil:
+        """Whether a layer's mass or concentration has a law, and no given value."""
+        return self.low(which, layer) < self.high(which, layer)
+
+    cdef double log_restaurant(self, int which, Py_ssize_t layer) noexcept nogil:
+        """Log density of a layer's mass or concentration: 0 for one that is given."""
+        if not self.is_sampled(which, layer):
+            return 0.0
+        return -log(self.high(which, layer) - self.low(which, layer))
 
     cdef void draw_restaurant(
         self, bitgen_t* rng, double[:, ::1] hyper, Py_ssize_t layer
@@ -66,7 +81,7 @@ cdef class Laws:
         self.draw_restaurant(rng, hyper, layer)
         self.draw_weight_law(rng, hyper, layer, 0.0, 0.0, 0.0)
         self.draw_bias_law(rng, hyper, layer, 0.0, 0.0, 0.0)
-        hyper[NOISE_RATE, layer] = draws.draw_gamma(rng, self.noise[1], self.noise[2])
+        hyper[NOISE_RATE, layer] = self.draw_noise_rate(rng, 0.0, 0.0)
 
     cdef void draw_weight_law(
         self, bitgen_t* rng, double[:, ::1] hyper, Py_ssize_t layer, double n, double total,
@@ -100,6 +115,40 @@ cdef class Laws:
         return log_gamma_density(rho, law[2], law[3]) + log_normal(
             hyper[which, layer], law[0], law[1] * rho
         )
+
+    # -- precisions of units ------------------------------------------------------------------
+
+    cdef double draw_noise_rate(self, bitgen_t* rng, double n, double total) noexcept nogil:
+        """A layer's rate given n precisions of this total, as if they had no bound."""
+        if self.noise_rate_is_given:
+            return self.given_noise_rate
+        return draws.draw_gamma(
+            rng, self.noise_rate_shape + n * self.noise_shape, self.noise_rate_rate + total
+        )
+
+    cdef double draw_precision(
+        self, bitgen_t* rng, double rate, double n, double squares
+    ) noexcept nogil:
+        """A unit's precision given n residuals with these squares, and its layer's rate."""
+        return draws.truncated_gamma(
+            rng, self.noise_shape + 0.5 * n, rate + 0.5 * squares, self.highest_precision
+        )
+
+    cdef double log_noise_rate(self, double rate) noexcept nogil:
+        """Log density of a layer's rate: 0 for one that is given."""
+        if self.noise_rate_is_given:
+            return 0.0
+        return log_gamma_density(rate, self.noise_rate_shape, self.noise_rate_rate)
+
+    cdef double log_below_bound(self, double rate) noexcept nogil:
+        """Log probability that a unit's precision keeps to its bound."""
+        if not isfinite(self.highest_precision):
+            return 0.0
+        return log_gamma_cdf(self.noise_shape, rate, self.highest_precision)
+
+    cdef double log_precision(self, double precision, double rate) noexcept nogil:
+        """Log density of a unit's precision, as if it had no bound."""
+        return log_gamma_density(precision, self.noise_shape, rate)
 
 
 cdef void _draw_normal_gamma(

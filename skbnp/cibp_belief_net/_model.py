@@ -22,7 +22,7 @@ visible             (N, D)       a of the visible units, missing cells filled
 pre_activations     (N, U - D)   a of the hidden units
 ==================  ===========  ==========================================================
 
-With row clusters, further; the units of layer ``max_depth`` then have bias 0 and precision 1 in
+With row clusters, further; the units of layer ``max_layers`` then have bias 0 and precision 1 in
 the arrays above, which mean nothing, and their number below is K, 0 if there is no such layer:
 
 ==================  ===========  ==========================================================
@@ -38,8 +38,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, digamma, gammainc, gammaln
 
+from skbnp.laws import Gamma, NormalGamma, Uniform
 from skbnp.numerics.rng import sample_truncated_gamma
-from skbnp.numerics.states import check_positive, checked_array, checked_floats
+from skbnp.numerics.states import checked_array, checked_floats
 from skbnp.processes import crp, ibp
 
 HYPER = (
@@ -56,29 +57,21 @@ _MOST_STRUCTURES = 200
 class Prior:
     """Hyperparameters of the belief network.
 
-    ``mass`` and ``concentration`` are None where they are sampled, uniformly within their bounds
-    ((low, high) of layer 0, (low, high) of the others), else a number for each layer, the last of
-    which serves all layers above.
-
-    ``weight_prior`` and ``bias_prior`` are (mean, kappa, shape, rate): a layer's precision is
-    rho ~ Gamma(shape, rate), its mean mu ~ N(mean, 1 / (kappa rho)). ``noise_prior`` is (shape of
-    the units' precisions, shape and rate of their rate's prior). ``cluster_prior`` is (kappa,
-    shape) of the clusters' normal-gamma law and (shape, rate) of its rate's prior.
+    ``mass`` and ``concentration`` have for each layer a number, where it is given, or a law; the
+    last serves all layers above. ``weight_prior`` and ``bias_prior`` are laws of a layer's mean and
+    precision. ``noise_precision`` is that of units: a layer has their rate, which is given or has a
+    law in turn. ``cluster_prior`` is (kappa, shape) of the clusters' normal-gamma law and (shape,
+    rate) of its rate's prior.
     """
 
     n_features: int
-    max_depth: int | None = 3
+    max_layers: int | None = 3
     max_units: int = 2000
-    mass: tuple[float, ...] | None = None
-    mass_bounds: tuple[tuple[float, float], tuple[float, float]] = ((0.0, 20.0), (0.0, 2.0))
-    concentration: tuple[float, ...] | None = None
-    concentration_bounds: tuple[tuple[float, float], tuple[float, float]] = (
-        (0.0, 20.0),
-        (0.0, 2.0),
-    )
-    weight_prior: tuple[float, float, float, float] = (0.0, 1.0, 2.0, 2.0)
-    bias_prior: tuple[float, float, float, float] = (0.0, 1.0, 2.0, 2.0)
-    noise_prior: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    mass: tuple[float | Uniform, ...] = (Uniform(0, 20), Uniform(0, 2))
+    concentration: tuple[float | Uniform, ...] = (Uniform(0, 20), Uniform(0, 2))
+    weight_prior: NormalGamma = NormalGamma(0, 1, 2, 2)
+    bias_prior: NormalGamma = NormalGamma(0, 1, 2, 2)
+    noise_precision: Gamma = Gamma(1, Gamma(1, 1))
     highest_precision: float = 1e4
     skip_connections: bool = False
     row_clusters: bool = False
@@ -88,15 +81,35 @@ class Prior:
     @property
     def deepest(self):
         """The last layer that there may be."""
-        return self.max_units if self.max_depth is None else self.max_depth
+        return self.max_units if self.max_layers is None else self.max_layers
 
     def bounds(self, name, layer):
         """Where a layer's mass or concentration lies; a single point where it is given."""
-        given = getattr(self, name)
-        if given is None:
-            return getattr(self, f"{name}_bounds")[min(layer, 1)]
-        value = given[min(layer, len(given) - 1)]
-        return value, value
+        laws = getattr(self, name)
+        law = laws[min(layer, len(laws) - 1)]
+        return (law.low, law.high) if isinstance(law, Uniform) else (law, law)
+
+    @classmethod
+    def from_data(cls, data):
+        """The prior of a file, of any version."""
+        return cls(**laws_of_file(data))
+
+
+def laws_of_file(old):
+    """Hyperparameters of a file by name; in version 0.1 laws were numbers beside them."""
+    if "max_depth" not in old:
+        return old
+    new = dict(old)
+    new["max_layers"] = new.pop("max_depth")
+    for name in ("mass", "concentration"):
+        bounds = new.pop(f"{name}_bounds")
+        if new[name] is None or isinstance(new[name], str):
+            new[name] = tuple(Uniform(*pair) for pair in bounds)
+    for name in ("weight_prior", "bias_prior"):
+        new[name] = NormalGamma(*new[name])
+    shape, *rate = new.pop("noise_prior")
+    new["noise_precision"] = Gamma(shape, Gamma(*rate))
+    return new
 
 
 # -- the law ----------------------------------------------------------------------------------
@@ -159,10 +172,26 @@ def log_normal(x, mean, precision):
     return 0.5 * (np.log(precision / (2 * np.pi)) - precision * (x - mean) ** 2)
 
 
-def log_normal_gamma(mean, precision, prior):
-    """Log densities of the (mean, kappa, shape, rate) law of a layer's mean and precision."""
-    centre, kappa, shape, rate = prior
-    return log_gamma_density(precision, shape, rate) + log_normal(mean, centre, kappa * precision)
+def log_normal_gamma(mean, precision, law):
+    """Log densities of a layer's mean and precision."""
+    return log_gamma_density(precision, law.shape, law.rate) + log_normal(
+        mean, law.location, law.kappa * precision
+    )
+
+
+def log_noise_rate(rate, law):
+    """Log densities of layers' rates under ``noise_precision``; 0 where that gives the rate."""
+    if not isinstance(law.rate, Gamma):
+        return np.zeros(np.shape(rate))
+    return log_gamma_density(rate, law.rate.shape, law.rate.rate)
+
+
+def log_noise_precision(precision, rate, law, highest):
+    """Log densities of units' precisions up to ``highest``, given their layers' rates."""
+    log_mass = 0.0
+    if np.isfinite(highest):
+        log_mass = np.log(gammainc(law.shape, rate * highest))
+    return log_gamma_density(precision, law.shape, rate) - log_mass
 
 
 def log_joint(state, prior, terms=False, ordering="unordered"):
@@ -184,13 +213,12 @@ def log_joint(state, prior, terms=False, ordering="unordered"):
     a = np.hstack([state["visible"], state["pre_activations"]])
     own_law = np.ones(len(layer), dtype=bool)
     if prior.row_clusters:
-        own_law = layer < prior.max_depth
-    a_nu, *rate_prior = prior.noise_prior
+        own_law = layer < prior.max_layers
     parts = {
         "hyper": np.sum(
             log_normal_gamma(hyper["weight_mean"], hyper["weight_precision"], prior.weight_prior)
             + log_normal_gamma(hyper["bias_mean"], hyper["bias_precision"], prior.bias_prior)
-            + log_gamma_density(hyper["noise_rate"], *rate_prior)
+            + log_noise_rate(hyper["noise_rate"], prior.noise_precision)
         ),
         "structure": log_structure(state, prior, ordering),
         "weights": log_normal(
@@ -200,15 +228,14 @@ def log_joint(state, prior, terms=False, ordering="unordered"):
         ).sum(),
     }
     for name in ("mass", "concentration"):
-        if getattr(prior, name) is None:
-            bounds = [prior.bounds(name, m) for m in range(n_layers)]
-            parts["hyper"] -= np.sum(np.log([high - low for low, high in bounds]))
+        bounds = [prior.bounds(name, m) for m in range(n_layers)]
+        parts["hyper"] -= np.sum(np.log([high - low for low, high in bounds if low < high]))
     of, nu = layer[own_law], state["unit_precision"][own_law]
     b, rate = state["biases"][own_law], hyper["noise_rate"][of]
     parts["biases"] = log_normal(b, hyper["bias_mean"][of], hyper["bias_precision"][of]).sum()
-    parts["precisions"] = log_gamma_density(nu, a_nu, rate).sum()
-    if np.isfinite(prior.highest_precision):
-        parts["precisions"] -= np.log(gammainc(a_nu, rate * prior.highest_precision)).sum()
+    parts["precisions"] = log_noise_precision(
+        nu, rate, prior.noise_precision, prior.highest_precision
+    ).sum()
     mean = means_of(state)[:, own_law]
     parts["activations"] = log_normal(a[:, own_law], mean, nu).sum()
     if prior.row_clusters:
@@ -257,7 +284,7 @@ def draw_joint(prior, n_samples, rng):
     top = np.zeros(n_units, dtype=bool)
     a = np.zeros((n_samples, n_units))
     if prior.row_clusters:
-        top = layer == prior.max_depth
+        top = layer == prior.max_layers
         a[:, top] = _draw_clusters(state, prior, n_samples, top.sum(), rng)
         state["biases"][top], state["unit_precision"][top] = 0.0, 1.0
     matrix = np.zeros((n_units, n_units))
@@ -273,7 +300,7 @@ def draw_joint(prior, n_samples, rng):
 
 def _draw_precision(prior, rate, rng):
     return sample_truncated_gamma(
-        rng.bit_generator, prior.noise_prior[0], rate, prior.highest_precision, 1
+        rng.bit_generator, prior.noise_precision.shape, rate, prior.highest_precision, 1
     )[0]
 
 
@@ -281,12 +308,18 @@ def _draw_hyper(prior, layer, rng):
     """A layer's hyperparameters, by name."""
     out = {name: rng.uniform(*prior.bounds(name, layer)) for name in ("mass", "concentration")}
     for of, law in (("weight", prior.weight_prior), ("bias", prior.bias_prior)):
-        centre, kappa, shape, rate = law
-        rho = max(rng.gamma(shape, 1 / rate), 1e-300)
-        out[f"{of}_mean"] = rng.normal(centre, (kappa * rho) ** -0.5)
+        rho = max(rng.gamma(law.shape, 1 / law.rate), 1e-300)
+        out[f"{of}_mean"] = rng.normal(law.location, (law.kappa * rho) ** -0.5)
         out[f"{of}_precision"] = rho
-    out["noise_rate"] = rng.gamma(prior.noise_prior[1], 1 / prior.noise_prior[2])
+    rate = prior.noise_precision.rate
+    out["noise_rate"] = rng.gamma(rate.shape, 1 / rate.rate) if isinstance(rate, Gamma) else rate
     return out
+
+
+def typical_noise_rate(prior, precision):
+    """The rate of a layer of units with these precisions, to start a chain from."""
+    law = prior.noise_precision
+    return law.shape / np.mean(precision) if isinstance(law.rate, Gamma) else law.rate
 
 
 def _draw_structure(prior, rng):
@@ -341,30 +374,6 @@ def _draw_clusters(state, prior, n_samples, width, rng):
 # -- states from outside ----------------------------------------------------------------------
 
 
-def check_prior(prior, n_features):
-    """Raise a ValueError unless the sizes in a prior from outside fit the data."""
-    depth = prior.max_depth
-    if type(prior.n_features) is not int or prior.n_features != n_features:
-        raise ValueError(f"the prior must be one of {n_features} features")
-    if type(prior.max_units) is not int or not 0 <= prior.max_units <= 100_000:
-        raise ValueError("max_units of the prior must be an integer from 0 to 100000")
-    if depth is not None and (type(depth) is not int or not 1 <= depth <= 100_000):
-        raise ValueError("max_depth of the prior must be None or an integer from 1 to 100000")
-    if prior.row_clusters and depth is None:
-        raise ValueError("max_depth of the prior must be a number where there are row clusters")
-    check_positive(
-        prior,
-        *("mass", "concentration", "noise_prior", "highest_precision", "row_concentration"),
-        "cluster_prior",
-    )
-    for name in ("mass_bounds", "concentration_bounds"):
-        if not all(0 <= low < high for low, high in getattr(prior, name)):
-            raise ValueError(f"{name} of the prior must be ascending")
-    for name in ("weight_prior", "bias_prior"):
-        if not min(getattr(prior, name)[1:]) > 0:
-            raise ValueError(f"{name} of the prior must be positive")
-
-
 def checked_state(state, prior, n_samples, draw=False):
     """The state with its arrays converted; raises ValueError for one that does not fit.
 
@@ -376,7 +385,7 @@ def checked_state(state, prior, n_samples, draw=False):
         raise ValueError(f"widths of the state must be {n_visible} and then positive")
     n_hidden = int(widths[1:].sum())
     if n_layers - 1 > prior.deepest or n_hidden > prior.max_units:
-        raise ValueError("widths of the state must keep to max_depth and max_units")
+        raise ValueError("widths of the state must keep to max_layers and max_units")
     n_units = n_visible + n_hidden
     layer = np.repeat(np.arange(n_layers), widths)
     out = {"widths": widths, "edges": checked_array(state, "edges", (-1, 2), "iu", np.int32)}
@@ -396,7 +405,7 @@ def checked_state(state, prior, n_samples, draw=False):
     out["biases"] = checked_floats(state, "biases", (n_units,))
     out["unit_precision"] = checked_floats(state, "unit_precision", (n_units,), positive=True)
     # Units whose activations are those of row clusters have no noise of their own.
-    own = layer < prior.max_depth if prior.row_clusters else slice(None)
+    own = layer < prior.max_layers if prior.row_clusters else slice(None)
     if (out["unit_precision"][own] > prior.highest_precision).any():
         raise ValueError("unit_precision of the state must keep to its bound")
     for name in HYPER:
@@ -405,6 +414,9 @@ def checked_state(state, prior, n_samples, draw=False):
         bounds = np.array([prior.bounds(name, m) for m in range(n_layers)])
         if ((out[name] < bounds[:, 0]) | (out[name] > bounds[:, 1])).any():
             raise ValueError(f"{name} of the state must lie within its bounds")
+    rate = prior.noise_precision.rate
+    if not isinstance(rate, Gamma) and (out["noise_rate"] != rate).any():
+        raise ValueError("noise_rate of the state must be the one that is given")
     if draw:
         out["activations"] = checked_floats(state, "activations", (-1, n_hidden))
     else:
@@ -418,7 +430,7 @@ def checked_state(state, prior, n_samples, draw=False):
 
 def _check_clusters(state, out, prior, n_samples, draw):
     widths = out["widths"]
-    width = int(widths[-1]) if len(widths) == prior.max_depth + 1 else 0
+    width = int(widths[-1]) if len(widths) == prior.max_layers + 1 else 0
     z = checked_array(state, "row_cluster", (n_samples,), "iu", np.intp)
     # Out of range first: bincount refuses negative labels, and a huge one takes all memory.
     in_range = ((z >= 0) & (z < len(z))).all()

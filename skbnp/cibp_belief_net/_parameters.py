@@ -4,20 +4,39 @@ from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skbnp.cibp_belief_net._model import laws_of_file
+from skbnp.cibp_belief_net._sampler_settings import BeliefNetSampler
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.laws import Gamma, NormalGamma, Uniform
 
 
 class BeliefNetParameters(BaseMCMCEstimator):
     """Parameters of the model and of its chains."""
 
-    max_depth: int | None = parameter(
+    _settings_type = BeliefNetSampler
+    _renamed: dict = {
+        "max_depth": "it is max_layers now",
+        "mass_bounds": "write mass=(Uniform(0, 20), Uniform(0, 2)), from skbnp.laws",
+        "concentration_bounds": (
+            "write concentration=(Uniform(0, 20), Uniform(0, 2)), from skbnp.laws"
+        ),
+        "noise_prior": (
+            "write noise_precision=Gamma(shape, Gamma(rate_shape, rate_rate)), from skbnp.laws"
+        ),
+        **{
+            name: f"write sampler=BeliefNetSampler({name}=...), from skbnp.samplers"
+            for name in BeliefNetSampler._declared
+        },
+    }
+
+    max_layers: int | None = parameter(
         default=3,
         kind="int or None",
         rules=[Interval(Integral, 1, 100_000, closed="both"), None],
         text="""
-        Hidden layers at most. None: unbounded, which takes a `mass_bounds` of 1.5 at most above
-        the first layer, or networks of hundreds of layers are likely a priori.
+        Hidden layers at most. None: unbounded; then keep `mass` to 1.5 at most above the first
+        layer, or networks of hundreds of layers are likely a priori.
         """,
     )
     max_units: int = parameter(
@@ -29,61 +48,46 @@ class BeliefNetParameters(BaseMCMCEstimator):
         `n_guard_rejections_`.
         """,
     )
-    mass: float | str | list = parameter(
-        default="sample",
-        kind='float, sequence of float or "sample"',
-        rules=[Real, list, tuple, StrOptions({"sample"})],
+    mass: float | Uniform | tuple = parameter(
+        default=(Uniform(0, 20), Uniform(0, 2)),
+        kind="float, Uniform, or sequence of these",
+        rules=[Real, Uniform, list, tuple],
         text="""
-        Expected number of parents of a unit, > 0: for all layers, or for each, the last value
-        serving all layers above.
+        Expected number of parents of a unit, > 0. A sequence has it for the columns, for the units
+        of the first hidden layer, and so on; its last item serves all layers above.
         """,
     )
-    mass_bounds: tuple = parameter(
-        default=((0, 20), (0, 2)),
-        kind="pair of (low, high)",
-        rules=[list, tuple],
+    concentration: float | Uniform | tuple = parameter(
+        default=(Uniform(0, 20), Uniform(0, 2)),
+        kind="float, Uniform, or sequence of these",
+        rules=[Real, Uniform, list, tuple],
         text="""
-        Bounds of a sampled mass, for the columns and for hidden units.
+        Larger makes units share parents less. By layer, as `mass`.
         """,
     )
-    concentration: float | str | list = parameter(
-        default="sample",
-        kind='float, sequence of float or "sample"',
-        rules=[Real, list, tuple, StrOptions({"sample"})],
+    weight_prior: NormalGamma = parameter(
+        default=NormalGamma(0, 1, 2, 2),
+        kind="NormalGamma",
+        rules=[NormalGamma],
         text="""
-        Larger makes units share parents less.
+        The weights of a layer are normal: the law of their mean and precision.
         """,
     )
-    concentration_bounds: tuple = parameter(
-        default=((0, 20), (0, 2)),
-        kind="pair of (low, high)",
-        rules=[list, tuple],
-        text="""
-        The same for the concentration.
-        """,
-    )
-    weight_prior: tuple = parameter(
-        default=(0, 1, 2, 2),
-        kind="tuple of (mean, kappa, shape, rate)",
-        rules=[list, tuple],
-        text="""
-        A layer's weights have precision Gamma(shape, rate), and their mean has kappa times that.
-        """,
-    )
-    bias_prior: tuple = parameter(
-        default=(0, 1, 2, 2),
-        kind="tuple of (mean, kappa, shape, rate)",
-        rules=[list, tuple],
+    bias_prior: NormalGamma = parameter(
+        default=NormalGamma(0, 1, 2, 2),
+        kind="NormalGamma",
+        rules=[NormalGamma],
         text="""
         The same for the biases.
         """,
     )
-    noise_prior: tuple = parameter(
-        default=(1, 1, 1),
-        kind="tuple of (shape, rate_shape, rate_rate)",
-        rules=[list, tuple],
+    noise_precision: Gamma = parameter(
+        default=Gamma(1, Gamma(1, 1)),
+        kind="Gamma",
+        rules=[Gamma],
         text="""
-        Units have precision Gamma(shape, b) and a layer has b ~ Gamma(rate_shape, rate_rate).
+        Law of a unit's precision. Its rate is a number for all layers, or a law from which each
+        layer has its own.
         """,
     )
     noise_floor: float = parameter(
@@ -145,9 +149,9 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="bool",
         rules=["boolean"],
         text="""
-        Let the rows' activations in layer `max_depth` come from a Dirichlet process mixture
+        Let the rows' activations in layer `max_layers` come from a Dirichlet process mixture
         instead of independent units (not in the paper). For data with classes; mostly with
-        `max_depth` 1, over which rows are filled and weighed without inner chains.
+        `max_layers` 1, over which rows are filled and weighed without inner chains.
         """,
     )
     row_concentration: float = parameter(
@@ -156,58 +160,6 @@ class BeliefNetParameters(BaseMCMCEstimator):
         rules=[Interval(Real, 1e-6, 1e6, closed="both")],
         text="""
         Strength of that process: larger makes more clusters of rows.
-        """,
-    )
-    activation_update: str = parameter(
-        default="auto",
-        kind='{"auto", "slice", "hmc", "mtm", "ess"}',
-        rules=[StrOptions({"auto", "slice", "hmc", "mtm", "ess"})],
-        text="""
-        How activations are drawn: univariate slices, Hamiltonian Monte Carlo on a row's layer,
-        the paper's multiple tries, elliptical slices. "auto": the second, and the first once.
-        """,
-    )
-    n_activation_passes: int = parameter(
-        default=2,
-        kind="int",
-        rules=[Interval(Integral, 1, 10_000, closed="both")],
-        text="""
-        Passes per sweep.
-        """,
-    )
-    n_tries: int = parameter(
-        default=5,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Tries of "mtm".
-        """,
-    )
-    birth: str = parameter(
-        default="auto",
-        kind='{"auto", "prior", "block"}',
-        rules=[StrOptions({"auto", "prior", "block"})],
-        text="""
-        New units for one child at a time, drawn from the prior, for several children at once,
-        drawn towards what one of them leaves unexplained, or both.
-        """,
-    )
-    init: str = parameter(
-        default="pca",
-        kind='{"pca", "empty", "prior"}',
-        rules=[StrOptions({"pca", "empty", "prior"})],
-        text="""
-        Where chains start: from principal components as units of the first layer (with
-        `row_clusters` of all layers, each half as wide as that below), without hidden units, or
-        from a draw of the prior.
-        """,
-    )
-    n_init_units: int = parameter(
-        default=20,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Components under "pca", at most.
         """,
     )
     density: str = parameter(
@@ -236,6 +188,15 @@ class BeliefNetParameters(BaseMCMCEstimator):
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""
         Annealed particles per row and draw.
+        """,
+    )
+    sampler: BeliefNetSampler | None = parameter(
+        default=None,
+        kind="BeliefNetSampler or None",
+        rules=[BeliefNetSampler, None],
+        text="""
+        How the model is sampled and where chains start; None is ``BeliefNetSampler()``, from
+        `skbnp.samplers`.
         """,
     )
     n_chains: int = parameter(
@@ -269,3 +230,9 @@ class BeliefNetParameters(BaseMCMCEstimator):
         Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
         """,
     )
+
+    @classmethod
+    def _parameters_of_file(cls, parameters):
+        new = laws_of_file(parameters)
+        sampler = {name: new.pop(name) for name in BeliefNetSampler._declared if name in new}
+        return new | {"sampler": BeliefNetSampler(**sampler)} if sampler else new

@@ -216,10 +216,7 @@ cdef class BirthProposal:
         cdef double nu, sd, w
         cdef double* mean = &self.mean[0]
         cdef const double* u
-        nu = draws.truncated_gamma(
-            rng, self.net.laws.noise[0], self.net.hyper[NOISE_RATE, level],
-            self.net.laws.highest_precision,
-        )
+        nu = self.net.laws.draw_precision(rng, self.net.hyper[NOISE_RATE, level], 0.0, 0.0)
         self.precision[i], sd = nu, 1.0 / sqrt(nu)
         self.bias[i] = self.net.hyper[BIAS_MEAN, level] + draws.normal(rng) / sqrt(
             self.net.hyper[BIAS_PRECISION, level]

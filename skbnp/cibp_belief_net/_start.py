@@ -5,7 +5,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
-from skbnp.cibp_belief_net._model import HYPER, draw_joint
+from skbnp.cibp_belief_net._model import HYPER, draw_joint, typical_noise_rate
 from skbnp.numerics.quiet import ignoring
 
 # Standard deviation of a start's activations: squashed, but not cut off.
@@ -36,7 +36,7 @@ def start_state(visible, prior, rng, init, n_units):
         return state | {"visible": filled}
     n_units = min(n_units, prior.max_units, *filled.shape) if init == "pca" else 0
     # Row clusters are the law of the last layer, so that all layers must be there for them.
-    n_layers = prior.max_depth if prior.row_clusters else 1
+    n_layers = prior.max_layers if prior.row_clusters else 1
     while n_units > 1 and sum(_widths(n_units, n_layers)) > prior.max_units:
         n_units -= 1
     layers, below = [], filled
@@ -91,7 +91,7 @@ def _network(layers, prior):
         hyper["concentration"][m] = (low + high) / 2
         low, high = prior.bounds("mass", m)
         hyper["mass"][m] = np.clip(n_above, low + 0.1 * (high - low), high - 0.1 * (high - low))
-        hyper["noise_rate"][m] = prior.noise_prior[0] / np.mean(precision[m])
+        hyper["noise_rate"][m] = typical_noise_rate(prior, precision[m])
         for of, values in (("weight", weights[m]), ("bias", biases[m])):
             hyper[f"{of}_mean"][m] = np.mean(values) if len(values) else 0.0
             hyper[f"{of}_precision"][m] = 1.0 / (np.var(values) + 0.1 if len(values) else 1.0)
@@ -105,7 +105,7 @@ def _network(layers, prior):
         "pre_activations": np.hstack([layers[0][:, :0], *layers[1:]]),
         **hyper,
     }
-    if prior.row_clusters and len(widths) == prior.max_depth + 1:
+    if prior.row_clusters and len(widths) == prior.max_layers + 1:
         top = slice(offset[-2], None)
         state["biases"][top], state["unit_precision"][top] = 0.0, 1.0
     return state

@@ -3,7 +3,7 @@
 It can be built, checked and weighed without any move; those are in ``moves``.
 """
 
-from libc.math cimport isfinite, log, sqrt, tanh
+from libc.math cimport log, sqrt, tanh
 from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 
@@ -16,7 +16,7 @@ from skbnp.cibp_belief_net._laws cimport (
 from skbnp.mcmc.chain cimport State
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log_gamma_cdf, log_gamma_density
+from skbnp.numerics.special cimport lgamma, log_gamma_density
 from skbnp.processes.ibp cimport dishes_per_mass, log_dish
 
 from skbnp.cibp_belief_net._arrays import grown
@@ -372,21 +372,17 @@ cdef class Network(State):
         cdef double total = self._log_structure(), b
         for layer in range(self.n_layers):
             for which in range(MASS, CONCENTRATION + 1):
-                if not self.laws.is_given[which]:
-                    total -= log(self.laws.high(which, layer) - self.laws.low(which, layer))
+                total += self.laws.log_restaurant(which, layer)
             total += self.laws.log_normal_gamma(self.hyper, WEIGHT_MEAN, layer)
             total += self.laws.log_normal_gamma(self.hyper, BIAS_MEAN, layer)
             b = self.hyper[NOISE_RATE, layer]
-            total += log_gamma_density(b, self.laws.noise[1], self.laws.noise[2])
+            total += self.laws.log_noise_rate(b)
             if self.follows_clusters(layer):
                 continue
-            if isfinite(self.laws.highest_precision):
-                total -= self.width(layer) * log_gamma_cdf(
-                    self.laws.noise[0], b, self.laws.highest_precision
-                )
+            total -= self.width(layer) * self.laws.log_below_bound(b)
             for i in range(self.width(layer)):
                 unit = self.unit(layer, i)
-                total += log_gamma_density(self.precision[unit], self.laws.noise[0], b)
+                total += self.laws.log_precision(self.precision[unit], b)
                 total += log_normal(
                     self.bias[unit], self.hyper[BIAS_MEAN, layer],
                     self.hyper[BIAS_PRECISION, layer],

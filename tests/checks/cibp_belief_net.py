@@ -8,6 +8,7 @@ from checks.joint_distribution import Moves
 from checks.mutants import compiled, with_moves
 from skbnp.cibp_belief_net._model import Prior, draw_joint
 from skbnp.cibp_belief_net._sampler import Sampler
+from skbnp.laws import Uniform
 
 # Wrong formulas: the move that has them, and the class in tests/mutants.
 FAULTS = {
@@ -26,9 +27,9 @@ FAULTS = {
 def prior(n_features=2, **changes):
     """A prior under which two or three units grow a network of a few."""
     options = dict(
-        max_depth=3,
-        mass_bounds=((0.0, 1.2), (0.0, 1.2)),
-        concentration_bounds=((0.0, 1.5), (0.0, 1.5)),
+        max_layers=3,
+        mass=(Uniform(0.0, 1.2),),
+        concentration=(Uniform(0.0, 1.5),),
     )
     return Prior(n_features, **(options | changes))
 
@@ -109,10 +110,10 @@ def statistics(law):
             "sum tanh b": float(np.tanh(state["biases"]).sum()),
             "hidden u^2": float(np.sum(u[:, d:] ** 2)),
         }
-        if law.mass is None:
+        if isinstance(law.mass[0], Uniform):
             out["mass"] = float(state["mass"][0])
             out["mass above"] = float(state["mass"][1:].sum())
-        if law.concentration is None:
+        if isinstance(law.concentration[0], Uniform):
             out["concentration"] = float(state["concentration"][0])
         if law.row_clusters:
             z = state["row_cluster"]
@@ -152,7 +153,7 @@ def inputs(state, u, n_visible):
 def without_bounds(law):
     """The same prior with its masses and concentrations fixed at the middle of their bounds."""
     middle = {
-        name: tuple(float(np.mean(pair)) for pair in getattr(law, f"{name}_bounds"))
+        name: tuple(float(np.mean(law.bounds(name, layer))) for layer in range(2))
         for name in ("mass", "concentration")
     }
     return replace(law, **middle)

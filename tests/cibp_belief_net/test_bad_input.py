@@ -10,6 +10,8 @@ from sklearn.exceptions import NotFittedError
 
 from checks.refusals import OF_CHAINS, assert_refused, over
 from skbnp import CIBPBeliefNet
+from skbnp.laws import Gamma, InverseGamma, NormalGamma, Uniform
+from skbnp.samplers import BeliefNetSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -21,7 +23,8 @@ PREDICT_METHODS = ["transform", "score_samples", "score", "impute"]
 def short(**options):
     return CIBPBeliefNet(
         **{
-            **dict(max_depth=1, n_chains=2, n_warmup=5, n_draws=5, n_init_units=2, random_state=0),
+            **dict(max_layers=1, n_chains=2, n_warmup=5, n_draws=5, random_state=0),
+            "sampler": BeliefNetSampler(n_init_units=2),
             **options,
         }
     )
@@ -74,47 +77,64 @@ def test_sparse_says_what_to_do():
         short().fit(sparse.csr_matrix(X))
 
 
-FOUR, THREE = "4 numbers, positive from 1e-6 to 1e6", "3 numbers, positive from 1e-6 to 1e6"
-PAIRS, ORDER = "two pairs of numbers", "pairs with 0 <= low < high <= 1e4"
+LAYERS = "numbers from 1e-6 to 1e4 or of laws Uniform(low, high) with 0 <= low < high <= 1e4"
+WRITE = "write {}=NormalGamma({}), from skbnp.laws"
+
+
+def sampler(**knobs):
+    return {"sampler": BeliefNetSampler(**knobs)}
+
+
 # parameters, the one to blame, the rule, the value as the message shows it
 BAD_PARAMETERS = [
     *OF_CHAINS,
-    ({"max_depth": 0}, "max_depth", "[1, 100000]", "0"),
-    ({"max_depth": 2.5}, "max_depth", "int", "2.5"),
-    ({"max_depth": "deep"}, "max_depth", "None", "'deep'"),
-    ({"max_depth": True}, "max_depth", "bool", "True"),
-    ({"max_depth": None, "row_clusters": True, "mass": 1.0}, "max_depth", "a number", "None"),
+    ({"max_layers": 0}, "max_layers", "[1, 100000]", "0"),
+    ({"max_layers": 2.5}, "max_layers", "int", "2.5"),
+    ({"max_layers": "deep"}, "max_layers", "None", "'deep'"),
+    ({"max_layers": True}, "max_layers", "bool", "True"),
+    ({"max_layers": None, "row_clusters": True, "mass": 1.0}, "max_layers", "a number", "None"),
     ({"max_units": -1}, "max_units", "[0, 100000]", "-1"),
     ({"max_units": None}, "max_units", "int", "None"),
-    ({"mass": 0.0}, "mass", "1e-6 to 1e4", "0.0"),
-    ({"mass": "auto"}, "mass", "'sample'", "'auto'"),
-    ({"mass": [1.0, -1.0]}, "mass", "1e-6 to 1e4", "[1.0, -1.0]"),
-    ({"mass": []}, "mass", "1e-6 to 1e4", "[]"),
-    ({"mass": ["a"]}, "mass", "1e-6 to 1e4", "['a']"),
-    ({"mass": np.nan}, "mass", "", "nan"),
-    ({"mass": [True]}, "mass", "1e-6 to 1e4", "[True]"),
-    ({"concentration": -1.0}, "concentration", "1e-6 to 1e4", "-1.0"),
-    ({"concentration": (1.0, np.inf)}, "concentration", "1e-6 to 1e4", "inf"),
-    ({"concentration": "infer"}, "concentration", "'sample'", "'infer'"),
-    ({"mass_bounds": (0, 20)}, "mass_bounds", PAIRS, "(0, 20)"),
-    ({"mass_bounds": ((0, 20),)}, "mass_bounds", PAIRS, "((0, 20),)"),
-    ({"mass_bounds": ((0, "a"), (0, 2))}, "mass_bounds", PAIRS, "'a'"),
-    ({"mass_bounds": ((5, 5), (0, 2))}, "mass_bounds", ORDER, "(5, 5)"),
-    ({"mass_bounds": ((0, 20), (-1, 2))}, "mass_bounds", ORDER, "-1"),
-    ({"mass_bounds": None}, "mass_bounds", "tuple", "None"),
-    ({"concentration_bounds": ((2, 1), (0, 2))}, "concentration_bounds", ORDER, "(2, 1)"),
-    ({"concentration_bounds": ((0, np.nan), (0, 2))}, "concentration_bounds", ORDER, "nan"),
-    ({"concentration_bounds": 3.0}, "concentration_bounds", "tuple", "3.0"),
-    ({"weight_prior": (0, 1, 2)}, "weight_prior", FOUR, "(0, 1, 2)"),
-    ({"weight_prior": (0, 1, 2, 0)}, "weight_prior", FOUR, "(0, 1, 2, 0)"),
-    ({"weight_prior": (1e9, 1, 2, 2)}, "weight_prior", "a mean from -1e6 to 1e6", "1000000000.0"),
-    ({"weight_prior": "flat"}, "weight_prior", "tuple", "'flat'"),
-    ({"bias_prior": (0, -1, 2, 2)}, "bias_prior", FOUR, "-1"),
-    ({"bias_prior": (0, 1, "2", 2)}, "bias_prior", FOUR, "'2'"),
-    ({"bias_prior": (np.nan, 1, 2, 2)}, "bias_prior", "a mean from -1e6 to 1e6", "nan"),
-    ({"noise_prior": (1.0, 1.0)}, "noise_prior", THREE, "(1.0, 1.0)"),
-    ({"noise_prior": (0.0, 1.0, 1.0)}, "noise_prior", THREE, "0.0"),
-    ({"noise_prior": (True, 1.0, 1.0)}, "noise_prior", THREE, "True"),
+    ({"mass": 0.0}, "mass", LAYERS, "0.0"),
+    ({"mass": "sample"}, "mass", "write mass=Uniform(...), from skbnp.laws", "'sample'"),
+    ({"mass": "auto"}, "mass", "skbnp.laws.Uniform", "'auto'"),
+    ({"mass": [1.0, -1.0]}, "mass", LAYERS, "[1.0, -1.0]"),
+    ({"mass": []}, "mass", LAYERS, "[]"),
+    ({"mass": ["a"]}, "mass", LAYERS, "['a']"),
+    ({"mass": np.nan}, "mass", LAYERS, "nan"),
+    ({"mass": [True]}, "mass", LAYERS, "[True]"),
+    ({"mass": ((0, 20), (0, 2))}, "mass", LAYERS, "((0, 20), (0, 2))"),
+    ({"mass": Uniform(-1, 2)}, "mass", LAYERS, "Uniform(low=-1.0, high=2.0)"),
+    ({"mass": (1.0, Uniform(0, 2e4))}, "mass", LAYERS, "(1.0, Uniform(low=0.0, high=20000.0))"),
+    ({"mass": Gamma(1, 1)}, "mass", "skbnp.laws.Uniform", "Gamma(shape=1.0, rate=1.0)"),
+    ({"mass": (Gamma(1, 1), 1.0)}, "mass", LAYERS, "(Gamma(shape=1.0, rate=1.0), 1.0)"),
+    ({"mass": None}, "mass", "skbnp.laws.Uniform", "None"),
+    ({"concentration": -1.0}, "concentration", LAYERS, "-1.0"),
+    ({"concentration": (1.0, np.inf)}, "concentration", LAYERS, "inf"),
+    ({"concentration": Uniform(-2, -1)}, "concentration", LAYERS, "Uniform(low=-2.0, high=-1.0)"),
+    ({"weight_prior": (0, 1, 2)}, "weight_prior", "NormalGamma(0, 1, 2)", "(0, 1, 2)"),
+    ({"weight_prior": (0, 1, 2, 2)}, "weight_prior", WRITE.format("weight_prior", "0, 1, 2, 2"), ""),
+    ({"weight_prior": NormalGamma(1e9, 1, 2, 2)}, "weight_prior", "a location from -1e6 to", "1000000000.0"),
+    ({"weight_prior": NormalGamma(0, 1, 2, 1e7)}, "weight_prior", "a rate from 1e-6 to 1e6", "10000000.0"),
+    ({"weight_prior": "flat"}, "weight_prior", "skbnp.laws.NormalGamma", "'flat'"),
+    ({"bias_prior": NormalGamma(0, 1e-9, 2, 2)}, "bias_prior", "a kappa from 1e-6 to 1e6", "1e-09"),
+    ({"bias_prior": 1.0}, "bias_prior", "skbnp.laws.NormalGamma", "1.0"),
+    ({"noise_precision": (1.0, 1.0)}, "noise_precision", "write noise_precision=Gamma(1.0, 1.0)", ""),
+    ({"noise_precision": 1.0}, "noise_precision", "skbnp.laws.Gamma", "1.0"),
+    ({"noise_precision": Gamma(1e-9, 1)}, "noise_precision", "a shape from 1e-6 to 1e6", "1e-09"),
+    ({"noise_precision": Gamma(1, 1e9)}, "noise_precision", "a rate from 1e-6 to 1e6", "1000000000.0"),
+    (
+        {"noise_precision": Gamma(1, Gamma(1e9, 1))}, "rate of noise_precision",
+        "a shape from 1e-6 to 1e6", "1000000000.0",
+    ),
+    (
+        {"noise_precision": Gamma(1, InverseGamma(1, 1))}, "noise_precision",
+        "a number as its rate or a Gamma law of numbers", "InverseGamma(shape=1.0, scale=1.0)",
+    ),
+    (
+        {"noise_precision": Gamma(1, Gamma(1, Gamma(1, 1)))}, "noise_precision",
+        "a number as its rate or a Gamma law of numbers", "Gamma(shape=1.0, rate=Gamma(",
+    ),
     ({"noise_floor": 0.0}, "noise_floor", "[1e-06, 1000.0]", "0.0"),
     ({"noise_floor": "auto"}, "noise_floor", "float", "'auto'"),
     ({"visible": "binary"}, "visible", "'sigmoid'", "'binary'"),
@@ -135,16 +155,18 @@ BAD_PARAMETERS = [
     ({"skip_connections": "no"}, "skip_connections", "bool", "'no'"),
     ({"row_clusters": 2.0}, "row_clusters", "bool", "2.0"),
     ({"row_concentration": 0.0}, "row_concentration", "[1e-06, 1000000.0]", "0.0"),
-    ({"activation_update": "gibbs"}, "activation_update", "'slice'", "'gibbs'"),
-    ({"n_activation_passes": 0}, "n_activation_passes", "[1, 10000]", "0"),
-    ({"n_tries": 0}, "n_tries", "[1, 1000000]", "0"),
-    ({"birth": "none"}, "birth", "'block'", "'none'"),
-    ({"init": "random"}, "init", "'pca'", "'random'"),
-    ({"n_init_units": 0}, "n_init_units", "[1, 1000000]", "0"),
+    ({"sampler": "slice"}, "sampler", "BeliefNetSampler", "'slice'"),
+    (sampler(activation_update="gibbs"), "activation_update", "'slice'", "'gibbs'"),
+    (sampler(n_activation_passes=0), "n_activation_passes", "[1, 10000]", "0"),
+    (sampler(n_tries=0), "n_tries", "[1, 1000000]", "0"),
+    (sampler(birth="none"), "birth", "'block'", "'none'"),
+    (sampler(init="random"), "init", "'pca'", "'random'"),
+    (sampler(n_init_units=0), "n_init_units", "[1, 1000000]", "0"),
+    (sampler(n_init_units=True), "n_init_units", "bool", "True"),
     ({"density": "exact"}, "density", "'importance'", "'exact'"),
     ({"density": "laplace"}, "density", "'importance'", "'laplace'"),
-    ({"density": "importance", "max_depth": 2}, "density", "max_depth=1", "2"),
-    ({"density": "importance", "max_depth": 3}, "density", "max_depth=1", "3"),
+    ({"density": "importance", "max_layers": 2}, "density", "max_layers=1", "2"),
+    ({"density": "importance", "max_layers": 3}, "density", "max_layers=1", "3"),
     ({"n_temperatures": 0}, "n_temperatures", "[1, 1000000]", "0"),
     ({"n_particles": 0}, "n_particles", "[1, 1000000]", "0"),
     ({"n_chains": True}, "n_chains", "bool", "True"),
@@ -157,15 +179,20 @@ def test_bad_parameter(no_sampling, parameters, name, rule, value):
 
 
 def test_every_parameter_is_in_the_table():
-    assert {name for _, name, _, _ in BAD_PARAMETERS} == set(short().get_params())
+    names = {name.removeprefix("rate of ") for _, name, _, _ in BAD_PARAMETERS}
+    assert names == {name.removeprefix("sampler__") for name in short().get_params()}
 
 
 ACCEPTED = [
     {"mass": 2, "concentration": [1, 2.5]},
     {"mass": np.float32(0.5)},
-    {"mass_bounds": [[0, 1], [0, 1]]},
-    {"weight_prior": [1, 1, 1, 1], "bias_prior": (-3.0, 0.5, 2, 2)},
-    {"max_depth": np.int64(2)},
+    {"mass": [Uniform(0, 1), 0.5]},
+    {"mass": Uniform(0, 1), "concentration": (1.0, Uniform(0, 1))},
+    {"weight_prior": NormalGamma(1, 1, 1, 1), "bias_prior": NormalGamma(-3.0, 0.5, 2, 2)},
+    {"noise_precision": Gamma(2, 0.5)},
+    {"sampler": BeliefNetSampler(activation_update="ess", birth="prior")},
+    {"sampler": None},
+    {"max_layers": np.int64(2)},
     {"feature_bounds": [np.full(2, -9), 9]},
     {"dequantise": True},
     {"n_jobs": -1},
@@ -256,16 +283,16 @@ def test_parameters_of_prediction_changed_to_wrong(method, name, value):
 def test_parameters_of_the_model_changed_after_fit():
     """Predictions are those of the model that was fitted."""
     holes = with_value(np.nan)
-    net = short(max_depth=2, mass=[2.0, 1.0]).fit(X)
+    net = short(max_layers=2, mass=[2.0, 1.0]).fit(X)
     expected = net.score_samples(holes), net.impute(holes), net.sample(3, random_state=0)
-    net.set_params(max_depth=1, visible="sigmoid", row_clusters=True, mass=9.0)
+    net.set_params(max_layers=1, visible="sigmoid", row_clusters=True, mass=9.0)
     np.testing.assert_array_equal(net.score_samples(holes), expected[0])
     np.testing.assert_array_equal(net.impute(holes), expected[1])
     np.testing.assert_array_equal(net.sample(3, random_state=0), expected[2])
-    with pytest.raises(ValueError, match="prior='rows' must have max_depth=1, got max_depth=2"):
+    with pytest.raises(ValueError, match="prior='rows' must have max_layers=1, got max_layers=2"):
         net.impute(holes, prior="rows")
     net.set_params(density="importance")
-    with pytest.raises(ValueError, match="density='importance' must have max_depth=1, got 2"):
+    with pytest.raises(ValueError, match="density='importance' must have max_layers=1, got 2"):
         net.score_samples(holes)
 
 
@@ -301,15 +328,15 @@ def test_names_must_be_those_of_fit():
 
 def test_unbounded_networks_warn_of_their_depth(no_sampling):
     for options in ({}, {"mass": [1.0, 2.0]}, {"mass": 1.6}):
-        with pytest.warns(UserWarning, match="max_depth=None should have a mass of at most 1.5"):
+        with pytest.warns(UserWarning, match="max_layers=None should have a mass of at most 1.5"):
             try:
-                short(max_depth=None, **options).fit(X)
+                short(max_layers=None, **options).fit(X)
             except pytest.fail.Exception:
                 pass
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         with pytest.raises(pytest.fail.Exception):
-            short(max_depth=None, mass=[9.0, 1.0]).fit(X)
+            short(max_layers=None, mass=[9.0, 1.0]).fit(X)
 
 
 def test_rows_without_a_cell_warn():

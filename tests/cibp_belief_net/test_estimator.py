@@ -17,21 +17,28 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from checks.integrals import axis, product
 from skbnp import CIBPBeliefNet
 from skbnp.cibp_belief_net import _model
+from skbnp.laws import Gamma, NormalGamma, Uniform
+from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
+from skbnp.samplers import BeliefNetSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
+def start(**knobs):
+    return BeliefNetSampler(**{"n_init_units": 3, **knobs})
+
+
 def short(**changes):
     options = dict(
-        max_depth=2, n_init_units=3, n_chains=2, n_warmup=10, n_draws=8, predict_draws=4,
+        max_layers=2, sampler=start(), n_chains=2, n_warmup=10, n_draws=8, predict_draws=4,
         n_temperatures=10, n_particles=2, random_state=0,
     )  # fmt: skip
     return CIBPBeliefNet(**(options | changes))
 
 
 @pytest.mark.filterwarnings("ignore:X is constant:UserWarning", "ignore:.*row.s. of X:UserWarning")
-@parametrize_with_checks([short(max_depth=1), short(max_depth=1, row_clusters=True)])
+@parametrize_with_checks([short(max_layers=1), short(max_layers=1, row_clusters=True)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -72,21 +79,21 @@ def assert_same_answers(one, other):
 
 OPTIONS = [
     {},
-    {"max_depth": 1},
-    {"max_depth": 1, "row_clusters": True},
-    {"max_depth": 2, "row_clusters": True},
-    {"skip_connections": True, "max_depth": 3},
+    {"max_layers": 1},
+    {"max_layers": 1, "row_clusters": True},
+    {"max_layers": 2, "row_clusters": True},
+    {"skip_connections": True, "max_layers": 3},
     {"visible": "sigmoid"},
-    {"visible": "sigmoid", "max_depth": 1, "row_clusters": True, "feature_range": 0.5},
+    {"visible": "sigmoid", "max_layers": 1, "row_clusters": True, "feature_range": 0.5},
     {"feature_bounds": (-30, 30)},
-    {"mass": [1.0, 0.5], "concentration": 2.0, "init": "empty", "birth": "block"},
-    {"mass": 0.7, "max_depth": None, "max_units": 15, "birth": "prior", "init": "prior"},
-    {"activation_update": "mtm", "n_tries": 3, "n_activation_passes": 1},
-    {"activation_update": "ess"},
-    {"activation_update": "slice", "max_depth": 1, "density": "importance"},
-    {"activation_update": "hmc", "max_depth": 1, "density": "ais"},
+    {"mass": [1.0, 0.5], "concentration": 2.0, "sampler": start(init="empty", birth="block")},
+    {"mass": 0.7, "max_layers": None, "max_units": 15, "sampler": start(birth="prior", init="prior")},
+    {"sampler": start(activation_update="mtm", n_tries=3, n_activation_passes=1)},
+    {"sampler": start(activation_update="ess")},
+    {"sampler": start(activation_update="slice"), "max_layers": 1, "density": "importance"},
+    {"sampler": start(activation_update="hmc"), "max_layers": 1, "density": "ais"},
     {"max_units": 0},
-    {"noise_floor": 0.5, "noise_prior": (2.0, 1.0, 2.0), "weight_prior": (1.0, 2.0, 2.0, 3.0)},
+    {"noise_floor": 0.5, "noise_precision": Gamma(2.0, Gamma(1.0, 2.0)), "weight_prior": NormalGamma(1.0, 2.0, 2.0, 3.0)},
 ]
 
 
@@ -112,7 +119,7 @@ def test_every_option_gives_finite_answers(X, options):
 # -- the same draws ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"max_depth": 1, "row_clusters": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"max_layers": 1, "row_clusters": True}], ids=str)
 def test_the_same_whatever_the_jobs(X, options):
     one = answers(short(**options).fit(X), X)
     assert_same_answers(one, answers(short(n_jobs=2, **options).fit(X), X))
@@ -124,7 +131,7 @@ def test_the_same_whatever_the_backend(X):
         assert_same_answers(one, answers(short(n_jobs=2).fit(X), X))
 
 
-@pytest.mark.parametrize("options", [{}, {"max_depth": 1, "row_clusters": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"max_layers": 1, "row_clusters": True}], ids=str)
 def test_clones_pickles_and_files(X, tmp_path, options):
     net = short(**options).fit(X)
     expected = answers(net, X)
@@ -139,7 +146,7 @@ def test_clones_pickles_and_files(X, tmp_path, options):
     [
         {},
         {"skip_connections": True, "visible": "sigmoid"},
-        {"max_depth": 1, "row_clusters": True, "n_init_units": 4},
+        {"max_layers": 1, "row_clusters": True, "sampler": start(n_init_units=4)},
     ],
     ids=str,
 )
@@ -155,7 +162,7 @@ def test_runs_go_on_with_the_same_draws(X, tmp_path, options):
 def test_a_resumed_run_may_have_fewer_units_than_its_start(tmp_path):
     """Principal components that the chain lets go of: the state is smaller than the start's."""
     X = np.random.default_rng(0).normal(size=(30, 12))
-    options = dict(n_init_units=12, mass=0.01, n_warmup=80, max_depth=1)
+    options = dict(sampler=start(n_init_units=12), mass=0.01, n_warmup=80, max_layers=1)
     whole = short(n_draws=16, **options).fit(X)
     assert max(whole.posterior_.traces["n_units"][:, 7]) < 8
     short(n_draws=8, checkpoint=tmp_path, **options).fit(X)
@@ -165,7 +172,7 @@ def test_a_resumed_run_may_have_fewer_units_than_its_start(tmp_path):
 
 def test_rows_in_any_company(X):
     """What is said of a row depends on the row alone."""
-    for options in ({}, {"max_depth": 1}, {"max_depth": 1, "row_clusters": True}):
+    for options in ({}, {"max_layers": 1}, {"max_layers": 1, "row_clusters": True}):
         net = short(**options).fit(X)
         whole, order = net.impute(X), np.random.default_rng(1).permutation(50)
         assert_allclose(net.impute(X[order]), whole[order], atol=1e-7)
@@ -225,7 +232,7 @@ def test_standardised_columns_without_hidden_units_are_normal():
 def test_densities_of_one_column_integrate_to_one():
     X = np.random.default_rng(2).normal(size=(40, 1)) ** 3
     for options in ({}, {"visible": "sigmoid"}):
-        net = short(max_depth=1, density="importance", **options).fit(X)
+        net = short(max_layers=1, density="importance", **options).fit(X)
         if options:
             low, high = net._units.center - net._units.scale, net._units.center + net._units.scale
             grid = np.linspace(low[0], high[0], 4003)[1:-1]
@@ -305,7 +312,7 @@ def test_constant_columns_are_set_aside(X):
 
 
 def test_prior_of_rows(X):
-    net = short(max_depth=1).fit(X)
+    net = short(max_layers=1).fit(X)
     by_rows, std = net.impute(X, return_std=True, prior="rows")
     seen = ~np.isnan(X)
     assert_array_equal(by_rows[seen], X[seen])
@@ -329,24 +336,24 @@ def test_traces_and_acceptance(X):
     best = np.argmax(net.posterior_.traces["log_joint"])
     draw = net.posterior_[divmod(int(best), 8)]
     assert_array_equal(net.layer_widths_, draw["widths"][1:])
-    clustered = short(max_depth=1, row_clusters=True).fit(X)
+    clustered = short(max_layers=1, row_clusters=True).fit(X)
     assert (clustered.posterior_.traces["n_clusters"] >= 1).all()
 
 
 def test_leave_one_out(X):
-    net = short(max_depth=1, n_draws=15).fit(X)
+    net = short(max_layers=1, n_draws=15).fit(X)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Pareto")
         loo = net.posterior_.loo()
     assert np.isfinite(loo.elpd)
     assert len(loo.elpd_i) == 50
     with pytest.raises((ValueError, AttributeError, TypeError), match="row|loo|likelihood"):
-        short(max_depth=1, row_clusters=True).fit(X).posterior_.loo()
+        short(max_layers=1, row_clusters=True).fit(X).posterior_.loo()
 
 
 def test_networks(X):
     frame = pd.DataFrame(X, columns=list("abcd"))
-    net = short(max_depth=2, skip_connections=True).fit(frame)
+    net = short(max_layers=2, skip_connections=True).fit(frame)
     for draw in (None, net.posterior_[1, 3]):
         network, graph = net.network(draw), net.structure_graph(draw)
         widths = (net._reference if draw is None else draw)["widths"]
@@ -361,14 +368,14 @@ def test_networks(X):
 
 def test_pandas_and_names(X):
     frame = pd.DataFrame(X, columns=list("abcd"))
-    net = short(max_depth=1, mass=2.0).set_output(transform="pandas").fit(frame)
+    net = short(max_layers=1, mass=2.0).set_output(transform="pandas").fit(frame)
     out = net.transform(frame)
     assert list(out.columns) == list(net.get_feature_names_out())
     assert list(out.columns) == [f"unit{k}" for k in range(net.layer_widths_[0])]
 
 
 def test_transform_of_higher_layers(X):
-    net = short(mass=[2.0, 2.0], concentration=2.0, n_init_units=4, n_warmup=30).fit(X)
+    net = short(mass=[2.0, 2.0], concentration=2.0, sampler=start(n_init_units=4), n_warmup=30).fit(X)
     for layer in range(1, net.n_layers_ + 1):
         u = net.transform(X, layer=layer)
         assert u.shape == (50, net.layer_widths_[layer - 1])
@@ -381,7 +388,7 @@ def test_transform_of_higher_layers(X):
 
 
 def test_grid_search(X):
-    search = GridSearchCV(short(), {"max_depth": [1, 2]}, cv=KFold(2, shuffle=True)).fit(X)
+    search = GridSearchCV(short(), {"max_layers": [1, 2]}, cv=KFold(2, shuffle=True)).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -428,7 +435,7 @@ def test_damaged_draws_are_refused(X, tmp_path, name):
 
 
 def test_damaged_clusters_are_refused(X):
-    net = short(max_depth=1, row_clusters=True).fit(X)
+    net = short(max_layers=1, row_clusters=True).fit(X)
     draw = net.posterior_[0, 0]
     for key, change, message in (
         ("row_cluster", lambda z: z + 1, "number the clusters without a gap"),
@@ -444,7 +451,9 @@ DAMAGED_ATTRIBUTES = {
     "scale": ("_units", "scale", lambda s: s[:-1], "scale of the units"),
     "constant": ("_units", "constant", lambda c: c[:-1], "constant of the units"),
     "rows": ("_training_rows", "X", lambda x: x[:, :-1], "training rows"),
-    "depth": ("_prior", "max_depth", lambda d: -1, "max_depth of the prior"),
+    "depth": ("_prior", "max_layers", lambda d: -1, "max_layers of the prior"),
+    "mass": ("_prior", "mass", lambda m: (-1.0,), "mass must be of numbers from 1e-6"),
+    "noise": ("_prior", "noise_precision", lambda g: 1.0, "noise_precision must be a law Gamma"),
     "units": ("_prior", "max_units", lambda u: 10**9, "max_units of the prior"),
     "features": ("_prior", "n_features", lambda d: d + 1, "prior must be one of 4 features"),
 }
@@ -472,6 +481,6 @@ def test_densities_of_moons_integrate_to_one(density):
     X = np.column_stack([np.cos(t), np.sin(t)])
     X[100:] = [1.0, 0.5] - X[100:]
     X += 0.08 * np.random.default_rng(1).normal(size=X.shape)
-    net = short(max_depth=1, density=density, n_chains=1, n_warmup=400, predict_draws=2).fit(X)
+    net = short(max_layers=1, density=density, n_chains=1, n_warmup=400, predict_draws=2).fit(X)
     rows, weight = product([axis(x, 61, 3.0) for x in X.T])
     assert np.exp(net.score_samples(rows)) @ weight == pytest.approx(1.0, abs=0.01)

@@ -18,14 +18,14 @@ CASES = {
     "default": (prior(4), 0.0),
     "holes": (prior(4), 0.3),
     "skip connections": (prior(4, skip_connections=True), 0.0),
-    "row clusters": (prior(4, max_depth=1, row_clusters=True), 0.0),
-    "row clusters, two layers, holes": (prior(4, max_depth=2, row_clusters=True), 0.3),
+    "row clusters": (prior(4, max_layers=1, row_clusters=True), 0.0),
+    "row clusters, two layers, holes": (prior(4, max_layers=2, row_clusters=True), 0.3),
     "row clusters, skip connections": (
-        prior(4, max_depth=2, row_clusters=True, skip_connections=True), 0.2,
+        prior(4, max_layers=2, row_clusters=True, skip_connections=True), 0.2,
     ),
-    "unbounded": (prior(4, max_depth=None, max_units=30), 0.2),
+    "unbounded": (prior(4, max_layers=None, max_units=30), 0.2),
     "unbounded, skip connections": (
-        prior(4, max_depth=None, max_units=30, skip_connections=True), 0.0,
+        prior(4, max_layers=None, max_units=30, skip_connections=True), 0.0,
     ),
     "no bound on the precisions": (prior(4, highest_precision=np.inf), 0.0),
     "given": (prior(4, mass=(2.0, 1.0), concentration=(1.0, 2.0, 0.5)), 0.0),
@@ -67,7 +67,7 @@ def test_after_random_sweeps(case, seed):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"skip_connections": True}, {"max_depth": 1, "row_clusters": True}],
+    [{}, {"skip_connections": True}, {"max_layers": 1, "row_clusters": True}],
     ids=str,
 )
 def test_where_updates_add_up(changes):
@@ -108,7 +108,7 @@ def test_state_restores_bit_for_bit(case, update):
     assert one.acceptance() == other.acceptance()
 
 
-@pytest.mark.parametrize("changes", [{}, {"max_depth": 2, "row_clusters": True}], ids=str)
+@pytest.mark.parametrize("changes", [{}, {"max_layers": 2, "row_clusters": True}], ids=str)
 def test_large_states_give_way_to_small_ones(changes):
     """As when a chain that starts from many units is resumed where it had few."""
     law = _model.Prior(6, **changes)
@@ -162,7 +162,7 @@ def test_draws_keep_evenly_spaced_rows():
 
 
 def test_the_guard_counts_what_it_refuses():
-    law = prior(3, max_depth=None, max_units=1, mass=(2.0,))
+    law = prior(3, max_layers=None, max_units=1, mass=(2.0,))
     sampler = make_sampler(law, _model.draw_joint(law, 5, np.random.default_rng(0)), **OPTIONS)
     for _ in range(200):
         sampler.sweep()

@@ -14,6 +14,7 @@ from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import z_score
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._model import Prior, draw_joint, log_joint, log_structure
+from skbnp.laws import Gamma, Uniform
 from skbnp.likelihoods.nonlinear_gaussian._regression import regression_answers
 from skbnp.numerics.states import is_same
 from skbnp.processes import cibp
@@ -23,10 +24,10 @@ VECTOR = json.loads((Path(__file__).parent / "vectors.json").read_text())
 
 def law_of_vector(**changes):
     options = dict(
-        max_depth=3,
-        mass_bounds=((0.0, 2.0), (0.0, 2.0)),
-        concentration_bounds=((0.0, 3.0), (0.0, 3.0)),
-        noise_prior=(1.5, 2.0, 2.0),
+        max_layers=3,
+        mass=(Uniform(0.0, 2.0),),
+        concentration=(Uniform(0.0, 3.0),),
+        noise_precision=Gamma(1.5, Gamma(2.0, 2.0)),
         highest_precision=np.inf,
     )
     return Prior(2, **(options | changes))
@@ -148,7 +149,7 @@ def test_what_a_layer_hears_from_below_and_above():
 @pytest.mark.parametrize("skip", [False, True])
 def test_structures_sum_to_one(skip):
     """Labelled matrices of two columns, at most six units, one layer; the rest is Poisson."""
-    law = Prior(2, max_depth=1, mass=(1.2,), concentration=(0.7,), skip_connections=skip)
+    law = Prior(2, max_layers=1, mass=(1.2,), concentration=(0.7,), skip_connections=skip)
     total = 0.0
     for width in range(7):
         for columns in np.ndindex(*(3,) * width):  # the children of each: 0, 1 or both
@@ -198,7 +199,7 @@ def test_row_clusters():
     out, whatever they are.
     """
     state = clustered()
-    law = Prior(1, max_depth=1, row_clusters=True)
+    law = Prior(1, max_layers=1, row_clusters=True)
     parts = log_joint(state, law, terms=True)
     assert parts["row_clusters"] == pytest.approx(-2.128232, abs=5e-7)
     of_visible = _model.log_normal(
@@ -234,7 +235,7 @@ def prior_draws(law, n_samples, n, seed):
 @pytest.mark.parametrize("skip", [False, True])
 def test_draws_have_the_law_of_the_process(skip):
     law = Prior(
-        3, max_depth=2, mass=(0.8,), concentration=(1.5,), skip_connections=skip,
+        3, max_layers=2, mass=(0.8,), concentration=(1.5,), skip_connections=skip,
         highest_precision=np.inf,
     )  # fmt: skip
     drawn = prior_draws(law, 0, 2500, 0)
@@ -266,7 +267,7 @@ def test_draws_have_the_law_of_the_process(skip):
 
 
 def test_draws_have_their_row_clusters():
-    law = prior(max_depth=1, row_clusters=True)
+    law = prior(max_layers=1, row_clusters=True)
     drawn = prior_draws(law, 5, 1500, 1)
     z = [state["row_cluster"] for state in drawn]
     expected = sum(5.0 / (5.0 + i) for i in range(5))
@@ -281,7 +282,7 @@ def test_draws_have_their_row_clusters():
 
 
 def test_draws_keep_to_their_bounds():
-    law = prior(max_depth=None, max_units=2, highest_precision=0.5)
+    law = prior(max_layers=None, max_units=2, highest_precision=0.5)
     for state in prior_draws(law, 3, 200, 2):
         _model.checked_state(state, law, 3)
         assert np.isfinite(log_joint(state, law))
@@ -312,7 +313,7 @@ BAD_STATES = {
         replaced("widths", lambda w: np.array([2, 3, 0])), "widths of the state must be 2 and then",
     ),
     "too deep": (
-        replaced("widths", lambda w: np.array([2, 1, 1, 1])), "keep to max_depth and max_units",
+        replaced("widths", lambda w: np.array([2, 1, 1, 1])), "keep to max_layers and max_units",
     ),
     "an edge to nowhere": (changed("edges", (0, 0), 9), "join units that there are"),
     "a negative unit": (changed("edges", (0, 1), -1), "join units that there are"),
@@ -342,7 +343,7 @@ BAD_STATES = {
 @pytest.mark.parametrize("name", BAD_STATES)
 def test_bad_states_are_refused_by_name(name):
     change, message = BAD_STATES[name]
-    state, law = state_of_vector(), law_of_vector(max_depth=2, highest_precision=1e4)
+    state, law = state_of_vector(), law_of_vector(max_layers=2, highest_precision=1e4)
     sampler = make_sampler(law, state)
     before = sampler.get_state()
     bad = dict(before)
@@ -366,7 +367,7 @@ BAD_CLUSTERS = {
 @pytest.mark.parametrize("name", BAD_CLUSTERS)
 def test_bad_row_clusters_are_refused_by_name(name):
     change, message = BAD_CLUSTERS[name]
-    law = Prior(1, max_depth=1, row_clusters=True)
+    law = Prior(1, max_layers=1, row_clusters=True)
     sampler = make_sampler(law, clustered())
     bad = sampler.get_state()
     change(bad)
@@ -412,7 +413,7 @@ def test_data_must_be_those_of_the_state():
 
 def test_a_dish_has_the_probability_of_its_takers():
     """One unit of both columns: mass x concentration x B(2, concentration)."""
-    law = Prior(2, max_depth=1, mass=(1.2,), concentration=(0.7,))
+    law = Prior(2, max_layers=1, mass=(1.2,), concentration=(0.7,))
     state = {
         "widths": np.array([2, 1]),
         "edges": np.array([[2, 0], [2, 1]], dtype=np.int32),

@@ -12,11 +12,11 @@ from skbnp.cibp_belief_net._start import start_state
 
 LAWS = {
     "default": {},
-    "one layer": {"max_depth": 1},
-    "unbounded": {"max_depth": None},
+    "one layer": {"max_layers": 1},
+    "unbounded": {"max_layers": None},
     "skip connections": {"skip_connections": True},
-    "row clusters": {"max_depth": 1, "row_clusters": True},
-    "row clusters, three layers": {"max_depth": 3, "row_clusters": True},
+    "row clusters": {"max_layers": 1, "row_clusters": True},
+    "row clusters, three layers": {"max_layers": 3, "row_clusters": True},
     "given": {"mass": (1.0, 0.5), "concentration": (2.0,)},
     "bounded precisions": {"highest_precision": 4.0},
     "few units": {"max_units": 2},
@@ -73,7 +73,7 @@ def test_row_clusters_start_from_groups():
     rng = np.random.default_rng(4)
     label = np.repeat([0, 1, 2], 2)
     X = 10.0 * np.eye(3)[label] + 0.01 * rng.normal(size=(6, 3))
-    prior = Prior(3, max_depth=1, row_clusters=True)
+    prior = Prior(3, max_layers=1, row_clusters=True)
     state = start_state(X, prior, rng, "pca", 2)
     assert adjusted_rand_score(label, state["row_cluster"]) > 0.5
     assert state["cluster_mean"].shape == (state["row_cluster"].max() + 1, 2)
@@ -83,7 +83,7 @@ def test_row_clusters_start_from_groups():
 
 def test_layers_up_to_the_row_clusters():
     X = np.random.default_rng(5).normal(size=(50, 8))
-    prior = Prior(8, max_depth=3, row_clusters=True)
+    prior = Prior(8, max_layers=3, row_clusters=True)
     state = start_state(X, prior, np.random.default_rng(6), "pca", 8)
     assert_array_equal(state["widths"], [8, 8, 4, 2])
 

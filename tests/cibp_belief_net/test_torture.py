@@ -6,7 +6,9 @@ from numpy.testing import assert_array_equal
 
 from checks.edges import tables_at_the_edge
 from skbnp import CIBPBeliefNet
+from skbnp.laws import Gamma, NormalGamma, Uniform
 from skbnp.units import steps
+from skbnp.samplers import BeliefNetSampler
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 def fit(X, **options):
     defaults = dict(
-        max_depth=2, n_chains=2, n_warmup=15, n_draws=10, predict_draws=4, n_temperatures=10,
+        max_layers=2, n_chains=2, n_warmup=15, n_draws=10, predict_draws=4, n_temperatures=10,
         n_particles=2, random_state=0,
     )  # fmt: skip
     return CIBPBeliefNet(**{**defaults, **options}).fit(X)
@@ -45,7 +47,7 @@ def assert_sound(net, X):
 BASE, DATA = tables_at_the_edge()
 MODELS = {
     "default": {},
-    "row clusters": {"max_depth": 1, "row_clusters": True},
+    "row clusters": {"max_layers": 1, "row_clusters": True},
     "sigmoid": {"visible": "sigmoid", "skip_connections": True},
 }
 
@@ -69,23 +71,25 @@ EXTREMES = [
     {"mass": 1e4, "max_units": 12},
     {"mass": 1e-6, "concentration": 1e-6},
     {"concentration": 1e4},
-    {"mass_bounds": ((0, 1e4), (0, 1e4)), "max_units": 12},
-    {"weight_prior": (0.0, 1.0, 1e6, 1e-6)},
-    {"weight_prior": (1e6, 1e6, 2.0, 2.0)},
-    {"weight_prior": (0.0, 1e-6, 1e-6, 1e6)},
-    {"bias_prior": (-1e6, 1e6, 2.0, 2.0)},
-    {"bias_prior": (0.0, 1e-6, 1e-6, 1e-6)},
-    {"noise_prior": (1e-6, 1.0, 1.0)},
-    {"noise_prior": (1e6, 1e6, 1e-6)},
-    {"noise_prior": (1.0, 1e-6, 1e6)},
+    {"mass": Uniform(0, 1e4), "max_units": 12},
+    {"noise_precision": Gamma(1e6, 1e-6)},
+    {"noise_precision": Gamma(1e-6, 1e6)},
+    {"weight_prior": NormalGamma(0.0, 1.0, 1e6, 1e-6)},
+    {"weight_prior": NormalGamma(1e6, 1e6, 2.0, 2.0)},
+    {"weight_prior": NormalGamma(0.0, 1e-6, 1e-6, 1e6)},
+    {"bias_prior": NormalGamma(-1e6, 1e6, 2.0, 2.0)},
+    {"bias_prior": NormalGamma(0.0, 1e-6, 1e-6, 1e-6)},
+    {"noise_precision": Gamma(1e-6, Gamma(1.0, 1.0))},
+    {"noise_precision": Gamma(1e6, Gamma(1e6, 1e-6))},
+    {"noise_precision": Gamma(1.0, Gamma(1e-6, 1e6))},
     {"row_clusters": True, "row_concentration": 1e-6},
     {"row_clusters": True, "row_concentration": 1e6},
     {"feature_range": 1 - 1e-9, "visible": "sigmoid"},
     {"feature_range": 1e-6, "visible": "sigmoid"},
     {"max_units": 1},
-    {"n_init_units": 1000, "max_units": 2},
-    {"max_depth": 100_000, "mass": [2.0, 0.5]},
-    {"max_depth": 5, "row_clusters": True},
+    {"sampler": BeliefNetSampler(n_init_units=1000), "max_units": 2},
+    {"max_layers": 100_000, "mass": [2.0, 0.5]},
+    {"max_layers": 5, "row_clusters": True},
 ]
 
 
@@ -103,35 +107,35 @@ ROWS += 0.3 * np.random.default_rng(1).normal(size=(40, 3))
 
 def test_rows_are_kept_as_they_were():
     Y = ROWS.copy()
-    net = fit(Y, max_depth=1, n_draws=40)
+    net = fit(Y, max_layers=1, n_draws=40)
     before = net.posterior_.loo().elpd
     Y[:] = 100 * Y[::-1]
     assert net.posterior_.loo().elpd == before
 
 
-@pytest.mark.parametrize("options", [{"max_units": 20}, {"max_units": 3}, {"max_depth": 5}])
+@pytest.mark.parametrize("options", [{"max_units": 20}, {"max_units": 3}, {"max_layers": 5}])
 def test_starts_of_row_clusters_keep_to_max_units(options):
     Y = np.random.default_rng(0).normal(size=(30, 40))
     net = fit(Y, row_clusters=True, n_warmup=2, n_draws=2, **options)
-    assert net.network()["layer"].max() <= options.get("max_depth", 2)
+    assert net.network()["layer"].max() <= options.get("max_layers", 2)
 
 
 def test_row_clusters_need_a_unit_in_every_layer():
-    with pytest.raises(ValueError, match="max_units must be at least max_depth.*got 1 and 2"):
+    with pytest.raises(ValueError, match="max_units must be at least max_layers.*got 1 and 2"):
         fit(ROWS, row_clusters=True, max_units=1)
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"noise_prior": (100.0, 1.0, 100.0)}, {"noise_floor": 1e3}, {"bias_prior": (0, 1, 0.5, 1)}],
+    [{"noise_precision": Gamma(100.0, Gamma(1.0, 100.0))}, {"noise_floor": 1e3}, {"bias_prior": NormalGamma(0, 1, 0.5, 1)}],
 )
 def test_starts_from_the_prior_come_to_an_end(options):
-    assert fit(ROWS, init="prior", **options).n_layers_ >= 0
+    assert fit(ROWS, sampler=BeliefNetSampler(init="prior"), **options).n_layers_ >= 0
 
 
 def test_a_prior_beyond_max_units_is_refused():
     with pytest.raises(ValueError, match="max_units must leave room .* got 2"):
-        fit(ROWS, init="prior", mass=200.0, max_units=2)
+        fit(ROWS, sampler=BeliefNetSampler(init="prior"), mass=200.0, max_units=2)
 
 
 def test_steps_look_through_rounding():

@@ -35,7 +35,7 @@ def cases():
     for setting in UNSUPERVISED + MORE:
         for density in DENSITIES.get(setting.kind.__name__, (None,)):
             is_cibp = setting.kind.__name__ == "CIBPBeliefNet"
-            if density == "importance" and is_cibp and setting.options.get("max_depth") != 1:
+            if density == "importance" and is_cibp and setting.options.get("max_layers") != 1:
                 continue
             name = setting.name if density is None else f"{setting.name}-{density}"
             yield pytest.param(setting, density, id=name)

@@ -54,7 +54,7 @@ def test_a_constant_column_beside_tiny_ones():
 
 def test_a_noise_floor_above_the_scale_of_row_clusters():
     """Their units have no noise, hence no bound on its precision."""
-    options = {"max_depth": 1, "row_clusters": True, "noise_floor": 2.5}
+    options = {"max_layers": 1, "row_clusters": True, "noise_floor": 2.5}
     net = CIBPBeliefNet(**SHORT, **options).fit(table())
     assert np.isfinite(net.score_samples(table())).all()
 

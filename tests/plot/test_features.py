@@ -86,7 +86,7 @@ def test_fitted_networks():
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 2)) @ random.normal(size=(2, 6)) + 0.3 * random.normal(size=(60, 6))
     X[:, 2] = 1.0  # set aside by the estimator, black here
-    model = CIBPBeliefNet(n_init_units=3, n_chains=1, n_warmup=10, n_draws=4, random_state=0)
+    model = CIBPBeliefNet(n_chains=1, n_warmup=10, n_draws=4, random_state=0)
     with pytest.warns(UserWarning, match="constant|converged"):
         model.fit(X)
     display = FeatureDisplay.from_estimator(model, image_shape=SHAPE, n_features=100)

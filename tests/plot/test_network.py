@@ -228,7 +228,7 @@ def test_fitted_networks():
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 2)) @ random.normal(size=(2, 5)) + 0.3 * random.normal(size=(60, 5))
     X[:, 2] = 1.0  # set aside by the estimator, and there all the same
-    model = CIBPBeliefNet(n_init_units=3, n_chains=1, n_warmup=10, n_draws=4, random_state=0)
+    model = CIBPBeliefNet(n_chains=1, n_warmup=10, n_draws=4, random_state=0)
     with pytest.warns(UserWarning, match="constant|converged"):
         model.fit(X)
     for draw in (None, model.posterior_[0, 1]):

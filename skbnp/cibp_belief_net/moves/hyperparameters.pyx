@@ -8,7 +8,6 @@ from skbnp.cibp_belief_net._laws cimport CONCENTRATION, MASS, NOISE_RATE
 from skbnp.cibp_belief_net._state cimport Network
 from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport log_gamma_cdf
 from skbnp.processes cimport ibp
 
 
@@ -61,13 +60,13 @@ cdef class Hyperparameters(Move):
             return
         for k in range(n_dishes):
             self.n_takers[k] = self.net.n_children[self.net.slot(layer + 1, k)]
-        if not self.net.laws.is_given[MASS]:
+        if self.net.laws.is_sampled(MASS, layer):
             self.net.hyper[MASS, layer] = ibp.draw_mass(
                 self.rng, self.net.hyper[MASS, layer], n_dishes, self.net.width(layer),
                 self.net.hyper[CONCENTRATION, layer], self.net.laws.low(MASS, layer),
                 self.net.laws.high(MASS, layer),
             )
-        if not self.net.laws.is_given[CONCENTRATION]:
+        if self.net.laws.is_sampled(CONCENTRATION, layer):
             self.net.hyper[CONCENTRATION, layer] = ibp.draw_concentration(
                 self.rng, self.net.hyper[CONCENTRATION, layer], self.net.hyper[MASS, layer],
                 &self.n_takers[0], n_dishes, self.net.width(layer), self.net.offered(layer),
@@ -98,14 +97,10 @@ cdef class Hyperparameters(Move):
         cdef double total = 0.0, new, old = self.net.hyper[NOISE_RATE, layer]
         for c in range(n):
             total += self.net.precision[self.net.unit(layer, c)]
-        new = draws.draw_gamma(
-            self.rng, self.net.laws.noise[1] + n * self.net.laws.noise[0],
-            self.net.laws.noise[2] + total,
-        )
+        new = self.net.laws.draw_noise_rate(self.rng, n, total)
         if log(draws.uniform(self.rng)) < n * self._log_bound(old, new):
             self.net.hyper[NOISE_RATE, layer] = new
 
     cdef double _log_bound(self, double old, double new) noexcept nogil:
         """Log ratio that the bound on a unit's precision adds: equation (B5.14)."""
-        cdef double shape = self.net.laws.noise[0], bound = self.net.laws.highest_precision
-        return log_gamma_cdf(shape, old, bound) - log_gamma_cdf(shape, new, bound)
+        return self.net.laws.log_below_bound(old) - self.net.laws.log_below_bound(new)

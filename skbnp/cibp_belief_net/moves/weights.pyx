@@ -7,7 +7,6 @@ import numpy as np
 from skbnp.cibp_belief_net._laws cimport NOISE_RATE
 from skbnp.cibp_belief_net._layer cimport LayerRegression
 from skbnp.mcmc.chain cimport BROKEN, DONE
-from skbnp.numerics cimport rng as draws
 
 
 cdef class Weights:
@@ -22,7 +21,6 @@ cdef class Weights:
     cdef int run(self, LayerRegression layer, bitgen_t* rng, Py_ssize_t c) except -1 nogil:
         """Those of the c-th unit of the layer, whose regression was started."""
         cdef Py_ssize_t j, unit = layer.net.unit(layer.index, c)
-        cdef double rate
         if self.drawn.shape[0] < layer.n_candidates:
             with gil:
                 self.drawn = np.zeros(2 * layer.n_candidates)
@@ -32,10 +30,8 @@ cdef class Weights:
         for j in range(1, layer.n_candidates):
             if layer.candidate[j] >= 0:
                 layer.net.weight[unit, layer.candidate[j]] = self.drawn[j]
-        rate = layer.net.hyper[NOISE_RATE, layer.index]
-        rate += 0.5 * layer.row.squared_residual(&self.drawn[0])
-        layer.net.precision[unit] = draws.truncated_gamma(
-            rng, layer.net.laws.noise[0] + 0.5 * layer.net.n_samples, rate,
-            layer.net.laws.highest_precision,
+        layer.net.precision[unit] = layer.net.laws.draw_precision(
+            rng, layer.net.hyper[NOISE_RATE, layer.index], layer.net.n_samples,
+            layer.row.squared_residual(&self.drawn[0]),
         )
         return DONE

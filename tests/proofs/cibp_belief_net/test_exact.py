@@ -17,6 +17,7 @@ from checks.monte_carlo import p_value, z_score
 from checks.proofs import proof
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._model import Prior, draw_joint
+from skbnp.laws import Uniform
 from skbnp.processes import cibp, crp
 
 MASS, CONCENTRATION = 0.8, 1.5
@@ -24,7 +25,7 @@ MASS, CONCENTRATION = 0.8, 1.5
 
 def structures(n_sweeps, skip=False, seed=0, fault="none", **options):
     """Widths, edges of columns and edges that skip a layer in a chain without rows."""
-    law = Prior(3, max_depth=2, mass=(MASS,), concentration=(CONCENTRATION,), skip_connections=skip)
+    law = Prior(3, max_layers=2, mass=(MASS,), concentration=(CONCENTRATION,), skip_connections=skip)
     state = draw_joint(law, 0, np.random.default_rng(seed))
     sampler = make_sampler(
         law, state, seed=seed, birth_rate=1.0, block_rate=1.0, fault=fault, **options
@@ -99,7 +100,7 @@ def test_no_rows_notice_a_wrong_formula(fault, seed):
 @proof(sweeps=(4000, 100_000), seed=1)
 def test_unbounded_networks_without_rows(size, seed):
     """Depth, against the exact absorbing chain; 200 units are not exceeded in practice."""
-    law = Prior(2, max_depth=None, max_units=200, mass=(0.5,), concentration=(1.0,))
+    law = Prior(2, max_layers=None, max_units=200, mass=(0.5,), concentration=(1.0,))
     state = draw_joint(law, 0, np.random.default_rng(0))
     sampler = make_sampler(law, state, seed=seed, birth_rate=1.0, block_rate=1.0)
     depth, units = [], []
@@ -122,7 +123,7 @@ def test_unbounded_networks_without_rows(size, seed):
 def test_no_rows_give_the_prior(skip, size, seed):
     """Whole sweeps with sampled hyperparameters; a layer's rates and masses where there is one."""
     law = Prior(
-        2, max_depth=2, mass_bounds=((0.0, 1.2),) * 2, concentration_bounds=((0.0, 1.5),) * 2,
+        2, max_layers=2, mass=(Uniform(0.0, 1.2),), concentration=(Uniform(0.0, 1.5),),
         skip_connections=skip, highest_precision=np.inf,
     )  # fmt: skip
     state = draw_joint(law, 0, np.random.default_rng(2))
@@ -179,7 +180,7 @@ def exact_partitions(A):
 @proof(sweeps=(8000, 80_000), seed=6)
 def test_row_clusters_follow_their_enumeration(size, seed):
     """All 15 partitions of 4 rows whose two top activations are given."""
-    law = Prior(2, max_depth=1, row_clusters=True, mass=(2.0,), concentration=(1.0,))
+    law = Prior(2, max_layers=1, row_clusters=True, mass=(2.0,), concentration=(1.0,))
     rng = np.random.default_rng(5)
     state = draw_joint(law, 4, rng)
     while len(state["widths"]) < 2 or state["widths"][1] != 2:
@@ -201,7 +202,7 @@ def test_row_clusters_follow_their_enumeration(size, seed):
 @proof(sweeps=(8000, 80_000), seed=8)
 def test_labels_without_units_follow_the_restaurant(size, seed):
     """No unit in the top layer: the labels' prior."""
-    law = Prior(2, max_depth=2, row_clusters=True, max_units=0)
+    law = Prior(2, max_layers=2, row_clusters=True, max_units=0)
     state = draw_joint(law, 4, np.random.default_rng(7))
     sampler = make_sampler(law, state, seed=seed)
     drawn = []
@@ -221,7 +222,7 @@ def test_labels_without_units_follow_the_restaurant(size, seed):
 @pytest.mark.parametrize("update", ["slice", "hmc", "mtm", "ess"])
 def test_activations_follow_their_density(update, size, seed):
     """One unit above one column and one row: quadrature of its density given all else."""
-    law = Prior(1, max_depth=1)
+    law = Prior(1, max_layers=1)
     state = {
         "widths": np.array([1, 1]),
         "edges": np.array([[1, 0]], dtype=np.int32),
@@ -254,7 +255,7 @@ def test_activations_follow_their_density(update, size, seed):
 
 @proof(sweeps=(3000, 30_000), seed=10)
 def test_missing_cells_follow_their_normal_law(size, seed):
-    law = Prior(2, max_depth=1)
+    law = Prior(2, max_layers=1)
     rng = np.random.default_rng(11)
     state = draw_joint(law, 6, rng)
     while len(state["edges"]) < 2:

@@ -41,31 +41,31 @@ CONFIGURATIONS = {
     "skip connections, births in blocks": (
         prior(3, skip_connections=True), 3, {"prior_births": False},
     ),
-    "row clusters": (prior(max_depth=1, row_clusters=True), 4, {}),
-    "row clusters, holes": (prior(max_depth=1, row_clusters=True), 4, {"holes": holes(4, 2)}),
-    "row clusters, two layers": (prior(max_depth=2, row_clusters=True), 4, {}),
+    "row clusters": (prior(max_layers=1, row_clusters=True), 4, {}),
+    "row clusters, holes": (prior(max_layers=1, row_clusters=True), 4, {"holes": holes(4, 2)}),
+    "row clusters, two layers": (prior(max_layers=2, row_clusters=True), 4, {}),
     "row clusters, two layers, holes": (
-        prior(max_depth=2, row_clusters=True), 4, {"holes": holes(4, 2)},
+        prior(max_layers=2, row_clusters=True), 4, {"holes": holes(4, 2)},
     ),
     "row clusters, two layers, hmc": (
-        prior(max_depth=2, row_clusters=True), 4, {"activation_update": "hmc"},
+        prior(max_layers=2, row_clusters=True), 4, {"activation_update": "hmc"},
     ),
     "row clusters, skip connections": (
-        prior(max_depth=2, row_clusters=True, skip_connections=True), 4, {},
+        prior(max_layers=2, row_clusters=True, skip_connections=True), 4, {},
     ),
     "given mass and concentration": (
         prior(mass=(1.0, 0.6), concentration=(1.2, 0.8)), 3, {},
     ),
-    "unbounded": (prior(max_depth=None, max_units=12), 3, {}),
-    "unbounded, few units": (prior(max_depth=None, max_units=3), 3, {}),
+    "unbounded": (prior(max_layers=None, max_units=12), 3, {}),
+    "unbounded, few units": (prior(max_layers=None, max_units=3), 3, {}),
     # Layers of eight units and more, where "auto" has Hamiltonian passes at work.
-    "wide": (prior(6, mass=(6.0, 0.6), concentration=(2.0, 1.0), max_depth=2), 5, {}),
+    "wide": (prior(6, mass=(6.0, 0.6), concentration=(2.0, 1.0), max_layers=2), 5, {}),
     "no bound on the precisions": (prior(highest_precision=np.inf), 3, {}),
     "low bound on the precisions": (prior(highest_precision=0.5), 3, {}),
     "other laws": (
         prior(
-            weight_prior=(0.5, 2.0, 3.0, 1.0), bias_prior=(-0.3, 0.5, 2.0, 1.0),
-            noise_prior=(2.0, 3.0, 2.0),
+            weight_prior=NormalGamma(0.5, 2.0, 3.0, 1.0), bias_prior=NormalGamma(-0.3, 0.5, 2.0, 1.0),
+            noise_precision=Gamma(2.0, Gamma(3.0, 2.0)),
         ),
         3,
         {},
@@ -114,8 +114,8 @@ TOUCHED = {
         ("activations", {}),
         ("rows", {}),
         ("rows", {"skip_connections": True}),
-        ("rows", {"max_depth": 1, "row_clusters": True}),
-        ("clusters", {"max_depth": 1, "row_clusters": True}),
+        ("rows", {"max_layers": 1, "row_clusters": True}),
+        ("clusters", {"max_layers": 1, "row_clusters": True}),
         ("missing", {}),
         ("hyper", {}),
         ("hyper", {"skip_connections": True}),
@@ -134,16 +134,16 @@ def test_each_move_alone_paired(move, options, size, seed):
 # Case that shows a wrong formula, its rows, options, pairs, and the statistics that show it.
 SHOWN = {
     "printed_ratio": (
-        prior(3, mass=(0.8,), concentration=(1.5,), max_depth=2), 3, {}, 300,
+        prior(3, mass=(0.8,), concentration=(1.5,), max_layers=2), 3, {}, 300,
         ("width 1", "edges", "hidden units"),
     ),
     "inverted_rate": (
-        prior(3, mass=(0.8,), concentration=(1.5,), max_depth=2), 3, {}, 300,
+        prior(3, mass=(0.8,), concentration=(1.5,), max_layers=2), 3, {}, 300,
         ("width 1", "edges", "hidden units"),
     ),
     # Several units with one and the same child.
     "squared_count": (
-        prior(2, mass=(3.0,), concentration=(4.0,), max_depth=1), 1, {"block_births": False}, 400,
+        prior(2, mass=(3.0,), concentration=(4.0,), max_layers=1), 1, {"block_births": False}, 400,
         ("width 1", "edges"),
     ),
     "no_survivor_rule": (
@@ -151,20 +151,20 @@ SHOWN = {
         ("hidden units", "edges"),
     ),
     "own_count": (
-        prior(3, mass=(0.8,), concentration=(1.5,), max_depth=2), 3, {}, 700,
+        prior(3, mass=(0.8,), concentration=(1.5,), max_layers=2), 3, {}, 700,
         ("squared children", "visible edges"),
     ),
     "no_truncation": (prior(3, highest_precision=0.5), 3, {}, 300, ("b_nu",)),
     "stale_laws": (
-        prior(3, max_depth=1, row_clusters=True, mass=(2.0,), concentration=(2.0,)), 6, {}, 700,
+        prior(3, max_layers=1, row_clusters=True, mass=(2.0,), concentration=(2.0,)), 6, {}, 700,
         ("cluster nu", "cluster misfit"),
     ),
     "no_urn": (
-        prior(8, mass=(3.0,), concentration=(1.0,), max_depth=1), 2,
+        prior(8, mass=(3.0,), concentration=(1.0,), max_layers=1), 2,
         {"prior_births": False, "block_births": False}, 700, ("edges", "squared children"),
     ),
     "no_pivot": (
-        prior(6, mass=(1.5,), concentration=(2.0,), max_depth=1), 2, {"prior_births": False}, 1000,
+        prior(6, mass=(1.5,), concentration=(2.0,), max_layers=1), 2, {"prior_births": False}, 1000,
         ("width 1", "edges"),
     ),
 }  # fmt: skip
