@@ -10,16 +10,18 @@ from unittest import mock
 
 import numpy as np
 from _report import cpu_seconds, mean_and_error
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from skbnp import CIBPBeliefNet
 from skbnp.cibp_belief_net._sampler import Sampler
+from skbnp.samplers import BeliefNetSampler
 
 BASE = dict(
     feature_bounds=(0, 16),
-    max_depth=1,
+    max_layers=1,
     row_clusters=True,
-    n_init_units=40,
+    sampler=BeliefNetSampler(n_init_units=40),
     n_chains=4,
     n_warmup=60,
     n_draws=4,
@@ -30,19 +32,19 @@ BASE = dict(
 CHANGES = {
     "as it is": {},
     "independent units, no row clusters": dict(row_clusters=False),
-    "the same, three layers": dict(row_clusters=False, max_depth=3),
+    "the same, three layers": dict(row_clusters=False, max_layers=3),
     "the same, one layer, prior='rows'": dict(row_clusters=False, impute=dict(prior="rows")),
-    "row clusters above two layers": dict(max_depth=2),
-    "skip connections, two layers": dict(max_depth=2, skip_connections=True),
-    "births for one child alone": dict(birth="prior"),
-    "births for several children alone": dict(birth="block"),
-    "no swaps of parents": dict(sampler=dict(swap_rate=0.0)),
-    "a swap for every row": dict(sampler=dict(swap_rate=1.0)),
-    "20 units at the start": dict(n_init_units=20),
-    "start without units": dict(init="empty"),
-    "start from the prior": dict(init="prior"),
-    "slices alone": dict(activation_update="slice"),
-    "Hamiltonian Monte Carlo alone": dict(activation_update="hmc"),
+    "row clusters above two layers": dict(max_layers=2),
+    "skip connections, two layers": dict(max_layers=2, skip_connections=True),
+    "births for one child alone": dict(sampler__birth="prior"),
+    "births for several children alone": dict(sampler__birth="block"),
+    "no swaps of parents": dict(rates=dict(swap_rate=0.0)),
+    "a swap for every row": dict(rates=dict(swap_rate=1.0)),
+    "20 units at the start": dict(sampler__n_init_units=20),
+    "start without units": dict(sampler__init="empty"),
+    "start from the prior": dict(sampler__init="prior"),
+    "slices alone": dict(sampler__activation_update="slice"),
+    "Hamiltonian Monte Carlo alone": dict(sampler__activation_update="hmc"),
     "visible units gaussian": dict(feature_bounds=None),
     "one chain": dict(n_chains=1),
     "eight chains": dict(n_chains=8),
@@ -80,12 +82,12 @@ def ablation(data, quick):
 def square_errors(changes, train, rows):
     """Mean square error of the lower half of each row."""
     options = dict(changes)
-    how, sampler = options.pop("impute", {}), options.pop("sampler", {})
+    how, rates = options.pop("impute", {}), options.pop("rates", {})
     known = rows.copy()
     known[:, 32:] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # short chains, constant pixels
-        with mock.patch("skbnp.cibp_belief_net._new_chain.Sampler", partial(Sampler, **sampler)):
-            model = CIBPBeliefNet(**(BASE | options)).fit(train)
+        with mock.patch("skbnp.cibp_belief_net._new_chain.Sampler", partial(Sampler, **rates)):
+            model = clone(CIBPBeliefNet(**BASE)).set_params(**options).fit(train)
         filled = model.impute(known, **how)
     return ((filled - rows)[:, 32:] ** 2).mean(axis=1)

@@ -63,7 +63,7 @@ def planted(widths, n, share=0.3, precision=1.0, seed=0):
         "visible": pre[:, : widths[0]],
         "pre_activations": pre[:, widths[0] :],
     }
-    return Prior(widths[0], max_depth=len(widths) - 1), state
+    return Prior(widths[0], max_layers=len(widths) - 1), state
 
 
 def chain(widths, n, *, share=0.3, precision=1.0, **options):

@@ -27,6 +27,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from skbnp import CIBPBeliefNet
 from skbnp.mcmc.diagnostics import rhat
+from skbnp.samplers import BeliefNetSampler
 
 N_FANTASIES, N_NEAREST = 5000, 10
 STARTS = ("pca", "empty", "prior")
@@ -104,7 +105,7 @@ def methods(quick):
         "mixture, components by BIC": by_bic,
         "network": network(),
         "network, skip connections": network(skip_connections=True),
-        "network, row clusters, 1 layer": network(max_depth=1, row_clusters=True),
+        "network, row clusters, 1 layer": network(max_layers=1, row_clusters=True),
     }
 
 
@@ -147,7 +148,10 @@ def starts(quick):
     rows = []
     for name, load in TABLES.items():
         train, _ = load(0)
-        models = [fitted_quietly(CIBPBeliefNet(**chains, init=start), train) for start in STARTS]
+        models = [
+            fitted_quietly(CIBPBeliefNet(**chains, sampler=BeliefNetSampler(init=start)), train)
+            for start in STARTS
+        ]
         for trace in ("log_joint", "n_layers", "n_units", "n_edges"):
             found = [model.posterior_.traces[trace] for model in models]
             means = {start: found[i].mean() for i, start in enumerate(STARTS)}

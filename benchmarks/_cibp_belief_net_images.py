@@ -16,14 +16,20 @@ from _imputers import PEERS, lower_half, scattered
 from _report import cpu_seconds, mean_and_error
 
 from skbnp import CIBPBeliefNet
+from skbnp.samplers import BeliefNetSampler
 
 MISSING = 0.2
 CHAINS = dict(n_chains=8, n_warmup=60, n_draws=2, thin=5, n_jobs=1, random_state=0)
 SHORT = {**CHAINS, "n_chains": 2}
 ROW_CLUSTERS = "network, row clusters"
 OURS = {
-    "network, the paper's": dict(feature_bounds=(0, 1), max_depth=3, n_chains=3),
-    ROW_CLUSTERS: dict(feature_bounds=(0, 1), max_depth=1, row_clusters=True, n_init_units=40),
+    "network, the paper's": dict(feature_bounds=(0, 1), max_layers=3, n_chains=3),
+    ROW_CLUSTERS: dict(
+        feature_bounds=(0, 1),
+        max_layers=1,
+        row_clusters=True,
+        sampler=BeliefNetSampler(n_init_units=40),
+    ),
 }
 # Hidden units of each layer that the paper reports, lowest first, about.
 WIDTHS = {"Olivetti": "70-70-70", "MNIST": "120-100-70", "Frey": "260-120-35"}

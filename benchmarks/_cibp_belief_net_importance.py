@@ -54,7 +54,7 @@ def case_of(X, quick):
     train, test = X[:N_TRAIN], X[N_TRAIN:]
     train, test = ((rows - train.mean(axis=0)) / train.std(axis=0) for rows in (train, test))
     model = CIBPBeliefNet(
-        max_depth=1, n_chains=1, n_warmup=100 if quick else 500, n_draws=1, random_state=10
+        max_layers=1, n_chains=1, n_warmup=100 if quick else 500, n_draws=1, random_state=10
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

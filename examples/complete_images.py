@@ -40,6 +40,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 
 from skbnp import CIBPBeliefNet
 from skbnp.plot import CompletionDisplay
+from skbnp.samplers import BeliefNetSampler
 
 N_SHOWN = 8
 
@@ -208,7 +209,7 @@ def read_truth(arguments, stack):
 
 def learn(rows, low, high, **options):
     """The network of a table of images with holes."""
-    model = CIBPBeliefNet(feature_bounds=(low, high), max_depth=1, row_clusters=True, **options)
+    model = CIBPBeliefNet(feature_bounds=(low, high), max_layers=1, row_clusters=True, **options)
     with warnings.catch_warnings():
         # Filling needs no long chains; of pixels that are the same in all images nobody has doubts.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -294,7 +295,7 @@ def main():
         rows,
         min(stack.low, np.nanmin(rows)),
         max(stack.high, np.nanmax(rows)),
-        n_init_units=arguments.units,
+        sampler=BeliefNetSampler(n_init_units=arguments.units),
         n_chains=arguments.chains,
         n_warmup=arguments.warmup,
         n_draws=arguments.draws,

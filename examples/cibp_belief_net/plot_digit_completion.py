@@ -23,6 +23,7 @@ from sklearn.impute import KNNImputer
 
 from skbnp import CIBPBeliefNet
 from skbnp.plot import CompletionDisplay
+from skbnp.samplers import BeliefNetSampler
 
 SHAPE = (8, 8)
 images = load_digits().data
@@ -41,9 +42,9 @@ given = np.where(missing, np.nan, truth)
 
 model = CIBPBeliefNet(
     feature_bounds=(0, 16),
-    max_depth=1,
+    max_layers=1,
     row_clusters=True,
-    n_init_units=40,
+    sampler=BeliefNetSampler(n_init_units=40),
     n_chains=3,
     n_warmup=100,
     n_draws=5,

@@ -30,6 +30,7 @@ from sklearn.linear_model import RidgeCV
 
 from skbnp import CIBPBeliefNet
 from skbnp.plot import CompletionDisplay, FeatureDisplay
+from skbnp.samplers import BeliefNetSampler
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -49,9 +50,9 @@ given = np.where(missing, np.nan, truth)
 
 model = CIBPBeliefNet(
     feature_bounds=(0, 1),
-    max_depth=1,
+    max_layers=1,
     row_clusters=True,
-    n_init_units=40,
+    sampler=BeliefNetSampler(n_init_units=40),
     n_chains=3,
     n_warmup=100,
     n_draws=5,

@@ -8,7 +8,7 @@ from checks.joint_distribution import Moves
 from checks.mutants import compiled, with_moves
 from skbnp.cibp_belief_net._model import Prior, draw_joint
 from skbnp.cibp_belief_net._sampler import Sampler
-from skbnp.laws import Uniform
+from skbnp.laws import Gamma, Uniform
 
 # Wrong formulas: the move that has them, and the class in tests/mutants.
 FAULTS = {
@@ -26,11 +26,7 @@ FAULTS = {
 
 def prior(n_features=2, **changes):
     """A prior under which two or three units grow a network of a few."""
-    options = dict(
-        max_layers=3,
-        mass=(Uniform(0.0, 1.2),),
-        concentration=(Uniform(0.0, 1.5),),
-    )
+    options = dict(max_layers=3, mass=(Uniform(0, 1.2),), concentration=(Uniform(0, 1.5),))
     return Prior(n_features, **(options | changes))
 
 
@@ -105,11 +101,12 @@ def statistics(law):
             "rho_w": bounded(state["weight_precision"]),
             "rho_b": bounded(state["bias_precision"]),
             "nu": bounded(state["unit_precision"][:d]),
-            "b_nu": bounded(state["noise_rate"]),
             "sum tanh W": float(np.tanh(state["weights"]).sum()),
             "sum tanh b": float(np.tanh(state["biases"]).sum()),
             "hidden u^2": float(np.sum(u[:, d:] ** 2)),
         }
+        if isinstance(law.noise_precision.rate, Gamma):
+            out["b_nu"] = bounded(state["noise_rate"])
         if isinstance(law.mass[0], Uniform):
             out["mass"] = float(state["mass"][0])
             out["mass above"] = float(state["mass"][1:].sum())

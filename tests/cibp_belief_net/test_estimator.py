@@ -18,7 +18,6 @@ from checks.integrals import axis, product
 from skbnp import CIBPBeliefNet
 from skbnp.cibp_belief_net import _model
 from skbnp.laws import Gamma, NormalGamma, Uniform
-from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
 from skbnp.samplers import BeliefNetSampler
 
@@ -87,13 +86,23 @@ OPTIONS = [
     {"visible": "sigmoid", "max_layers": 1, "row_clusters": True, "feature_range": 0.5},
     {"feature_bounds": (-30, 30)},
     {"mass": [1.0, 0.5], "concentration": 2.0, "sampler": start(init="empty", birth="block")},
-    {"mass": 0.7, "max_layers": None, "max_units": 15, "sampler": start(birth="prior", init="prior")},
+    {
+        "mass": 0.7,
+        "max_layers": None,
+        "max_units": 15,
+        "sampler": start(birth="prior", init="prior"),
+    },
     {"sampler": start(activation_update="mtm", n_tries=3, n_activation_passes=1)},
     {"sampler": start(activation_update="ess")},
     {"sampler": start(activation_update="slice"), "max_layers": 1, "density": "importance"},
     {"sampler": start(activation_update="hmc"), "max_layers": 1, "density": "ais"},
     {"max_units": 0},
-    {"noise_floor": 0.5, "noise_precision": Gamma(2.0, Gamma(1.0, 2.0)), "weight_prior": NormalGamma(1.0, 2.0, 2.0, 3.0)},
+    {"mass": (Uniform(0, 3), 0.5), "noise_precision": Gamma(2, 1)},
+    {
+        "noise_floor": 0.5,
+        "noise_precision": Gamma(2.0, Gamma(1.0, 2.0)),
+        "weight_prior": NormalGamma(1.0, 2.0, 2.0, 3.0),
+    },
 ]
 
 
@@ -375,7 +384,9 @@ def test_pandas_and_names(X):
 
 
 def test_transform_of_higher_layers(X):
-    net = short(mass=[2.0, 2.0], concentration=2.0, sampler=start(n_init_units=4), n_warmup=30).fit(X)
+    net = short(mass=[2.0, 2.0], concentration=2.0, sampler=start(n_init_units=4), n_warmup=30).fit(
+        X
+    )
     for layer in range(1, net.n_layers_ + 1):
         u = net.transform(X, layer=layer)
         assert u.shape == (50, net.layer_widths_[layer - 1])
@@ -388,7 +399,8 @@ def test_transform_of_higher_layers(X):
 
 
 def test_grid_search(X):
-    search = GridSearchCV(short(), {"max_layers": [1, 2]}, cv=KFold(2, shuffle=True)).fit(X)
+    grid = {"max_layers": [1, 2], "sampler__birth": ["prior", "block"], "mass": [Uniform(0, 2)]}
+    search = GridSearchCV(short(), grid, cv=KFold(2, shuffle=True)).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -407,6 +419,63 @@ def test_damaged_files_are_refused(X, tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(FileFormatError):
         CIBPBeliefNet.load(path)
+
+
+# What constructors of version 0.1 had, and what its priors held.
+OLD_LAWS = {
+    "max_depth": 2, "max_units": 2000, "mass": "sample", "mass_bounds": ((0, 3), (0, 2)),
+    "concentration": [1.0, 2.0], "concentration_bounds": ((0, 20), (0, 2)),
+    "weight_prior": (0, 1, 2, 2), "bias_prior": [0, 1, 2, 2], "noise_prior": (1, 2, 1),
+}  # fmt: skip
+OLD_PRIOR = {
+    "n_features": 4, "max_depth": 2, "max_units": 2000, "mass": None,
+    "mass_bounds": ((0.0, 3.0), (0.0, 2.0)), "concentration": (1.0, 2.0),
+    "concentration_bounds": ((0.0, 20.0), (0.0, 2.0)), "weight_prior": (0.0, 1.0, 2.0, 2.0),
+    "bias_prior": (0.0, 1.0, 2.0, 2.0), "noise_prior": (1.0, 2.0, 1.0), "highest_precision": 1e4,
+    "skip_connections": False, "row_clusters": False, "row_concentration": 5.0,
+    "cluster_prior": (0.2, 2.0, 1.0, 1.0),
+}  # fmt: skip
+OLD_KNOBS = {
+    "activation_update": "auto", "n_activation_passes": 2, "n_tries": 5, "birth": "block",
+    "init": "pca", "n_init_units": 3,
+}  # fmt: skip
+
+
+def test_files_of_version_0_1(X, tmp_path, monkeypatch):
+    new = {
+        "mass": (Uniform(0, 3), Uniform(0, 2)), "concentration": [1.0, 2.0],
+        "noise_precision": Gamma(1, Gamma(2, 1)), "sampler": start(birth="block"),
+    }  # fmt: skip
+    net = short(**new).fit(X)
+    old = {name: x for name, x in net.get_params(deep=False).items() if name not in new}
+    del old["max_layers"]
+    monkeypatch.setattr(net, "get_params", lambda deep: old | OLD_LAWS | OLD_KNOBS)
+    monkeypatch.setattr(_model.Prior, "to_data", lambda prior: OLD_PRIOR, raising=False)
+    net.save(tmp_path / "old.skbnp")
+    monkeypatch.undo()
+    loaded = CIBPBeliefNet.load(tmp_path / "old.skbnp")
+    assert loaded._prior == net._prior
+    for name, value in short(**new).get_params().items():
+        if name != "sampler":
+            assert getattr(loaded, name, value) == value, name
+    assert loaded.sampler.get_params() == net.sampler.get_params()
+    assert_same_answers(answers(loaded, X), answers(net, X))
+
+
+OLD_NAMES = {
+    **{"max_depth": "it is max_layers now", "mass_bounds": r"mass=\(Uniform\(0, 20\), Uniform"},
+    **{"concentration_bounds": r"concentration=\(Uniform", "noise_prior": "noise_precision=Gamma"},
+    **{
+        name: rf"sampler=BeliefNetSampler\({name}=\.\.\.\), from skbnp.samplers"
+        for name in OLD_KNOBS
+    },
+}
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_old_names_say_what_to_write(name):
+    with pytest.raises(TypeError, match=OLD_NAMES[name]):
+        CIBPBeliefNet(**{name: 1})
 
 
 DAMAGES = {

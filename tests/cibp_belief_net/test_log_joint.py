@@ -10,6 +10,7 @@ from checks.cibp_belief_net import make_sampler, prior
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._state import Network
+from skbnp.laws import Gamma, Uniform
 from skbnp.numerics.states import is_same
 
 OPTIONS = dict(birth_rate=1.0, block_rate=1.0)
@@ -29,6 +30,8 @@ CASES = {
     ),
     "no bound on the precisions": (prior(4, highest_precision=np.inf), 0.0),
     "given": (prior(4, mass=(2.0, 1.0), concentration=(1.0, 2.0, 0.5)), 0.0),
+    "given in some layers": (prior(4, mass=(Uniform(0, 2), 1.0), concentration=(1.0,)), 0.0),
+    "given rate of the noise": (prior(4, noise_precision=Gamma(1.5, 1.2)), 0.2),
 }  # fmt: skip
 every_case = pytest.mark.parametrize("case", CASES)
 every_update = pytest.mark.parametrize("update", ["auto", "slice", "hmc", "mtm", "ess"])

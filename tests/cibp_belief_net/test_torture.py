@@ -127,7 +127,11 @@ def test_row_clusters_need_a_unit_in_every_layer():
 
 @pytest.mark.parametrize(
     "options",
-    [{"noise_precision": Gamma(100.0, Gamma(1.0, 100.0))}, {"noise_floor": 1e3}, {"bias_prior": NormalGamma(0, 1, 0.5, 1)}],
+    [
+        {"noise_precision": Gamma(100.0, Gamma(1.0, 100.0))},
+        {"noise_floor": 1e3},
+        {"bias_prior": NormalGamma(0, 1, 0.5, 1)},
+    ],
 )
 def test_starts_from_the_prior_come_to_an_end(options):
     assert fit(ROWS, sampler=BeliefNetSampler(init="prior"), **options).n_layers_ >= 0

@@ -25,7 +25,9 @@ MASS, CONCENTRATION = 0.8, 1.5
 
 def structures(n_sweeps, skip=False, seed=0, fault="none", **options):
     """Widths, edges of columns and edges that skip a layer in a chain without rows."""
-    law = Prior(3, max_layers=2, mass=(MASS,), concentration=(CONCENTRATION,), skip_connections=skip)
+    law = Prior(
+        3, max_layers=2, mass=(MASS,), concentration=(CONCENTRATION,), skip_connections=skip
+    )
     state = draw_joint(law, 0, np.random.default_rng(seed))
     sampler = make_sampler(
         law, state, seed=seed, birth_rate=1.0, block_rate=1.0, fault=fault, **options

@@ -14,7 +14,12 @@ from checks.joint_distribution import (
     paired_one_step,
     successive_conditional,
 )
+<<<<<<< HEAD
 from checks.proofs import proof
+=======
+from checks.networks import FAULTS, joint_draw, only, prior, statistics
+from skbnp.laws import Gamma, NormalGamma, Uniform
+>>>>>>> 4cceb30 (Tests, examples, benchmarks and guide of the belief network have its laws)
 
 
 def holes(n_samples, n_features):
@@ -56,6 +61,10 @@ CONFIGURATIONS = {
     "given mass and concentration": (
         prior(mass=(1.0, 0.6), concentration=(1.2, 0.8)), 3, {},
     ),
+    "given in some layers": (
+        prior(mass=(Uniform(0, 1.2), 0.6), concentration=(1.2, Uniform(0.2, 0.8), 1.0)), 3, {},
+    ),
+    "given rate of the noise": (prior(noise_precision=Gamma(1.5, 1.2)), 3, {}),
     "unbounded": (prior(max_layers=None, max_units=12), 3, {}),
     "unbounded, few units": (prior(max_layers=None, max_units=3), 3, {}),
     # Layers of eight units and more, where "auto" has Hamiltonian passes at work.
@@ -64,7 +73,8 @@ CONFIGURATIONS = {
     "low bound on the precisions": (prior(highest_precision=0.5), 3, {}),
     "other laws": (
         prior(
-            weight_prior=NormalGamma(0.5, 2.0, 3.0, 1.0), bias_prior=NormalGamma(-0.3, 0.5, 2.0, 1.0),
+            weight_prior=NormalGamma(0.5, 2.0, 3.0, 1.0),
+            bias_prior=NormalGamma(-0.3, 0.5, 2.0, 1.0),
             noise_precision=Gamma(2.0, Gamma(3.0, 2.0)),
         ),
         3,
