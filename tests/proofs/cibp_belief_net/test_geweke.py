@@ -14,12 +14,8 @@ from checks.joint_distribution import (
     paired_one_step,
     successive_conditional,
 )
-<<<<<<< HEAD
 from checks.proofs import proof
-=======
-from checks.networks import FAULTS, joint_draw, only, prior, statistics
 from skbnp.laws import Gamma, NormalGamma, Uniform
->>>>>>> 4cceb30 (Tests, examples, benchmarks and guide of the belief network have its laws)
 
 
 def holes(n_samples, n_features):
