@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.cibp_belief_net._model import Prior, checked_state, draw_joint
-from skbnp.cibp_belief_net._network_prior import PriorMixin, check_prior
+from skbnp.cibp_belief_net._network_prior import PriorMixin
 from skbnp.cibp_belief_net._new_chain import make_sampler
 from skbnp.cibp_belief_net._parameters import BeliefNetParameters
 from skbnp.cibp_belief_net._predictive import (
@@ -24,6 +24,7 @@ from skbnp.cibp_belief_net._predictive_laws import (
     has_row_clusters,
     row_components,
 )
+from skbnp.cibp_belief_net._prior_checks import check_prior
 from skbnp.cibp_belief_net._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.mcmc.caller import warn
