@@ -438,7 +438,7 @@ def test_densities_of_cibp_belief_net(monkeypatch):
 def test_ablation_of_cibp_belief_net(monkeypatch):
     module = load("_cibp_belief_net_ablation", monkeypatch)
     X = np.random.default_rng(0).integers(0, 17, size=(65, 64)).astype(float)
-    short = dict(n_chains=1, n_warmup=3, n_draws=1, thin=1, n_init_units=4)
+    short = dict(n_chains=1, n_warmup=3, n_draws=1, thin=1, sampler__n_init_units=4)
     for name in ("as it is", "no swaps of parents", "the same, one layer, prior='rows'"):
         errors = module.square_errors(module.CHANGES[name] | short, X[:60], X[60:])
         assert errors.shape == (5,) and np.isfinite(errors).all()

@@ -3,8 +3,8 @@
 from skbnp.cibp_belief_net._model import Prior
 from skbnp.cibp_belief_net._prior_checks import LAWS, OF_LAYERS, check_law, laws_of_layers
 from skbnp.laws import Uniform
-from skbnp.units import checked_bounds
 from skbnp.mcmc.caller import warn
+from skbnp.units import checked_bounds
 
 # Mass in higher layers beyond which networks without `max_layers` have hundreds of layers.
 _DEEP_MASS = 1.5

@@ -7,8 +7,8 @@ from numpy.testing import assert_array_equal
 from checks.edges import tables_at_the_edge
 from skbnp import CIBPBeliefNet
 from skbnp.laws import Gamma, NormalGamma, Uniform
-from skbnp.units import steps
 from skbnp.samplers import BeliefNetSampler
+from skbnp.units import steps
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
