@@ -58,7 +58,7 @@ BAD_X = {
     "one row": (X[:1], ValueError, ["X", "at least 2 samples", "n_samples = 1"]),
     "no columns": (X[:, :0], ValueError, ["0 feature(s)", "minimum of 1"]),
     "nothing that varies": (X * 0.0, ValueError, ["X", "a column that is not constant"]),
-    "beyond floats": ([[1.7e308, 0.0], [-1.6e308, 1.0]], ValueError, ["X", "floats"]),
+    "beyond floats": ([[1.7e308, 0.0], [1.6e308, 1.0]], ValueError, ["X", "floats"]),
 }
 
 
