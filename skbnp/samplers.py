@@ -1,7 +1,6 @@
 """How each model is sampled: the values that the parameter ``sampler`` of its estimator takes."""
 
-from skbnp.cibp_belief_net import BeliefNetSampler
-from skbnp.icp_network import ICPSampler
+from skbnp.cibp_belief_net._sampler_settings import BeliefNetSampler
 from skbnp.icp_network._sampler_settings import ICPSampler
 from skbnp.tree_factor_model._sampler_settings import TreeSampler
 
