@@ -92,6 +92,11 @@ class Law:
         """The law as SciPy has it."""
         raise NotImplementedError
 
+    @property
+    def is_hierarchical(self):
+        """Whether a field is itself a law."""
+        return any(isinstance(getattr(self, x.name), Law) for x in dataclasses.fields(self))
+
     def _refuse_laws(self):
         for field in dataclasses.fields(self):
             if isinstance(getattr(self, field.name), Law):
@@ -372,7 +377,7 @@ class ShiftedBetaNegativeBinomial(Law):
         rng = _rng(random_state)
         p = rng.beta(self.b, self.c, size)
         # Negative binomial as a Poisson mixture.
-        rate = rng.gamma(self.a, 1.0, size) * ((1 - p) / p)
+        rate = rng.gamma(self.a, 1.0, size) * (1 - p) / p
         return 1.0 + rng.poisson(np.minimum(rate, 1e18))
 
     def mean(self):

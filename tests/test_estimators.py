@@ -27,6 +27,8 @@ from threadpoolctl import threadpool_limits
 import skbnp
 from checks.toy_samplers import TaskLog
 from skbnp import DirichletProcessMixture
+from skbnp.laws import Beta
+from skbnp.samplers import MixtureSampler
 
 KINDS = ["full", "diag", "spherical"]
 ESTIMATORS = [getattr(skbnp, name) for name in skbnp.__all__ if name[0].isupper()]
@@ -40,11 +42,15 @@ def short(**changes):
     return DirichletProcessMixture(**(options | changes))
 
 
-ALGORITHMS = [{"algorithm": "parallel"}, {"algorithm": "gibbs", "n_components": 3}]
+PARALLEL = MixtureSampler(algorithm="parallel")
+ALGORITHMS = [
+    {"sampler": PARALLEL},
+    {"sampler": MixtureSampler(algorithm="gibbs"), "n_components": 3},
+]
 
 
 @parametrize_with_checks(
-    [short(covariance_type=kind) for kind in KINDS] + [short(algorithm="parallel")]
+    [short(covariance_type=kind) for kind in KINDS] + [short(sampler=PARALLEL)]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -222,7 +228,7 @@ BACKENDS = [("threading", 1), ("threading", 2), ("threading", 3), ("loky", 2)]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_jobs_and_backends_do_not_matter(X, kind):
-    options = dict(covariance_type=kind, n_chains=3, discount="sample")
+    options = dict(covariance_type=kind, n_chains=3, discount=Beta(1, 9))
     expected = answers(short(**options).fit(X), X)
     for backend, n_jobs in BACKENDS:
         with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
@@ -231,7 +237,7 @@ def test_jobs_and_backends_do_not_matter(X, kind):
     assert_same_answers(expected, answers(short(n_jobs=-1, **options).fit(X), X))
 
 
-@pytest.mark.parametrize("options", ALGORITHMS, ids=lambda options: options["algorithm"])
+@pytest.mark.parametrize("options", ALGORITHMS, ids=lambda options: options["sampler"].algorithm)
 def test_threads_over_rows_do_not_matter(many, options):
     """One chain takes all threads for its rows; of three, two run side by side."""
     for n_chains in (1, 3):
@@ -249,7 +255,7 @@ def test_auto_algorithm_follows_the_number_of_rows(X, monkeypatch):
     monkeypatch.setattr(_estimator, "_MANY_ROWS", len(X) - 1)
     dpm = short().fit(X)
     assert dpm.algorithm_ == "parallel"
-    assert_array_equal(dpm.labels_, short(algorithm="parallel").fit(X).labels_)
+    assert_array_equal(dpm.labels_, short(sampler=PARALLEL).fit(X).labels_)
 
 
 @pytest.fixture(scope="module")
@@ -437,7 +443,9 @@ def test_blas_threads_do_not_show():
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, user_api="blas"):
-            dpm = short(n_chains=1, n_warmup=1, n_draws=1, n_split_merge=0).fit(X)
+            dpm = short(
+                n_chains=1, n_warmup=1, n_draws=1, sampler=MixtureSampler(n_split_merge=0)
+            ).fit(X)
         found.append(dpm.posterior_[0, 0]["factor"])
     assert_array_equal(*found)
 

@@ -14,7 +14,9 @@ from checks.saved import answers
 from checks.toy_samplers import TaskLog
 from checks.watched import ToyModel, table_with_holes
 from skbnp import DirichletProcessMixture, TreeFactorModel
+from skbnp.laws import Beta
 from skbnp.mcmc import Posterior, io
+from skbnp.samplers import MixtureSampler
 from skbnp.tables.labels import index_to_data
 
 SMALL = {"n_chains": 2, "n_warmup": 10, "n_draws": 10}
@@ -54,11 +56,12 @@ def mixed_table():
 def binary_array():
     X = (np.random.default_rng(0).random((40, 4)) < 0.4).astype(float)
     X[3, 1] = np.nan
-    return X, {"family": "bernoulli", "discount": "sample", "n_jobs": 2}
+    return X, {"family": "bernoulli", "discount": Beta(1, 9), "n_jobs": 2}
 
 
 def many_options():
-    options = {"algorithm": "gibbs", "n_components": 4, "covariance_type": "spherical"}
+    sampler = MixtureSampler(algorithm="gibbs")
+    options = {"sampler": sampler, "n_components": 4, "covariance_type": "spherical"}
     options |= {"mean_prior": [0.0, 1.0, 0.0], "concentration": 1.5, "point_estimate": "map"}
     return table_with_holes(), {**options, "thin": 2, "store": 0.1, "predict_draws": 7}
 

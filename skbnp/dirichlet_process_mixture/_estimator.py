@@ -439,8 +439,9 @@ class DirichletProcessMixture(
         """Check the parameters against X, standardise it and say how to build a sampler."""
         self._check_parameters(X)
         self._units = self._fitted_units(X)
-        self.algorithm_ = self.algorithm
-        if self.algorithm == "auto":
+        settings = self._sampler_settings()
+        self.algorithm_ = settings.algorithm
+        if settings.algorithm == "auto":
             self.algorithm_ = "collapsed" if len(X) <= _MANY_ROWS else "parallel"
         standard = self._units.to_visible(X)
         self._prior = self._standard_prior(standard)
@@ -451,8 +452,8 @@ class DirichletProcessMixture(
             prior=self._prior,
             algorithm=self.algorithm_,
             for_rows=self._row_threads(),
-            n_split_merge=self.n_split_merge,
-            split_merge=self.split_merge,
+            n_split_merge=settings.n_split_merge,
+            split_merge=settings.split_merge,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._units.scale)),
         )
 

@@ -6,15 +6,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, gammaln, multigammaln
+from scipy.special import gammaln, multigammaln
 from sklearn.cluster import kmeans_plusplus
 
+from skbnp.laws import Beta, Gamma, Grid, Law, ShiftedBetaNegativeBinomial
 from skbnp.numerics.rng import sample_log_dirichlet, sample_wishart
 from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import crp, mfm
 
 # s in {1, 1/2, ..., 2^-12}, uniform: equation (M1.5)
-SCALE_GRID = 2.0 ** -np.arange(13.0)
+SCALE_GRID = Grid(2.0 ** -np.arange(13.0))
 # delta and kappa0 of learned covariances, uniform. With powers of 2, chains stay at one delta.
 DEGREES_GRID = 2.0 ** np.arange(0.0, 9.25, 0.25)
 PRECISION_GRID = 2.0 ** np.arange(-10.0, 1.0)
@@ -232,18 +233,20 @@ class Prior:
 
     ``parts`` hold at most one prior of each kind and share out the columns of the table; given
     the block of a row they are independent. A number for ``concentration``, ``discount`` or
-    ``prior_scale`` fixes it, None means it is sampled. Under an ``n_components_prior`` (a, b, c)
-    the number of components is sampled, and ``concentration``, a number, is that of each.
+    ``prior_scale`` fixes it, a law samples it. Under a law of ``n_components`` the number of
+    components is sampled, and ``concentration``, a number, is that of each.
     """
 
     parts: tuple[GaussianPrior | CategoricalPrior | PoissonPrior, ...]
-    n_components: int | None = None
-    n_components_prior: tuple[float, float, float] | None = None
-    concentration: float | None = None
-    concentration_prior: tuple[float, float] = (1.0, 1.0)
-    discount: float | None = 0.0
-    discount_prior: tuple[float, float] = (1.0, 9.0)
-    prior_scale: float | None = None
+    n_components: int | ShiftedBetaNegativeBinomial | None = None
+    concentration: float | Gamma = Gamma(1.0, 1.0)
+    discount: float | Beta = 0.0
+    prior_scale: float | Grid = SCALE_GRID
+
+    @property
+    def components_law(self):
+        """The law of the number of components, None where that is a number or infinite."""
+        return self.n_components if isinstance(self.n_components, Law) else None
 
     @property
     def gaussian(self):
@@ -285,7 +288,9 @@ class Prior:
         """Values of the prior scale: its grid, or the one it is fixed to."""
         if self.gaussian is None or self.learned:
             return np.ones(1)
-        return SCALE_GRID if self.prior_scale is None else np.array([float(self.prior_scale)])
+        if isinstance(self.prior_scale, Grid):
+            return np.array(self.prior_scale.values)
+        return np.array([float(self.prior_scale)])
 
 
 def _nearest(grid, value):
@@ -303,11 +308,11 @@ def log_eppf(sizes, concentration, discount):
     return total + np.sum(gammaln(sizes - discount) - gammaln(1 - discount))
 
 
-def log_eppf_finite_mixtures(sizes, concentration, n_components_prior):
+def log_eppf_finite_mixtures(sizes, concentration, components_law):
     """The same where the number of components is sampled: equation (M2.3)."""
     sizes = np.asarray(sizes, dtype=float)
     n, t = int(sizes.sum()), len(sizes)
-    log_v = mfm.log_coefficient(t, n, concentration, n_components_prior)
+    log_v = mfm.log_coefficient(t, n, concentration, components_law)
     return log_v + np.sum(gammaln(sizes + concentration) - gammaln(concentration))
 
 
@@ -333,13 +338,13 @@ def log_joint(state, X, prior, terms=False):
     label = np.asarray(state["label"])
     blocks = [X[label == k] for k in np.unique(label)]
     concentration, discount = state["concentration"], state["discount"]
-    if prior.n_components is not None:
-        discount = -concentration / prior.n_components
     sizes = [len(block) for block in blocks]
-    if prior.n_components_prior is None:
-        of_partition = log_eppf(sizes, concentration, discount)
+    if prior.components_law is not None:
+        of_partition = log_eppf_finite_mixtures(sizes, concentration, prior.components_law)
     else:
-        of_partition = log_eppf_finite_mixtures(sizes, concentration, prior.n_components_prior)
+        if prior.n_components is not None:
+            discount = -concentration / prior.n_components
+        of_partition = log_eppf(sizes, concentration, discount)
     parts = {
         "partition": of_partition,
         "data": sum(log_marginal(block, prior, state) for block in blocks),
@@ -350,19 +355,10 @@ def log_joint(state, X, prior, terms=False):
     }
     if prior.learned:
         parts["covariance"] = prior.gaussian.log_base(state)
-    if prior.concentration is None:
-        shape, rate = prior.concentration_prior
-        parts["concentration"] = (
-            shape * np.log(rate)
-            - gammaln(shape)
-            + (shape - 1) * np.log(concentration)
-            - rate * concentration
-        )
-    if prior.discount is None:
-        a, b = prior.discount_prior
-        parts["discount"] = (
-            (a - 1) * np.log(discount) + (b - 1) * np.log(1 - discount) - betaln(a, b)
-        )
+    for name in ("concentration", "discount"):
+        law = getattr(prior, name)
+        if isinstance(law, Law):
+            parts[name] = law.log_density(state[name])
     return parts if terms else sum(parts.values())
 
 
@@ -371,19 +367,18 @@ def draw_joint(prior, n_samples, rng):
 
     rng is a numpy.random.Generator; X is in the prior's units.
     """
-    shape, rate = prior.concentration_prior
     concentration, discount = prior.concentration, prior.discount
-    if concentration is None:
+    if isinstance(concentration, Law):
         # A shape near 0 rounds most draws to 0, shapes of a discount near 0 half of them to 1.
-        concentration = max(rng.gamma(shape, 1 / rate), np.finfo(float).tiny)
-    if discount is None:
-        discount = min(rng.beta(*prior.discount_prior), np.nextafter(1.0, 0.0))
+        concentration = max(concentration.sample(random_state=rng), np.finfo(float).tiny)
+    if isinstance(discount, Law):
+        discount = min(discount.sample(random_state=rng), np.nextafter(1.0, 0.0))
     base = {"prior_scale": rng.choice(prior.scale_grid)}
     if prior.learned:
         base = prior.gaussian.draw_base(rng)
-    if prior.n_components_prior is not None:
+    if prior.components_law is not None:
         discount = -concentration
-        label = mfm.sample(n_samples, concentration, prior.n_components_prior, random_state=rng)
+        label = mfm.sample(n_samples, concentration, prior.components_law, random_state=rng)
     elif prior.n_components:
         label = crp.sample(
             n_samples, concentration, n_components=prior.n_components, random_state=rng
@@ -459,7 +454,8 @@ def start_labels(start, X, prior, rng):
     n = len(X)
     if start == "one_block" or n == 1:
         return np.zeros(n, dtype=np.intp)
-    n_centers = min(n, prior.n_components or n, rng.integers(_FEWEST_CENTERS, _MOST_CENTERS + 1))
+    most = n if prior.components_law else prior.n_components or n
+    n_centers = min(n, most, rng.integers(_FEWEST_CENTERS, _MOST_CENTERS + 1))
     return _kmeans(as_features(X, prior), n_centers, int(rng.integers(2**31)))
 
 

@@ -5,15 +5,30 @@ from numbers import Integral, Real
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skbnp.dirichlet_process_mixture._model import SCALE_GRID
+from skbnp.dirichlet_process_mixture._sampler_settings import MixtureSampler
 from skbnp.dirichlet_process_mixture._table import FAMILIES
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.laws import Beta, Gamma, Grid, ShiftedBetaNegativeBinomial
 
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 class MixtureParameters(BaseMCMCEstimator):
     """Parameters of the mixture and of its chains."""
+
+    _settings_type = MixtureSampler
+    _renamed = {
+        "concentration_prior": "concentration takes the law itself, Gamma(shape, rate)",
+        "discount_prior": "discount takes the law itself, Beta(a, b)",
+        "n_components_prior": "n_components takes the law itself, "
+        "ShiftedBetaNegativeBinomial(a, b, c)",
+        **{
+            name: f"write sampler=MixtureSampler({name}=...), from skbnp.samplers"
+            for name in ("algorithm", "n_split_merge", "split_merge")
+        },
+    }
 
     family: str | list | dict = parameter(
         default="gaussian",
@@ -28,29 +43,17 @@ class MixtureParameters(BaseMCMCEstimator):
         real. `families_` says what each column was taken for.
         """,
     )
-    n_components: int | str | None = parameter(
+    n_components: int | ShiftedBetaNegativeBinomial | None = parameter(
         default=None,
-        kind='int, "sample" or None',
-        rules=[
-            Interval(Integral, 1, 10**15, closed="both"),
-            StrOptions({"sample"}),
-            None,
-        ],
+        kind="int, ShiftedBetaNegativeBinomial or None",
+        rules=[Interval(Integral, 1, 10**15, closed="both"), ShiftedBetaNegativeBinomial, None],
         text="""
         None for infinitely many components (the data use finitely many of them), a number for a
-        finite mixture with that many, "sample" for a finite mixture whose number of components M
-        is inferred. The latter opens fewer tiny clusters than a Dirichlet process, and its number
-        of clusters settles at M where the components are right. It takes no `discount`, and
+        finite mixture with that many, a law for a finite mixture whose number of components M is
+        inferred: ``ShiftedBetaNegativeBinomial(1, 4, 3)``, of mean 2 and a heavy tail, is a good
+        one. The latter opens fewer tiny clusters than a Dirichlet process, and its number of
+        clusters settles at M where the components are right. It takes no `discount`, and
         `component_concentration` in place of `concentration`.
-        """,
-    )
-    n_components_prior: tuple = parameter(
-        default=(1, 4, 3),
-        kind="tuple of (a, b, c)",
-        rules=[tuple, list],
-        text="""
-        Law of M for ``n_components="sample"``: M - 1 ~ BetaNegativeBinomial(a, b, c), with mean
-        a c / (b - 1) and a tail like M^(-1 - b); each number from 0.1 to 1e4.
         """,
     )
     component_concentration: float = parameter(
@@ -58,7 +61,7 @@ class MixtureParameters(BaseMCMCEstimator):
         kind="float",
         rules=[Interval(Real, 1e-10, 1e10, closed="both")],
         text="""
-        Dirichlet parameter gamma of the weight of each component for ``n_components="sample"``,
+        Dirichlet parameter gamma of the weight of each component where `n_components` is a law,
         1e-10 to 1e10; larger makes cluster sizes more even. With a number of components M it is
         `concentration` / M.
         """,
@@ -75,37 +78,22 @@ class MixtureParameters(BaseMCMCEstimator):
         scale).
         """,
     )
-    concentration: float | str = parameter(
-        default="sample",
-        kind='float or "sample"',
-        rules=[Interval(Real, -1, None, closed="neither"), StrOptions({"sample"})],
+    concentration: float | Gamma = parameter(
+        default=Gamma(1.0, 1.0),
+        kind="float or Gamma",
+        rules=[Interval(Real, -1, None, closed="neither"), Gamma],
         text="""
         Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),
-        fixes it.
+        fixes it; a law samples it.
         """,
     )
-    concentration_prior: tuple = parameter(
-        default=(1.0, 1.0),
-        kind="tuple of (shape, rate)",
-        rules=[tuple, list],
-        text="""
-        Gamma prior of a sampled concentration.
-        """,
-    )
-    discount: float | str = parameter(
+    discount: float | Beta = parameter(
         default=0.0,
-        kind='float in [0, 1) or "sample"',
-        rules=[Interval(Real, 0, 1, closed="left"), StrOptions({"sample"})],
+        kind="float in [0, 1) or Beta",
+        rules=[Interval(Real, 0, 1, closed="left"), Beta],
         text="""
-        Discount of the Pitman-Yor process; more gives more small clusters.
-        """,
-    )
-    discount_prior: tuple = parameter(
-        default=(1.0, 9.0),
-        kind="tuple of (a, b)",
-        rules=[tuple, list],
-        text="""
-        Beta prior of a sampled discount.
+        Discount of the Pitman-Yor process; more gives more small clusters. ``Beta(1, 9)`` samples
+        it, small values being likely.
         """,
     )
     mean_prior: ArrayLike | None = parameter(
@@ -149,25 +137,23 @@ class MixtureParameters(BaseMCMCEstimator):
         those would have.
         """,
     )
-    prior_scale: float | str = parameter(
-        default="sample",
-        kind='float or "sample"',
-        rules=[
-            Interval(Real, _SMALLEST, _LARGEST, closed="both"),
-            StrOptions({"sample"}),
-        ],
+    prior_scale: float | Grid = parameter(
+        default=SCALE_GRID,
+        kind="float or Grid",
+        rules=[Interval(Real, _SMALLEST, _LARGEST, closed="both"), Grid],
         text="""
         Multiplier s of `covariance_prior`; only where that or `degrees_of_freedom_prior` is
-        given. "sample" draws it, uniform on 1, 1/2, ..., 2^-12: small when clusters are tight
-        compared with the spread of X. With your own `covariance_prior`, 1.0 takes it as it is.
+        given. A grid of positive values, each alike, samples it; the default is 1, 1/2, ...,
+        2^-12, small when clusters are tight compared with the spread of X. With your own
+        `covariance_prior`, 1.0 takes it as it is.
         """,
     )
-    bernoulli_prior: tuple = parameter(
-        default=(0.5, 0.5),
-        kind="tuple of (a, b)",
-        rules=[tuple, list],
+    bernoulli_prior: Beta = parameter(
+        default=Beta(0.5, 0.5),
+        kind="Beta",
+        rules=[Beta],
         text="""
-        Beta prior of the probability of a 1 in every Bernoulli column.
+        Prior of the probability of a 1 in every Bernoulli column.
         """,
     )
     categorical_prior: float = parameter(
@@ -178,43 +164,13 @@ class MixtureParameters(BaseMCMCEstimator):
         Total of the pseudo counts of every categorical column, shared evenly by its levels.
         """,
     )
-    poisson_prior: tuple | None = parameter(
+    poisson_prior: Gamma | None = parameter(
         default=None,
-        kind="tuple of (shape, rate) or None",
-        rules=[tuple, list, None],
+        kind="Gamma or None",
+        rules=[Gamma, None],
         text="""
-        Gamma prior of the rate of every Poisson column. Default: shape 1 and the column's own
+        Prior of the rate of every Poisson column. Default: shape 1 and the column's own
         mean, at least 1 / n_samples.
-        """,
-    )
-    algorithm: str = parameter(
-        default="auto",
-        kind='{"auto", "collapsed", "parallel", "gibbs"}',
-        rules=[StrOptions({"auto", "collapsed", "parallel", "gibbs"})],
-        text="""
-        How a sweep draws the labels. "collapsed": row after row, everything else integrated out;
-        mixes best per sweep. "parallel": all rows at once given weights and parameters of the
-        clusters, and some 2,000 rows as in "collapsed"; for many rows, on all cores. "gibbs": all
-        rows at once given weights and parameters of all components; only with `n_components`, at
-        most 10,000. "auto" is "collapsed" up to 20,000 rows, "parallel" above.
-        """,
-    )
-    n_split_merge: int | str = parameter(
-        default="auto",
-        kind='int or "auto"',
-        rules=[Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        text="""
-        Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
-        number of clusters, followed during warm-up and then frozen.
-        """,
-    )
-    split_merge: str = parameter(
-        default="sequential",
-        kind='{"sequential", "restricted_gibbs"}',
-        rules=[StrOptions({"sequential", "restricted_gibbs"})],
-        text="""
-        How a split is proposed: rows allocated one after the other [2]_, or by restricted Gibbs
-        sampling from a random start [4]_.
         """,
     )
     point_estimate: str = parameter(
@@ -235,6 +191,14 @@ class MixtureParameters(BaseMCMCEstimator):
         other is as large, averaged over draws and divided by the fourth root of the share of the
         rows that the two hold. Smaller joins more. None leaves components as they are. It takes 40
         draws.
+        """,
+    )
+    sampler: MixtureSampler | None = parameter(
+        default=None,
+        kind="MixtureSampler or None",
+        rules=[MixtureSampler, None],
+        text="""
+        How it is sampled: a :class:`~skbnp.samplers.MixtureSampler`; None is one of its defaults.
         """,
     )
     n_chains: int = parameter(
@@ -281,3 +245,26 @@ class MixtureParameters(BaseMCMCEstimator):
         after it are made in any case.
         """,
     )
+
+    @classmethod
+    def _parameters_of_file(cls, parameters):
+        """Those of version 0.1 as they are now: a law was "sample" and a tuple."""
+        if "n_components_prior" not in parameters:
+            return parameters
+        new = dict(parameters)
+        new["sampler"] = MixtureSampler(
+            **{name: new.pop(name) for name in MixtureSampler._declared}
+        )
+        law = ShiftedBetaNegativeBinomial(*new.pop("n_components_prior"))
+        if new["n_components"] == "sample":
+            new["n_components"] = law
+        for name, kind in (("concentration", Gamma), ("discount", Beta)):
+            law = kind(*new.pop(f"{name}_prior"))
+            if new[name] == "sample":
+                new[name] = law
+        if new["prior_scale"] == "sample":
+            new["prior_scale"] = SCALE_GRID
+        new["bernoulli_prior"] = Beta(*new["bernoulli_prior"])
+        if new["poisson_prior"] is not None:
+            new["poisson_prior"] = Gamma(*new["poisson_prior"])
+        return new

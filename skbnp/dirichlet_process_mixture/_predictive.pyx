@@ -109,8 +109,8 @@ class _DiscreteRows:
 def log_weights(draw, prior):
     """Log predictive probability of each block, the new one last, shape (K + 1,)."""
     sizes = draw["n_members"][:len(draw["n_members"]) - 1]
-    if prior.n_components_prior is not None:
-        return mfm.log_predictive(sizes, draw["concentration"], prior.n_components_prior)
+    if prior.components_law is not None:
+        return mfm.log_predictive(sizes, draw["concentration"], prior.components_law)
     discount = 0.0 if prior.n_components else draw["discount"]
     return crp.log_predictive(sizes, draw["concentration"], discount, prior.n_components)
 

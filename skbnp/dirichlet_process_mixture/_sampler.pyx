@@ -5,6 +5,8 @@ rho ~ PY(concentration, discount), theta_c ~ H, x_i | z_i = c ~ F(theta_c), thet
 
 from libc.math cimport isfinite
 
+from numbers import Integral
+
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._row_scores cimport RowScores
@@ -75,9 +77,10 @@ cdef class Sampler(Chain):
             raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {algorithm!r}")
         if split_merge not in DIVISIONS:
             raise ValueError(f"split_merge must be one of {DIVISIONS}, got {split_merge!r}")
-        if algorithm == "gibbs" and prior.n_components is None:
-            got = "None" if prior.n_components_prior is None else "a law"
-            raise ValueError(f"algorithm='gibbs' must have a finite n_components, got {got}")
+        if algorithm == "gibbs" and not isinstance(prior.n_components, Integral):
+            raise ValueError(
+                f"algorithm='gibbs' must have a finite n_components, got {prior.n_components!r}"
+            )
         self.algorithm = algorithm
         state = self.STATE(
             X, prior, labels, prior.start() | (start or {}), log_jacobian=log_jacobian,

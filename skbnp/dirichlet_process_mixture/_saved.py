@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
+from skbnp.laws import Beta, Gamma, Grid, Law
 from skbnp.numerics.states import check_positive, is_same
 from skbnp.units import check_units
 
@@ -40,15 +41,14 @@ def check_draw(draw, prior, X):
     for name in ("concentration", "discount", *of_base):
         if type(draw[name]) is not float:
             raise ValueError(f"{name} of a draw must be a number, got {draw[name]!r}")
-    is_finite = prior.n_components is not None or prior.n_components_prior is not None
-    lowest = 0.0 if is_finite else -draw["discount"]
+    lowest = -draw["discount"] if prior.n_components is None else 0.0
     if not (
         draw["concentration"] > lowest
         and draw["discount"] < 1.0
         and all(0.0 < draw[name] < np.inf for name in of_base)
     ):
         raise ValueError(f"concentration, discount and {of_base} of a draw must be in range")
-    if prior.n_components_prior is not None and draw["concentration"] != prior.concentration:
+    if prior.components_law is not None and draw["concentration"] != prior.concentration:
         raise ValueError("concentration of a draw must be that of the prior's components")
     if prior.learned:
         _check_learned(draw, prior.gaussian)
@@ -131,13 +131,29 @@ def check_prior(prior, n_features):
             _check("rate", part.rate, (d,))
             _check_positive("shape", part.shape)
             _check_positive("rate", part.rate)
-    check_positive(prior, "n_components", "concentration_prior", "discount_prior", "prior_scale")
-    if prior.n_components_prior is not None:
-        check_components_prior("n_components_prior of the prior", prior.n_components_prior)
+    _check_laws(prior)
+
+
+def _check_laws(prior):
+    """Raise a ValueError unless what is sampled has a law of its kind, and numbers are in range."""
+    if prior.components_law is None:
+        check_positive(prior, "n_components")
+    else:
         check_positive(prior, "concentration")
-        if prior.concentration is None or prior.n_components is not None or prior.discount != 0.0:
-            raise ValueError("a prior of n_components fixes the concentration of each component")
-    if prior.discount is not None and not 0.0 <= prior.discount < 1.0:
+        if prior.discount != 0.0:
+            raise ValueError("a law of n_components fixes the concentration of each component")
+    kinds = {"concentration": Gamma, "discount": Beta, "prior_scale": Grid}
+    for name, kind in kinds.items():
+        value = getattr(prior, name)
+        if type(value) is not kind and not (isinstance(value, Real) and np.isfinite(value)):
+            raise ValueError(
+                f"{name} of the prior must be a number or a {kind.__name__}, got {value!r}"
+            )
+        if isinstance(value, Law) and value.is_hierarchical:
+            raise ValueError(f"{name} of the prior must have numbers for its fields, got {value!r}")
+    if not np.all(prior.scale_grid > 0.0):
+        raise ValueError(f"prior_scale of the prior must be > 0, got {prior.prior_scale!r}")
+    if not isinstance(prior.discount, Law) and not 0.0 <= prior.discount < 1.0:
         raise ValueError(f"discount of the prior must be in [0, 1), got {prior.discount!r}")
 
 
@@ -199,19 +215,6 @@ def _check_families(prior, estimator):
                 n_levels = 2 if families[j] == "bernoulli" else len(table.levels[j])
                 if len(part.pseudo_counts[t]) != n_levels:
                     raise ValueError(f"column {j} must have one pseudo count for each level")
-
-
-def check_components_prior(name, value):
-    """Raise a ValueError unless (a, b, c) is a law of the number of components.
-
-    Parameters
-    ----------
-    name : str
-    value : sequence
-    """
-    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
-    if len(value) != 3 or len(numbers) != 3 or not all(0.1 <= x <= 1e4 for x in numbers):
-        raise ValueError(f"{name} must be three numbers (a, b, c), 0.1 to 1e4, got {value!r}")
 
 
 def _check_positive(name, array):

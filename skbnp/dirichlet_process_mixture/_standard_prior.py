@@ -1,10 +1,11 @@
 """Parameters checked against X, and the prior that they make for standardised X."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import (
+    SCALE_GRID,
     CategoricalPrior,
     GaussianPrior,
     PoissonPrior,
@@ -13,7 +14,7 @@ from skbnp.dirichlet_process_mixture._model import (
     default_degrees_of_freedom,
     guess_covariance,
 )
-from skbnp.dirichlet_process_mixture._saved import check_components_prior
+from skbnp.laws import Grid, Law
 from skbnp.mcmc.caller import warn
 from skbnp.units import Units, low_of, standard_units
 
@@ -33,10 +34,10 @@ class PriorMixin:
         """What single-parameter constraints cannot say."""
         real = self._columns_of("gaussian")
         d = len(real)
-        for name in ("concentration_prior", "discount_prior", "bernoulli_prior"):
-            _check_pair(name, getattr(self, name))
-        if self.poisson_prior is not None:
-            _check_pair("poisson_prior", self.poisson_prior)
+        for name in ("concentration", "discount", "bernoulli_prior", "poisson_prior"):
+            value = getattr(self, name)
+            if isinstance(value, Law) and value.is_hierarchical:
+                raise ValueError(f"{name} must be a law of numbers alone, got {value!r}")
         for name in ("mean_prior", "degrees_of_freedom_prior", "covariance_prior"):
             if not d and getattr(self, name) is not None:
                 raise ValueError(f"{name} must be None where X has no real column")
@@ -45,37 +46,33 @@ class PriorMixin:
                 f"discount must be 0 for a finite mixture (n_components={self.n_components}), "
                 f"got {self.discount!r}"
             )
-        check_components_prior("n_components_prior", self.n_components_prior)
-        if self.n_components == "sample":
-            if self.concentration != "sample":
+        if isinstance(self.n_components, Law):
+            default = self._declared["concentration"].default
+            if self.concentration != default:
                 raise ValueError(
-                    "concentration must be 'sample' for n_components='sample', which has "
-                    f"component_concentration instead, got {self.concentration!r}"
+                    f"concentration must be its default {default} where n_components is a law, "
+                    f"which has component_concentration instead, got {self.concentration!r}"
                 )
         elif self.component_concentration != 1.0:
             raise ValueError(
-                "component_concentration must be 1.0 unless n_components='sample', got "
+                "component_concentration must be 1.0 unless n_components is a law, got "
                 f"{self.component_concentration!r}; concentration is that of all components"
             )
-        if self.algorithm == "gibbs" and (
+        if self._sampler_settings().algorithm == "gibbs" and (
             not isinstance(self.n_components, Integral) or self.n_components > _MOST_COMPONENTS
         ):
             raise ValueError(
                 f"n_components must be a number up to {_MOST_COMPONENTS} for algorithm='gibbs', "
                 f"got {self.n_components!r}"
             )
-        if self.concentration != "sample":
-            lowest = 0 if self.n_components or self.discount == "sample" else -self.discount
+        if not isinstance(self.concentration, Law):
+            no_discount = self.n_components or isinstance(self.discount, Law)
+            lowest = 0 if no_discount else -self.discount
             if not self.concentration > lowest:
                 raise ValueError(
                     f"concentration must be > {lowest or 0}, got {self.concentration!r}"
                 )
-        if d and self._learns_covariance() and self.prior_scale != "sample":
-            raise ValueError(
-                "prior_scale must be 'sample' where covariances are learned: give "
-                "degrees_of_freedom_prior or covariance_prior for it to multiply, got "
-                f"{self.prior_scale!r}"
-            )
+        self._check_scale(d)
         df = self.degrees_of_freedom_prior
         if df is not None and self.covariance_type == "full" and not df > d - 1:
             raise ValueError(
@@ -96,6 +93,22 @@ class PriorMixin:
         if self.covariance_prior is not None:
             self._checked_covariance(d)
         self._advise(len(X), d)
+
+    def _check_scale(self, d):
+        """Values of the prior scale within its range, and a covariance that it multiplies."""
+        if isinstance(self.prior_scale, Grid):
+            values = np.array(self.prior_scale.values)
+            if not np.all((values >= _SMALLEST) & (values <= _LARGEST)):
+                raise ValueError(
+                    f"prior_scale must have values from {_SMALLEST} to {_LARGEST}, got "
+                    f"{self.prior_scale!r}"
+                )
+        if d and self._learns_covariance() and self.prior_scale != SCALE_GRID:
+            raise ValueError(
+                "prior_scale must be left at its default where covariances are learned: give "
+                "degrees_of_freedom_prior or covariance_prior for it to multiply, got "
+                f"{self.prior_scale!r}"
+            )
 
     def _advise(self, n, d):
         df = self.degrees_of_freedom_prior or d + 2
@@ -177,20 +190,14 @@ class PriorMixin:
         parts = [self._gaussian_prior(X), self._categorical_prior(), self._poisson_prior(X)]
         return Prior(
             parts=tuple(part for part in parts if part.columns.size),
-            **self._number_of_components(),
-            concentration_prior=tuple(float(x) for x in self.concentration_prior),
-            discount=_fixed(self.discount),
-            discount_prior=tuple(float(x) for x in self.discount_prior),
-            prior_scale=_fixed(self.prior_scale),
-        )
-
-    def _number_of_components(self):
-        """What the prior says of components: their number or its law, and their concentration."""
-        if self.n_components != "sample":
-            return dict(n_components=self.n_components, concentration=_fixed(self.concentration))
-        return dict(
-            n_components_prior=tuple(float(x) for x in self.n_components_prior),
-            concentration=float(self.component_concentration),
+            n_components=self.n_components,
+            concentration=_number_or_law(
+                self.component_concentration
+                if isinstance(self.n_components, Law)
+                else self.concentration
+            ),
+            discount=_number_or_law(self.discount),
+            prior_scale=_number_or_law(self.prior_scale),
         )
 
     def _gaussian_prior(self, X):
@@ -240,7 +247,7 @@ class PriorMixin:
     def _categorical_prior(self):
         """Binary and categorical columns: a Bernoulli one has the levels 0 and 1."""
         columns = self._columns_of("bernoulli", "categorical")
-        a, b = self.bernoulli_prior
+        a, b = self.bernoulli_prior.a, self.bernoulli_prior.b
         counts = []
         for j in columns:
             if self.families_[j] == "bernoulli":
@@ -255,15 +262,15 @@ class PriorMixin:
         if self.poisson_prior is None:
             mean = np.maximum(np.nanmean(X[:, columns], axis=0), 1 / len(X))
             return PoissonPrior(columns, np.ones(len(columns)), 1 / mean)
-        shape, rate = self.poisson_prior
         return PoissonPrior(
-            columns, np.full(len(columns), float(shape)), np.full(len(columns), float(rate))
+            columns,
+            np.full(len(columns), self.poisson_prior.shape),
+            np.full(len(columns), self.poisson_prior.rate),
         )
 
 
-def _fixed(value):
-    """None for "sample", else the number."""
-    return None if isinstance(value, str) else float(value)
+def _number_or_law(value):
+    return value if isinstance(value, Law) else float(value)
 
 
 def _finite_array(name, value):
@@ -277,10 +284,3 @@ def _finite_array(name, value):
     if not np.all(np.isfinite(value)):
         raise ValueError(f"{name} must be finite, got {value!r}")
     return value
-
-
-def _check_pair(name, value):
-    """Two numbers that leave start values and log densities in the range of floats."""
-    numbers = [x for x in value if isinstance(x, Real) and not isinstance(x, bool)]
-    if len(value) != 2 or len(numbers) != 2 or not all(1e-10 <= x <= 1e10 for x in numbers):
-        raise ValueError(f"{name} must be two positive numbers, 1e-10 to 1e10, got {value!r}")

@@ -14,6 +14,7 @@ from skbnp.numerics.special cimport lgamma
 from skbnp.processes cimport crp_law
 
 from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
+from skbnp.laws import Law
 from skbnp.likelihoods.conjugate.dirichlet_categorical import DirichletCategorical
 from skbnp.likelihoods.conjugate.gamma_poisson import GammaPoisson
 from skbnp.likelihoods.conjugate.learned_covariance import GammaCovariance, WishartCovariance
@@ -58,10 +59,13 @@ cdef class State(BaseState):
                 *next(pair for pair in zip(parts, prior.parts) if pair[1] is prior.gaussian)
             )
         self.n_samples = self.family.n_samples
-        self.concentration_shape, self.concentration_rate = prior.concentration_prior
-        self.discount_a, self.discount_b = prior.discount_prior
-        self.samples_concentration = prior.concentration is None
-        self.samples_discount = prior.discount is None
+        self.samples_concentration = isinstance(prior.concentration, Law)
+        self.samples_discount = isinstance(prior.discount, Law)
+        if self.samples_concentration:
+            self.concentration_shape = prior.concentration.shape
+            self.concentration_rate = prior.concentration.rate
+        if self.samples_discount:
+            self.discount_a, self.discount_b = prior.discount.a, prior.discount.b
         self.law = self.law_of(prior, start)
         self.scale_grid = np.array(prior.scale_grid)
         self._least_slots = least_slots
@@ -79,8 +83,8 @@ cdef class State(BaseState):
             self.concentration_shape / self.concentration_rate
             if self.samples_concentration else prior.concentration,
         )
-        if prior.n_components_prior is not None:
-            return FiniteMixtures(self.n_samples, concentration, prior.n_components_prior)
+        if prior.components_law is not None:
+            return FiniteMixtures(self.n_samples, concentration, prior.components_law)
         discount = start.get(
             "discount", min(a / (a + b), 1 - 1e-9) if self.samples_discount else prior.discount
         )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, dataclass_transform
 
+from sklearn.utils._param_validation import Interval
+
 from skbnp.laws import Law
 
 
@@ -98,7 +100,9 @@ class Declared:
 
     def _refuse_numbers_of_a_law(self, name, value, laws):
         """What older versions took, and what other libraries take, for a law."""
-        rule = f"{name} must be a number or a law, got {value!r}"
+        takes_numbers = any(isinstance(x, Interval) for x in self._parameter_constraints[name])
+        what = "a number or a law" if takes_numbers else "a law"
+        rule = f"{name} must be {what}, got {value!r}"
         if isinstance(value, str) and value == "sample":
             default = self._declared[name].default
             shown = default if isinstance(default, Law) else laws[0].__name__ + "(...)"

@@ -16,6 +16,7 @@ from threading import Lock
 import numpy as np
 from scipy.special import gammaln, polygamma
 
+from skbnp.laws import ShiftedBetaNegativeBinomial
 from skbnp.processes._checks import MOST_WHOLE, as_numbers
 
 # Terms below e^-50 of the largest are left out.
@@ -32,13 +33,9 @@ _NODE, _WEIGHT = np.polynomial.legendre.leggauss(20)
 # -- laws of the number of components ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class BetaNegativeBinomial:
-    """M - 1 ~ NegativeBinomial(a, q), q ~ Beta(b, c): mean a c / (b - 1), tail m^(-1 - b)."""
+class BetaNegativeBinomial(ShiftedBetaNegativeBinomial):
+    """The law of `skbnp.laws`, its density continued between whole numbers: sums are integrals."""
 
-    a: float
-    b: float
-    c: float
     is_smooth = True
 
     def log_pmf(self, m):
@@ -51,12 +48,9 @@ class BetaNegativeBinomial:
         """log sum_{m >= start} exp(log_weight(m)) p(m), for smooth weights."""
         return _log_smooth_sum(lambda m: log_weight(m) + self.log_pmf(m), start)
 
-    def sample(self, rng):
-        """One draw, at most 2^53; rng is a numpy.random.Generator."""
-        q = rng.beta(self.b, self.c)
-        rate = rng.gamma(self.a) * (1.0 - q) / q if q > 0.0 else np.inf
-        # So many components are as good as any more, and a Poisson draw as good as its mean.
-        return 1 + (int(rng.poisson(rate)) if rate < 1e15 else int(min(rate, MOST_WHOLE - 1)))
+    def draw(self, rng):
+        """One draw, at most 2^53: so many components are as good as any more."""
+        return int(min(self.sample(random_state=rng), MOST_WHOLE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +91,15 @@ class FrozenLaw:
                 )
         return total
 
-    def sample(self, rng):
+    def draw(self, rng):
         """One draw, at most 2^53; rng is a numpy.random.Generator."""
         return int(min(self.law.rvs(random_state=rng), MOST_WHOLE))
 
 
 def as_components_law(name, value):
     """The law of the number of components that the user gives."""
+    if isinstance(value, ShiftedBetaNegativeBinomial):
+        return BetaNegativeBinomial(value.a, value.b, value.c)
     if hasattr(value, "logpmf") and hasattr(value, "support"):
         if not (value.cdf(0) == 0.0 and value.sf(0) > 0.0):
             raise ValueError(

@@ -11,10 +11,10 @@ opens one with weight gamma V_{n+1}(t + 1) / V_{n+1}(t). It is a member of the G
 those of `skbnp.processes.crp` are, with discount -gamma. Unlike theirs, the number of blocks
 settles at M as n grows.
 
-``n_components_prior`` is the law p: three numbers (a, b, c) stand for M - 1 ~
-BetaNegativeBinomial(a, b, c), which is negative binomial with size a and success probability
-~ Beta(b, c), mean a c / (b - 1) and tail m^(-1 - b); or a frozen discrete law of scipy on 1, 2,
-..., such as ``scipy.stats.poisson(3, loc=1)`` or ``scipy.stats.geom(0.2)``.
+``n_components_prior`` is the law p: `skbnp.laws.ShiftedBetaNegativeBinomial` or its three numbers
+(a, b, c), which stand for M - 1 ~ BetaNegativeBinomial(a, b, c): negative binomial with size a and
+success probability ~ Beta(b, c), mean a c / (b - 1) and tail m^(-1 - b); or a frozen discrete law
+of scipy on 1, 2, ..., such as ``scipy.stats.poisson(3, loc=1)`` or ``scipy.stats.geom(0.2)``.
 
 References
 ----------
@@ -199,7 +199,7 @@ def sample(n, component_concentration=1.0, n_components_prior=DEFAULT_PRIOR, ran
     component_concentration : float, default=1.0
         Dirichlet parameter gamma of each component, from 1e-10 to 1e10; larger makes the weights
         more even.
-    n_components_prior : tuple of (a, b, c) or frozen law of scipy, default=(1.0, 4.0, 3.0)
+    n_components_prior : tuple of (a, b, c) or law, default=(1.0, 4.0, 3.0)
         Law of the number M of components: M - 1 ~ BetaNegativeBinomial(a, b, c), each from 0.1 to
         1e4, or any discrete law on 1, 2, ...
     random_state : None, int, RandomState or Generator, default=None
@@ -226,7 +226,7 @@ def sample(n, component_concentration=1.0, n_components_prior=DEFAULT_PRIOR, ran
     gamma, law = _member(component_concentration, n_components_prior)
     generator = as_generator(random_state)
     bit_generator = generator.bit_generator
-    cdef double discount = -gamma, concentration = gamma * law.sample(generator)
+    cdef double discount = -gamma, concentration = gamma * law.draw(generator)
     cdef bitgen_t* rng = borrow(bit_generator)
     cdef Py_ssize_t[::1] label = np.empty(n, dtype=np.intp)
     cdef Py_ssize_t[::1] size = np.empty(n, dtype=np.intp)

@@ -72,14 +72,18 @@ def main():
     sys.path.insert(0, str(ROOT))
     from contract.registry import SETTINGS, Setting
     from skbnp import DirichletProcessMixture
+    from skbnp.laws import Beta
+    from skbnp.samplers import MixtureSampler
 
     settings = [
         *SETTINGS,
         Setting("mixture-mixed", DirichletProcessMixture, {"family": MIXED}),
         Setting("mixture-fixed", DirichletProcessMixture, {"degrees_of_freedom_prior": 8.0}),
-        Setting("mixture-discount", DirichletProcessMixture, {"discount": "sample"}),
+        Setting("mixture-discount", DirichletProcessMixture, {"discount": Beta(1.0, 9.0)}),
         Setting(
-            "mixture-gibbs-split", DirichletProcessMixture, {"split_merge": "restricted_gibbs"}
+            "mixture-gibbs-split",
+            DirichletProcessMixture,
+            {"sampler": MixtureSampler(split_merge="restricted_gibbs")},
         ),
     ]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])

@@ -228,13 +228,13 @@ COVARIANCE_FAULTS = {
 
 def _law_of_one_more_row(state, prior, start):
     law = Sampler.STATE.law_of(state, prior, start)
-    return FiniteMixtures(state.n_samples + 1, law.concentration, prior.n_components_prior)
+    return FiniteMixtures(state.n_samples + 1, law.concentration, prior.components_law)
 
 
 def _law_of_one_more_block(state, prior, start):
     law = Sampler.STATE.law_of(state, prior, start)
     kind = compiled("dirichlet_process_mixture").OneMoreBlock
-    return kind(state.n_samples, law.concentration, prior.n_components_prior)
+    return kind(state.n_samples, law.concentration, prior.components_law)
 
 
 def make_sampler(X, prior, labels, seed=0, *, n_split_merge=4, fault="none", **options):

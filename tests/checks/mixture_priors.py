@@ -4,19 +4,23 @@ import numpy as np
 
 from checks.dirichlet_process_mixture import case_part, learned_prior, vector_cases
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.laws import Beta, Gamma, ShiftedBetaNegativeBinomial
 
 CASES = vector_cases()
 
 # (a, b, c) and gamma: the default, and one with more, uneven components.
-LAWS = {"default": ((1.0, 4.0, 3.0), 1.0), "wide": ((2.0, 2.0, 4.0), 0.3)}
+LAWS = {
+    "default": (ShiftedBetaNegativeBinomial(1.0, 4.0, 3.0), 1.0),
+    "wide": (ShiftedBetaNegativeBinomial(2.0, 2.0, 4.0), 0.3),
+}
 
 
 def finite_prior(table, law):
     """Of one of the cases, with a law of the number of components."""
-    n_components_prior, gamma = LAWS[law]
+    components_law, gamma = LAWS[law]
     return _model.Prior(
         (case_part(CASES[table]),),
-        n_components_prior=n_components_prior,
+        n_components=components_law,
         concentration=gamma,
         prior_scale=1.0,
     )
@@ -44,10 +48,8 @@ def mixed_prior(kind, **of_partition):
 def learning_prior(kind, mean_precision=None, mixed=False, **changes):
     """Of covariances that learn from one another; with ``mixed`` a column of levels too."""
     defaults = {
-        "concentration": None,
-        "concentration_prior": (2.0, 2.0),
-        "discount": None,
-        "discount_prior": (2.0, 4.0),
+        "concentration": Gamma(2.0, 2.0),
+        "discount": Beta(2.0, 4.0),
     }
     prior = learned_prior(
         kind, np.array([0.3, -0.2]), COVARIANCE[kind], mean_precision, **(defaults | changes)

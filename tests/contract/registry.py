@@ -19,6 +19,8 @@ from skbnp import (
     InfiniteFactorClusterer,
     TreeFactorModel,
 )
+from skbnp.laws import ShiftedBetaNegativeBinomial
+from skbnp.samplers import MixtureSampler
 
 # Chains as short as an answer can be: promises hold for any length.
 SHORT = dict(n_chains=2, n_warmup=4, n_draws=4, random_state=0)
@@ -74,9 +76,21 @@ SETTINGS = [
     Setting("mixture", DirichletProcessMixture),
     Setting("mixture-diag", DirichletProcessMixture, {"covariance_type": "diag"}),
     Setting("mixture-spherical", DirichletProcessMixture, {"covariance_type": "spherical"}),
-    Setting("mixture-parallel", DirichletProcessMixture, {"algorithm": "parallel"}),
-    Setting("mixture-gibbs", DirichletProcessMixture, {"algorithm": "gibbs", "n_components": 3}),
-    Setting("mixture-sampled", DirichletProcessMixture, {"n_components": "sample"}),
+    Setting(
+        "mixture-parallel",
+        DirichletProcessMixture,
+        {"sampler": MixtureSampler(algorithm="parallel")},
+    ),
+    Setting(
+        "mixture-gibbs",
+        DirichletProcessMixture,
+        {"sampler": MixtureSampler(algorithm="gibbs"), "n_components": 3},
+    ),
+    Setting(
+        "mixture-sampled",
+        DirichletProcessMixture,
+        {"n_components": ShiftedBetaNegativeBinomial(1, 4, 3)},
+    ),
     Setting("tree", TreeFactorModel),
     Setting("tree-single", TreeFactorModel, {"structure": "single"}),
     Setting("tree-mixture", TreeFactorModel, {"structure": "mixture"}),

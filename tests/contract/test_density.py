@@ -14,6 +14,7 @@ import pytest
 from checks.integrals import axis, bounded_axis, product, sampled
 from contract.registry import SETTINGS, UNSUPERVISED, Setting
 from skbnp import DeepScaleModel, DirichletProcessMixture, InfiniteFactorClusterer
+from skbnp.samplers import MixtureSampler
 
 # Beside those of the registry.
 MORE = [
@@ -198,7 +199,8 @@ def test_mixed_tables_sum_and_integrate_to_one(algorithm):
     rng = np.random.default_rng(3)
     real, level, count = table()[:, 0], rng.integers(3, size=40), rng.poisson(2.0, size=40)
     model = DirichletProcessMixture(
-        family=["gaussian", "categorical", "poisson"], algorithm=algorithm, n_chains=1,
+        family=["gaussian", "categorical", "poisson"],
+        sampler=MixtureSampler(algorithm=algorithm), n_chains=1,
         n_warmup=4, n_draws=4, predict_draws=2, random_state=0,
     )  # fmt: skip
     with warnings.catch_warnings():

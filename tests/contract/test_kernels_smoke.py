@@ -11,7 +11,7 @@ import pytest
 from contract.registry import SETTINGS, Setting
 from skbnp import DirichletProcessMixture, InfiniteFactorClusterer, TreeFactorModel
 from skbnp.processes import cibp, crp, ibp, icp, mfm, multiplicative_gamma, ncrp
-from skbnp.samplers import TreeSampler
+from skbnp.samplers import MixtureSampler, TreeSampler
 from skbnp.summaries import partitions
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,7 +28,7 @@ MORE = [
     Setting(
         "mixture-fixed-parallel",
         DirichletProcessMixture,
-        {"algorithm": "parallel", "n_components": 4},
+        {"sampler": MixtureSampler(algorithm="parallel"), "n_components": 4},
     ),
     Setting("mixture-pitman-yor", DirichletProcessMixture, {"discount": 0.3}),
     Setting("tree-collapsed", TreeFactorModel, {"sampler": TreeSampler(path_update="collapsed")}),
@@ -116,7 +116,7 @@ def test_a_mixture_of_mixed_columns(algorithm, tmp_path):
     X.loc[::7, "size"] = np.nan
     X.loc[::9, "colour"] = np.nan
     mixture = DirichletProcessMixture(
-        family="auto", algorithm=algorithm, random_state=0, **SWEEPS
+        family="auto", sampler=MixtureSampler(algorithm=algorithm), random_state=0, **SWEEPS
     ).fit(X)
     for name in ("score_samples", "transform", "predict", "predict_proba", "impute"):
         getattr(mixture, name)(X)

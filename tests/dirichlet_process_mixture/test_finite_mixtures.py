@@ -19,8 +19,10 @@ from checks.mixture_priors import CASES, LAWS, finite_prior
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._saved import check_draw, check_prior
+from skbnp.laws import Gamma, ShiftedBetaNegativeBinomial
 from skbnp.mcmc.posterior import Posterior
 from skbnp.processes import mfm
+from skbnp.samplers import MixtureSampler
 from skbnp.tables.forms import TableForm
 from skbnp.units import Units
 
@@ -34,7 +36,7 @@ def test_log_joint_after_random_sweeps(kind, algorithm):
     covariance = np.eye(3) if kind == "full" else np.ones(3)
     prior = gaussian_prior(
         kind, np.zeros(3), 0.2, 6.0, covariance,
-        n_components_prior=(3.0, 2.0, 5.0), concentration=0.7,
+        n_components=ShiftedBetaNegativeBinomial(3.0, 2.0, 5.0), concentration=0.7,
     )  # fmt: skip
     _, X = _model.draw_joint(prior, 60, rng)
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -82,7 +84,7 @@ class ExactMixture(DirichletProcessMixture):
 
     @classmethod
     def of(cls, X, prior):
-        self = cls(n_components="sample")
+        self = cls(n_components=DEFAULT)
         partitions, p, self.evidence = enumerate_posterior(X, prior)
         draws = [
             {**make_sampler(X, prior, label).draw(), "log_probability": np.log(probability)}
@@ -130,18 +132,19 @@ def two_clusters(n=40, seed=0):
     return X
 
 
-SHORT = dict(n_components="sample", n_chains=2, n_warmup=30, n_draws=30, random_state=0)
+DEFAULT = LAWS["default"][0]
+SHORT = dict(n_components=DEFAULT, n_chains=2, n_warmup=30, n_draws=30, random_state=0)
 
 
 @pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
 def test_fit_finds_clusters_and_goes_into_a_file(algorithm, tmp_path):
     X = two_clusters()
-    dpm = DirichletProcessMixture(**SHORT, algorithm=algorithm).fit(X)
+    dpm = DirichletProcessMixture(**SHORT, sampler=MixtureSampler(algorithm=algorithm)).fit(X)
     assert dpm.n_clusters_ == 2
     assert set(dpm.posterior_.traces["concentration"].ravel()) == {1.0}
     dpm.save(tmp_path / "mixture.skbnp")
     loaded = DirichletProcessMixture.load(tmp_path / "mixture.skbnp")
-    assert loaded.n_components == "sample"
+    assert loaded.n_components == DEFAULT
     assert_array_equal(loaded.score_samples(X), dpm.score_samples(X))
     assert_array_equal(loaded.posterior_.log_likelihood(), dpm.posterior_.log_likelihood())
     drawn, labels = dpm.sample_prior(50, random_state=0)
@@ -151,11 +154,9 @@ def test_fit_finds_clusters_and_goes_into_a_file(algorithm, tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"n_components_prior": (1.0, 4.0, 0.0)}, "n_components_prior of the prior must be three"),
-        ({"n_components_prior": (1.0, 4.0)}, "n_components_prior of the prior must be three"),
+        ({"n_components": 0}, "n_components of the prior must be positive"),
         ({"concentration": -1.0}, "concentration of the prior must be positive"),
-        ({"concentration": None}, "fixes the concentration of each component"),
-        ({"n_components": 3}, "fixes the concentration of each component"),
+        ({"concentration": Gamma(1.0, 1.0)}, "concentration of the prior must be positive"),
         ({"discount": 0.3}, "fixes the concentration of each component"),
     ],
 )
@@ -193,8 +194,9 @@ def test_a_longer_run_goes_on_where_a_checkpoint_ends(tmp_path):
 def test_concentration_and_law_shape_the_chain():
     X = two_clusters()
     one = DirichletProcessMixture(**SHORT).fit(X).posterior_.traces["log_joint"]
-    for change in ({"component_concentration": 3.0}, {"n_components_prior": (1, 2, 9)}):
-        other = DirichletProcessMixture(**SHORT, **change).fit(X).posterior_.traces["log_joint"]
+    law = ShiftedBetaNegativeBinomial(1, 2, 9)
+    for change in ({"component_concentration": 3.0}, {"n_components": law}):
+        other = DirichletProcessMixture(**SHORT | change).fit(X).posterior_.traces["log_joint"]
         assert not np.array_equal(one, other)
 
 
@@ -202,11 +204,11 @@ def test_few_small_clusters():
     """Beside two clear clusters a Dirichlet process opens others more often."""
     X = two_clusters(80)
     extra = {}
-    for n_components in ("sample", None):
+    for n_components in (DEFAULT, None):
         options = dict(SHORT, n_components=n_components, n_draws=200)
         dpm = DirichletProcessMixture(**options).fit(X)
         extra[n_components] = np.mean(dpm.posterior_.traces["n_clusters"] > 2)
-    assert extra["sample"] < extra[None]
+    assert extra[DEFAULT] < extra[None]
 
 
 def test_every_partition_of_few_rows_has_its_reference_probability():
@@ -218,5 +220,5 @@ def test_every_partition_of_few_rows_has_its_reference_probability():
         data = make_sampler(X, prior, label).completed_data()
         blocks = [data[np.array(label) == k] for k in range(max(label) + 1)]
         of_data = sum(_model.log_marginal(block, prior, UNSCALED) for block in blocks)
-        expected = mfm.log_prob(label, prior.concentration, prior.n_components_prior)
+        expected = mfm.log_prob(label, prior.concentration, prior.components_law)
         assert_allclose(got - of_data, expected, atol=1e-11)

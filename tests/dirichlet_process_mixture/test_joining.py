@@ -11,7 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _clustering
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.laws import Beta, ShiftedBetaNegativeBinomial
 from skbnp.mcmc.io import FileFormatError
+from skbnp.samplers import MixtureSampler
 from skbnp.summaries.consensus import stable_consensus
 from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
 
@@ -253,10 +255,10 @@ def test_a_tree_of_other_components(fitted, tmp_path):
     [
         {"covariance_type": "diag"},
         {"covariance_type": "spherical"},
-        {"n_components": "sample"},
-        {"n_components": 8, "algorithm": "gibbs"},
-        {"algorithm": "parallel"},
-        {"discount": "sample"},
+        {"n_components": ShiftedBetaNegativeBinomial(1, 4, 3)},
+        {"n_components": 8, "sampler": MixtureSampler(algorithm="gibbs")},
+        {"sampler": MixtureSampler(algorithm="parallel")},
+        {"discount": Beta(1, 9)},
     ],
     ids=str,
 )

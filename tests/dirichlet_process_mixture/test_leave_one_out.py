@@ -19,6 +19,7 @@ from checks.monte_carlo import z_score
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.mcmc import diagnostics
+from skbnp.samplers import MixtureSampler
 from skbnp.units import Units
 
 CASES = vector_cases()
@@ -78,7 +79,7 @@ def table():
     [
         {},
         pytest.param({"covariance_type": "diag"}, marks=pytest.mark.slow),
-        {"algorithm": "parallel"},
+        {"sampler": MixtureSampler(algorithm="parallel")},
     ],
 )
 def test_against_refits_without_the_row(table, options):

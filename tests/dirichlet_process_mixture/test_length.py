@@ -13,6 +13,8 @@ from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _estimator
 from skbnp.dirichlet_process_mixture._estimator import _work_of_sweep
 from skbnp.dirichlet_process_mixture._predictive import log_weights
+from skbnp.laws import ShiftedBetaNegativeBinomial
+from skbnp.samplers import MixtureSampler
 
 QUICK = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 
@@ -42,7 +44,7 @@ def mixed_table():
         (table_with_holes(40), {}),
         (table_with_holes(40), {"covariance_type": "diag"}),
         (table_with_holes(40), {"covariance_type": "spherical", "n_components": 3}),
-        (table_with_holes(40), {"n_components": "sample"}),
+        (table_with_holes(40), {"n_components": ShiftedBetaNegativeBinomial(1, 4, 3)}),
         (mixed_table(), {"family": ["gaussian", "poisson", "bernoulli"]}),
     ],
 )
@@ -109,7 +111,13 @@ def test_work_of_a_sweep_counts_what_it_does():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"discount": 0.3}, {"n_components": 3}, {"n_components": "sample"}]
+    "options",
+    [
+        {},
+        {"discount": 0.3},
+        {"n_components": 3},
+        {"n_components": ShiftedBetaNegativeBinomial(1, 4, 3)},
+    ],
 )
 def test_a_sampler_weighs_blocks_for_the_next_row_as_its_draw_does(options):
     X = two_blobs(40)
@@ -207,7 +215,12 @@ def test_different_partitions_are_said(monkeypatch):
         else np.arange(80) // 20,
     )  # fmt: skip
     model = DirichletProcessMixture(
-        concentration=1.0, n_chains=2, n_warmup=0, n_draws=40, n_split_merge=0, random_state=0
+        concentration=1.0,
+        n_chains=2,
+        n_warmup=0,
+        n_draws=40,
+        random_state=0,
+        sampler=MixtureSampler(n_split_merge=0),
     )
     with pytest.warns(ConvergenceWarning, match="the chains found different partitions"):
         model.fit(X)
@@ -218,7 +231,7 @@ def test_nothing_that_could_move_did():
     X = np.random.default_rng(0).normal(size=(30, 2))
     options = {**QUICK, "n_chains": 1, "n_draws": 200, "concentration": 1e-100}
     with pytest.warns(ConvergenceWarning, match="n_clusters never changed, and none of 6600 prop"):
-        DirichletProcessMixture(**options, n_split_merge=0).fit(X)
+        DirichletProcessMixture(**options, sampler=MixtureSampler(n_split_merge=0)).fit(X)
     # Where there is one partition alone, nothing can move.
     for rows, changed in [(X, {"n_components": 1}), (X[:1], {"degrees_of_freedom_prior": 5.0})]:
         with warnings.catch_warnings(record=True) as caught:

@@ -8,20 +8,18 @@ from checks.dirichlet_process_mixture import gaussian_prior, in_units, make_samp
 from checks.monte_carlo import z_score_two_sample
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import DirichletProcessMixture
+from skbnp.laws import Beta
 
 
 def prior(kind, d=3, **changes):
     covariance = {"full": np.eye(d) + 0.3, "diag": np.linspace(1, 2, d), "spherical": np.array(1.5)}
-    defaults = {"concentration": None, "discount": 0.0, "prior_scale": None}
-    return gaussian_prior(
-        kind, np.linspace(-1, 1, d), 0.2, d + 3.0, covariance[kind], **(defaults | changes)
-    )
+    return gaussian_prior(kind, np.linspace(-1, 1, d), 0.2, d + 3.0, covariance[kind], **changes)
 
 
 KINDS = ["full", "diag", "spherical"]
 FAMILIES = {
     "dirichlet process": {},
-    "pitman-yor": {"discount": None},
+    "pitman-yor": {"discount": Beta(1.0, 9.0)},
     "fixed discount": {"discount": 0.3, "concentration": -0.1},
     "finite": {"n_components": 5},
 }
@@ -108,7 +106,7 @@ def test_rescaling(kind, factors):
 @pytest.mark.parametrize("kind", KINDS)
 def test_state_restores_bit_for_bit(kind):
     rng = np.random.default_rng(4)
-    p = prior(kind, discount=None)
+    p = prior(kind, discount=Beta(1.0, 9.0))
     X = rng.normal(size=(40, 3))
     X[rng.random(X.shape) < 0.2] = np.nan
     one = make_sampler(X, p, np.zeros(40, int), seed=1)

@@ -16,6 +16,7 @@ from checks.dirichlet_process_mixture import (
 from checks.mixture_priors import COVARIANCE, mixed_prior
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.laws import Beta, Gamma
 
 
 @pytest.mark.parametrize("kind", COVARIANCE)
@@ -252,11 +253,11 @@ def test_an_unseen_level_is_named(fitted):
 @pytest.mark.parametrize(
     "name, value",
     [
-        ("bernoulli_prior", (0.0, 1.0)),
-        ("bernoulli_prior", (1.0,)),
+        ("bernoulli_prior", (0.5, 1.0)),
+        ("bernoulli_prior", Gamma(1.0, 1.0)),
         ("categorical_prior", 0.0),
-        ("poisson_prior", (1.0, -1.0)),
-        ("poisson_prior", ("a", 1.0)),
+        ("poisson_prior", (1.0, 1.0)),
+        ("poisson_prior", Gamma(1.0, Gamma(1.0, 1.0))),
         ("mean_prior", [0.0]),
         ("covariance_prior", 1.0),
         ("degrees_of_freedom_prior", 3.0),
@@ -271,9 +272,9 @@ def test_priors_of_discrete_columns_reach_the_prior():
     X = np.array([[0, 0, 2], [1, 1, 0], [0, 2, 1]])
     dpm = DirichletProcessMixture(
         family=["bernoulli", "categorical", "poisson"],
-        bernoulli_prior=(2.0, 3.0),
+        bernoulli_prior=Beta(2.0, 3.0),
         categorical_prior=6.0,
-        poisson_prior=(4.0, 5.0),
+        poisson_prior=Gamma(4.0, 5.0),
         **SHORT,
     ).fit(X)
     level, count = dpm._prior.parts

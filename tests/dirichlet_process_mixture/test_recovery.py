@@ -24,6 +24,8 @@ from checks.monte_carlo import z_score, z_score_two_sample
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._model import STARTS, log_marginal
+from skbnp.laws import Beta
+from skbnp.samplers import MixtureSampler
 from skbnp.summaries.partitions import expected_loss
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -75,8 +77,8 @@ def test_every_chain_finds_the_blobs(seed, start):
 
 def test_without_split_merge_it_would_not():
     """Gibbs alone sticks when all rows start in one block: the test above can fail."""
-    lengths = dict(n_warmup=200, n_draws=300)
-    found = [consensus_from("one_block", seed, n_split_merge=0, **lengths) for seed in range(20)]
+    lengths, alone = dict(n_warmup=200, n_draws=300), MixtureSampler(n_split_merge=0)
+    found = [consensus_from("one_block", seed, sampler=alone, **lengths) for seed in range(20)]
     assert np.mean(np.array(found) == 1) < 0.2
 
 
@@ -142,7 +144,9 @@ def test_labels_by_size():
 def test_rows_in_another_order(ambiguous, kind):
     """The same posterior: means of all traces and of whether rows are together. 60 z-scores."""
     rows = np.random.default_rng(5).permutation(60)
-    options = dict(covariance_type=kind, n_chains=4, n_warmup=100, n_draws=1000, discount="sample")
+    options = dict(
+        covariance_type=kind, n_chains=4, n_warmup=100, n_draws=1000, discount=Beta(1, 9)
+    )
     one = DirichletProcessMixture(random_state=1, **options).fit(ambiguous)
     other = DirichletProcessMixture(random_state=2, **options).fit(ambiguous[rows])
     place = np.argsort(rows)  # where each row of the first is in the second

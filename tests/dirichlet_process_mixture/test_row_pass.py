@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.dirichlet_process_mixture import gaussian_prior, make_sampler, state_of
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.laws import Beta
 from skbnp.mcmc.rows import for_row_blocks
 
 KINDS = ["full", "diag", "spherical"]
@@ -15,8 +16,7 @@ KINDS = ["full", "diag", "spherical"]
 
 def prior(kind, d=4, **changes):
     covariance = {"full": np.eye(d) + 0.3, "diag": np.linspace(1, 2, d), "spherical": np.array(1.5)}
-    defaults = {"concentration": None, "discount": 0.0, "prior_scale": None}
-    return gaussian_prior(kind, np.zeros(d), 0.2, d + 3.0, covariance[kind], **(defaults | changes))
+    return gaussian_prior(kind, np.zeros(d), 0.2, d + 3.0, covariance[kind], **changes)
 
 
 def clusters(n=5000, d=4, n_clusters=9, spread=0.05, holes=0.02, seed=0):
@@ -28,7 +28,7 @@ def clusters(n=5000, d=4, n_clusters=9, spread=0.05, holes=0.02, seed=0):
 
 
 def sampler_on(kind, X, label, algorithm, **options):
-    changes = {"n_components": 12} if algorithm == "gibbs" else {"discount": None}
+    changes = {"n_components": 12} if algorithm == "gibbs" else {"discount": Beta(1.0, 9.0)}
     return make_sampler(X, prior(kind, **changes), label, seed=1, algorithm=algorithm, **options)
 
 
@@ -49,7 +49,9 @@ def test_log_joint_after_sweeps_on_thousands_of_rows(kind, algorithm, spread):
 
 
 def sampler_prior(kind, algorithm):
-    return prior(kind, **({"n_components": 12} if algorithm == "gibbs" else {"discount": None}))
+    return prior(
+        kind, **({"n_components": 12} if algorithm == "gibbs" else {"discount": Beta(1.0, 9.0)})
+    )
 
 
 def test_rows_far_from_the_old_mean_of_their_block():

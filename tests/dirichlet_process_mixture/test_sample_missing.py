@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.monte_carlo import z_score
 from skbnp import DirichletProcessMixture
+from skbnp.laws import Gamma
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -126,7 +127,9 @@ def test_levels_and_counts_of_a_block_share_parameters():
     nan = np.nan
     X = np.array([[0, 1], [1, 0], [0, 2], [nan, nan], [nan, nan]])
     families = ["categorical", "poisson"]
-    options = dict(n_components=1, concentration=1.0, categorical_prior=1.0, poisson_prior=(2, 1))
+    options = dict(
+        n_components=1, concentration=1.0, categorical_prior=1.0, poisson_prior=Gamma(2, 1)
+    )
     model = fitted("full", X, family=families, **options)
     tables = np.array(model.sample_missing(n_tables=N_TABLES, random_state=0))
     level, n = tables[:, 3:, 0] == 0, tables[:, 3:, 1]

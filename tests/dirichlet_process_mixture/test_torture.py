@@ -9,6 +9,8 @@ from checks.dirichlet_process_mixture import gaussian_prior, state_of
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler
+from skbnp.laws import Beta, Gamma, Grid
+from skbnp.samplers import MixtureSampler
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
@@ -242,27 +244,30 @@ OPTIONS = {
     "concentration tiny": dict(concentration=1e-300),
     "concentration huge": dict(concentration=1e300),
     "concentration below zero": dict(discount=0.5, concentration=np.nextafter(-0.5, 0)),
-    "vague concentration": dict(concentration_prior=(1e-3, 1e-3)),
-    "sharp concentration": dict(concentration_prior=(1e10, 1.0)),
-    "concentration at zero": dict(concentration_prior=(1.0, 1e10)),
-    "concentration at zero, vague": dict(concentration_prior=(1e-10, 1.0)),
+    "vague concentration": dict(concentration=Gamma(1e-3, 1e-3)),
+    "sharp concentration": dict(concentration=Gamma(1e10, 1.0)),
+    "concentration at zero": dict(concentration=Gamma(1.0, 1e10)),
+    "concentration at zero, vague": dict(concentration=Gamma(1e-10, 1.0)),
     "discount near 1": dict(discount=1 - 1e-9),
     "discount next to 1": dict(discount=np.nextafter(1, 0)),
-    "discount drawn to 1": dict(discount="sample", discount_prior=(1.0, 0.01)),
-    "discount drawn to 0": dict(discount="sample", discount_prior=(0.001, 1.0)),
-    "discount at both ends": dict(discount="sample", discount_prior=(1e-3, 1e-3)),
-    "no split-merge": dict(n_split_merge=0),
-    "many split-merge": dict(n_split_merge=50),
+    "discount drawn to 1": dict(discount=Beta(1.0, 0.01)),
+    "discount drawn to 0": dict(discount=Beta(0.001, 1.0)),
+    "discount at both ends": dict(discount=Beta(1e-3, 1e-3)),
+    "no split-merge": dict(sampler=MixtureSampler(n_split_merge=0)),
+    "many split-merge": dict(sampler=MixtureSampler(n_split_merge=50)),
     "no warm-up": dict(n_warmup=0),
     "one draw": dict(n_draws=1),
     "thin": dict(thin=3),
     "one chain": dict(n_chains=1),
-    "next to nothing": dict(n_chains=1, n_warmup=0, n_draws=1, n_split_merge=0),
+    "next to nothing": dict(
+        n_chains=1, n_warmup=0, n_draws=1, sampler=MixtureSampler(n_split_merge=0)
+    ),
     "one draw to predict": dict(predict_draws=1),
     "kappa tiny": dict(mean_precision_prior=1e-100),
     "kappa huge": dict(mean_precision_prior=1e100),
     "nu huge": dict(degrees_of_freedom_prior=1e8),
     "s tiny": dict(prior_scale=1e-100, degrees_of_freedom_prior=4.0),
+    "s on a grid": dict(prior_scale=Grid([1e-9, 3.0, 1e9]), degrees_of_freedom_prior=4.0),
     "s huge": dict(prior_scale=1e100, degrees_of_freedom_prior=4.0),
     "kappa0 fixed": dict(mean_precision_prior=0.01, degrees_of_freedom_prior=4.0),
     "mean far": dict(mean_prior=[5e5, -5e5]),

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbnp import DirichletProcessMixture
+from skbnp.samplers import MixtureSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -59,7 +60,9 @@ def test_deviations_of_all_rows_at_once(kind, algorithm):
     X[3, 1] = np.nan
     options = dict(covariance_type=kind, covariance_prior=COVARIANCE[kind]) | ONE_GAUSSIAN
     expected = moments(short(**options).fit(X))
-    model = short(**{**options, "algorithm": algorithm, "n_draws": 1000}).fit(X)
+    model = short(
+        **{**options, "sampler": MixtureSampler(algorithm=algorithm), "n_draws": 1000}
+    ).fit(X)
     (mean, std), (found, found_std) = expected, moments(model)
     assert abs(found[3, 1] - mean[3, 1]) < 0.05 * std[3, 1]
     assert_allclose(found_std[3, 1], std[3, 1], rtol=0.05)
@@ -70,7 +73,7 @@ def test_deviations_of_all_rows_at_once(kind, algorithm):
 def test_training_rows_are_answered_with_their_own(kind, algorithm):
     X = holed()
     X[4] = [0.0, np.nan, 1.0]
-    model = short(covariance_type=kind, algorithm=algorithm).fit(X)
+    model = short(covariance_type=kind, sampler=MixtureSampler(algorithm=algorithm)).fit(X)
     X[4, 0] = -0.0
     order = np.random.default_rng(2).permutation(len(X))[:30]
     filled, std = model.impute(X[order], return_std=True)
@@ -131,7 +134,7 @@ def test_every_kind_of_column(algorithm):
     )
     for j in range(4):
         table.iloc[j::6, j] = pd.NA if j else np.nan
-    model = short(family="auto", algorithm=algorithm, n_draws=20).fit(table)
+    model = short(family="auto", sampler=MixtureSampler(algorithm=algorithm), n_draws=20).fit(table)
     std = model.X_imputed_std_
     assert list(std.columns) == list(table.columns) and std.index.equals(table.index)
     assert ((std > 0) == table.isna()).all().all()

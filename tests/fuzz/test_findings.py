@@ -14,6 +14,7 @@ from skbnp import (
     InfiniteFactorClusterer,
     TreeFactorModel,
 )
+from skbnp.samplers import MixtureSampler
 
 SHORT = {"n_chains": 1, "n_warmup": 1, "n_draws": 2, "random_state": 0}
 
@@ -85,7 +86,9 @@ def test_a_detection_limit_beyond_float32():
 @pytest.mark.parametrize(
     "model",
     [
-        DirichletProcessMixture(**SHORT, mean_precision_prior=1e308, algorithm="parallel"),
+        DirichletProcessMixture(
+            **SHORT, mean_precision_prior=1e308, sampler=MixtureSampler(algorithm="parallel")
+        ),
         TreeFactorModel(**SHORT, local_shrinkage_df=0.01),
     ],
     ids=["mean_precision_prior", "local_shrinkage_df"],

@@ -16,6 +16,7 @@ from checks.processes import Child
 from checks.watched import ToyModel, fit, table_with_holes
 from skbnp.mcmc import io, runner
 from skbnp.mcmc.checkpoint import Checkpoint, digest
+from skbnp.samplers import MixtureSampler
 
 X = table_with_holes()
 
@@ -326,8 +327,18 @@ def mixed_table():
 MIXTURES = {
     "full": (X, {}),
     "diag": (X, {"covariance_type": "diag"}),
-    "gibbs": (X, {"covariance_type": "diag", "algorithm": "gibbs", "n_components": 3}),
-    "parallel": (X, {"covariance_type": "spherical", "algorithm": "parallel"}),
+    "gibbs": (
+        X,
+        {
+            "covariance_type": "diag",
+            "sampler": MixtureSampler(algorithm="gibbs"),
+            "n_components": 3,
+        },
+    ),
+    "parallel": (
+        X,
+        {"covariance_type": "spherical", "sampler": MixtureSampler(algorithm="parallel")},
+    ),
     "mixed": (mixed_table(), {"family": ["gaussian", "poisson", "bernoulli"]}),
 }
 

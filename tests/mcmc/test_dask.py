@@ -17,6 +17,7 @@ from checks.answers import answers, assert_same_answers
 from checks.toy_samplers import StopAt, TaskLog
 from checks.watched import ToyModel, WatchedMixture, table_with_holes
 from skbnp.mcmc import runner
+from skbnp.samplers import MixtureSampler
 
 X = table_with_holes()
 SIZES = {"n_chains": 3, "n_warmup": 20, "n_draws": 60, "random_state": 5}
@@ -143,7 +144,8 @@ def test_same_draws_on_every_way(tmp_path, expected):
 
 def test_row_threads_do_not_show():
     table = np.concatenate([table_with_holes(2500, seed=s) for s in range(2)])
-    sizes = {"n_warmup": 3, "n_draws": 2, "random_state": 5, "algorithm": "parallel"}
+    sampler = MixtureSampler(algorithm="parallel")
+    sizes = {"n_warmup": 3, "n_draws": 2, "random_state": 5, "sampler": sampler}
     # One chain with two threads, two with one each.
     for n_chains in (1, 2):
         one = WatchedMixture(**sizes, n_chains=n_chains, n_jobs=1).fit(table)

@@ -27,6 +27,7 @@ from checks.mixture_priors import CASES, LAWS, finite_prior
 from checks.monte_carlo import z_score
 from checks.proofs import proof
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.laws import ShiftedBetaNegativeBinomial
 from skbnp.processes import mfm
 
 SAMPLERS = {
@@ -79,10 +80,10 @@ ALONE = {"n_subset": 3, "algorithm": "parallel"}
 
 def joint_draw(kind="full", law="wide", holes=0.0, move=None, **options):
     covariance = np.array([[1.0, 0.4], [0.4, 0.8]]) if kind == "full" else np.array([1.0, 0.6])
-    n_components_prior, gamma = LAWS[law]
+    components_law, gamma = LAWS[law]
     prior = gaussian_prior(
         kind, np.array([0.3, -0.2]), 0.5, 8.0, covariance,
-        n_components_prior=n_components_prior, concentration=gamma,
+        n_components=components_law, concentration=gamma,
     )  # fmt: skip
     missing = np.random.default_rng(5).random((N, 2)) < holes
 
@@ -168,10 +169,10 @@ def test_a_wrong_coefficient_is_noticed_by_the_joint_distribution(fault, n, seed
 @pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
 def test_no_data_gives_the_prior(algorithm, size, seed):
     """The number of blocks of rows of which nothing is known, against its moments."""
-    n, gamma, law = 30, 0.5, (2.0, 3.0, 3.0)
+    n, gamma, law = 30, 0.5, ShiftedBetaNegativeBinomial(2.0, 3.0, 3.0)
     prior = gaussian_prior(
         "diag", np.zeros(1), 0.5, 4.0, np.ones(1),
-        n_components_prior=law, concentration=gamma, prior_scale=1.0,
+        n_components=law, concentration=gamma, prior_scale=1.0,
     )  # fmt: skip
     sampler = make_sampler(
         np.full((n, 1), np.nan),

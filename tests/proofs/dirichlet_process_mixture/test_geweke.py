@@ -20,6 +20,7 @@ from checks.joint_distribution import (
 from checks.monte_carlo import z_score
 from checks.proofs import proof, record
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.laws import Beta, Gamma
 from skbnp.processes import crp
 
 N, D = 12, 2
@@ -33,11 +34,9 @@ def prior_of(kind="full", **changes):
         "spherical": np.array(0.8),
     }
     defaults = {
-        "concentration": None,
-        "concentration_prior": (2.0, 2.0),
-        "discount": None,
-        "discount_prior": (2.0, 4.0),
-        "prior_scale": None,
+        "concentration": Gamma(2.0, 2.0),
+        "discount": Beta(2.0, 4.0),
+        "prior_scale": _model.SCALE_GRID,
     }
     return gaussian_prior(
         kind, np.array([0.3, -0.2]), 0.5, D + 6.0, covariance[kind], **(defaults | changes)
@@ -119,7 +118,7 @@ CONFIGURATIONS = {
 
 def many_clusters(**options):
     """K well above 8, so that "auto" asks for more than its least number of proposals."""
-    prior = prior_of(concentration_prior=(40.0, 2.0), discount=0.0)
+    prior = prior_of(concentration=Gamma(40.0, 2.0), discount=0.0)
     pilot = joint_draw(prior, n=40)(np.random.default_rng(1))
     pilot = make_sampler(
         pilot.completed_data(), prior, pilot.labels, n_split_merge="auto", concentration=20.0

@@ -23,6 +23,7 @@ from checks.monte_carlo import mcse_mean, z_score
 from checks.proofs import proof, record
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture.moves.hyperparameters import LearnCovariance
+from skbnp.laws import Gamma
 
 N, D = 12, 2
 KINDS = ["full", "diag", "spherical"]
@@ -282,7 +283,7 @@ def test_default_sweep_paired(name, size, seed):
 @proof(pairs=(2000, 40_000), seed=2)
 @pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
 def test_default_sweep_paired_many_clusters(algorithm, size, seed):
-    prior = learning_prior("full", concentration_prior=(40.0, 2.0), discount=0.0)
+    prior = learning_prior("full", concentration=Gamma(40.0, 2.0), discount=0.0)
     make = joint_draw(prior, n=40, algorithm=algorithm, n_subset=5)
     assert np.mean([make(np.random.default_rng(t)).n_clusters for t in range(20)]) > 8
     assert_z_scores_small(paired_one_step(make, statistics, size, seed=seed))
@@ -316,7 +317,7 @@ def test_each_update_alone_paired(move, kind, size, seed):
 
 @proof(pairs=(400, 4000), seed=7)
 def test_covariance_of_more_blocks_than_are_summed_at_once(size, seed):
-    prior = learning_prior("full", concentration_prior=(4000.0, 2.0), discount=0.0)
+    prior = learning_prior("full", concentration=Gamma(4000.0, 2.0), discount=0.0)
     make = joint_draw(prior, n=200, move="covariance", repeats=5)
     assert np.mean([make(np.random.default_rng(t)).n_clusters for t in range(5)]) > 150
     assert_z_scores_small(paired_one_step(make, touched_by("covariance"), size, seed=seed))

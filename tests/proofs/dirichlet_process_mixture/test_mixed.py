@@ -19,6 +19,7 @@ from checks.mixture_priors import COVARIANCE, mixed_prior
 from checks.monte_carlo import z_score
 from checks.proofs import proof
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.laws import Gamma
 from skbnp.processes import crp
 
 ROWS = np.array(
@@ -100,7 +101,7 @@ def statistics(sampler):
 def test_paired_one_step(kind, holes, algorithm, size, seed):
     """A sweep leaves the joint law of a mixed table alone: |z| < 4 on 8 statistics."""
     options = {"algorithm": algorithm, "n_subset": 2}
-    prior = mixed_prior(kind, concentration_prior=(2.0, 2.0))
+    prior = mixed_prior(kind, concentration=Gamma(2.0, 2.0))
     missing = np.random.default_rng(5).random((12, 6)) < holes
 
     def joint_draw(rng):

@@ -12,15 +12,17 @@ from checks.dirichlet_process_mixture import UNSCALED, gaussian_prior, make_samp
 from checks.enumeration import canonical, set_partitions
 from checks.proofs import proof, record
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.laws import ShiftedBetaNegativeBinomial
 from skbnp.processes import mfm
 
 X = np.array([[-1.0, -0.7], [-0.6, -1.1], [0.9, 0.8], [1.3, 0.4]])
 PARTITIONS = list(set_partitions(4))
+LAW = ShiftedBetaNegativeBinomial(2.0, 2.0, 4.0)
 FAMILIES = {
     "dirichlet process": {"concentration": 1.0},
     "pitman-yor": {"concentration": 0.5, "discount": 0.4},
     "finite": {"concentration": 1.5, "n_components": 3},
-    "finite mixtures": {"concentration": 0.6, "n_components_prior": (2.0, 2.0, 4.0)},
+    "finite mixtures": {"concentration": 0.6, "n_components": LAW},
 }
 
 
@@ -31,7 +33,7 @@ def prior_of(family):
 
 
 def discount_of(prior):
-    if prior.n_components_prior:
+    if prior.components_law:
         return -prior.concentration
     return -prior.concentration / prior.n_components if prior.n_components else prior.discount
 
@@ -106,8 +108,8 @@ def log_ratio(prior, a, b, n_merged, log_q):
     def rising(n):
         return gammaln(n - discount) - gammaln(1 - discount)
 
-    if prior.n_components_prior:
-        law = (len(X), prior.concentration, prior.n_components_prior)
+    if prior.components_law:
+        law = (len(X), prior.concentration, prior.components_law)
         merged, split = mfm.log_coefficient([n_merged, n_merged + 1], *law)
         log_opening = np.log(prior.concentration) + split - merged
     else:
