@@ -21,14 +21,16 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from skbnp import DirichletProcessMixture
+from skbnp.laws import ShiftedBetaNegativeBinomial
 
 ROOT = Path(__file__).resolve().parents[1]
+LAW = ShiftedBetaNegativeBinomial(1, 4, 3)
 VARIANTS = {
     "process, sampled": {},
     "process, .125": {"mean_precision_prior": 0.125},
     "process, .1": {"mean_precision_prior": 0.1},
-    "finite, sampled": {"n_components": "sample"},
-    "finite, .1": {"n_components": "sample", "mean_precision_prior": 0.1},
+    "finite, sampled": {"n_components": LAW},
+    "finite, .1": {"n_components": LAW, "mean_precision_prior": 0.1},
 }
 MOST_ROWS = 1_250  # of a table, before the split
 REFERENCE = "process, sampled"

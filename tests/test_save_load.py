@@ -14,7 +14,7 @@ from checks.saved import answers
 from checks.toy_samplers import TaskLog
 from checks.watched import ToyModel, table_with_holes
 from skbnp import DirichletProcessMixture, TreeFactorModel
-from skbnp.laws import Beta
+from skbnp.laws import Beta, Gamma, Grid
 from skbnp.mcmc import Posterior, io
 from skbnp.samplers import MixtureSampler
 from skbnp.tables.labels import index_to_data
@@ -216,6 +216,30 @@ def set_cells(**fields):
         content["fitted"]["_training_cells"] = dataclasses.replace(cells, **fields)
 
     return change
+
+
+def of_version_0_1(content):
+    """Parameters as they were called then."""
+    parameters = content["parameters"]
+    for name in ("sampler", "n_components", "concentration", "discount", "prior_scale"):
+        del parameters[name]
+    parameters |= {"algorithm": "collapsed", "n_split_merge": 3, "split_merge": "sequential"}
+    parameters |= {"n_components": None, "n_components_prior": (1, 4, 3), "prior_scale": "sample"}
+    parameters |= {"concentration": "sample", "concentration_prior": (2.0, 3.0)}
+    parameters |= {"discount": 0.25, "discount_prior": (1.0, 9.0)}
+    parameters |= {"bernoulli_prior": (0.5, 1.5), "poisson_prior": (2, 3)}
+
+
+def test_parameters_of_version_0_1_become_those_of_now(gaussian, tmp_path):
+    spoil(gaussian, tmp_path / "file", of_version_0_1)
+    loaded = DirichletProcessMixture.load(tmp_path / "file")
+    assert loaded.concentration == Gamma(2, 3) and loaded.discount == 0.25
+    assert (loaded.bernoulli_prior, loaded.poisson_prior) == (Beta(0.5, 1.5), Gamma(2, 3))
+    assert loaded.n_components is None and loaded.prior_scale == Grid(0.5 ** np.arange(13))
+    assert (
+        loaded.sampler.get_params()
+        == MixtureSampler(algorithm="collapsed", n_split_merge=3).get_params()
+    )
 
 
 def last_block_with_members(content):

@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skbnp import DirichletProcessMixture
+from skbnp.laws import Gamma
 from skbnp.processes import crp
 
 parser = argparse.ArgumentParser()
@@ -49,12 +50,12 @@ print({name: round(value, 3) for name, value in mixture.posterior_.rhat().items(
 # was used.
 
 numbers = np.arange(1, 16)
-for concentration, color in (("sample", "C0"), (0.5, "C1"), (3.0, "C2")):
+for concentration, color in ((Gamma(1, 1), "C0"), (0.5, "C1"), (3.0, "C2")):
     fit = DirichletProcessMixture(concentration=concentration, n_jobs=-1, random_state=0).fit(X)
     found = fit.posterior_.traces["n_clusters"].ravel()
     share = np.array([np.mean(found == k) for k in numbers])
     right.plot(numbers, share, "o-", color=color, label=f"concentration {concentration}")
-    if concentration != "sample":
+    if isinstance(concentration, float):
         prior = crp.pmf_blocks(len(X), concentration)[:15]
         right.plot(numbers, prior, ":", color=color, label="its prior")
     print(

@@ -72,8 +72,8 @@ class DirichletProcessMixture(
     with :math:`\alpha` the concentration and :math:`d` the discount: :math:`d = 0` is the
     Dirichlet process, :math:`0 < d < 1` the Pitman-Yor process. With ``n_components=M`` the mixture
     is finite with weights :math:`\mathrm{Dirichlet}(\alpha/M, \ldots, \alpha/M)`, which is the
-    member :math:`d = -\alpha/M` of the same family. With ``n_components="sample"`` M has a law of
-    its own and the weights are :math:`\mathrm{Dirichlet}(\gamma, \ldots, \gamma)`: a mixture of
+    member :math:`d = -\alpha/M` of the same family. With a law for ``n_components`` M is
+    sampled too and the weights are :math:`\mathrm{Dirichlet}(\gamma, \ldots, \gamma)`: a mixture of
     finite mixtures [5]_.
 
     The columns of X may be real, binary, categorical and counts, mixed at will. Given the cluster
@@ -169,12 +169,12 @@ class DirichletProcessMixture(
     --------
     sklearn.mixture.BayesianGaussianMixture : Variational, needs an upper bound on the components.
     skbnp.processes.crp : The prior on partitions on its own.
-    skbnp.processes.mfm : The same for ``n_components="sample"``.
+    skbnp.processes.mfm : The same for a law of ``n_components``.
 
     Notes
     -----
-    A sweep is a collapsed Gibbs pass over the rows [1]_ or what `algorithm` says, split-merge
-    proposals [2]_, and updates of concentration, discount and prior scale. For N rows, K
+    A sweep is a collapsed Gibbs pass over the rows [1]_ or what `sampler` says, split-merge
+    proposals [2]_ [4]_, and updates of concentration, discount and prior scale. For N rows, K
     clusters and d features it costs O(N K d^2) with full covariance, O(N K d) otherwise; a row with
     missing cells under full covariance O(K d^3).
 

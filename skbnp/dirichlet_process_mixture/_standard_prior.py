@@ -14,6 +14,7 @@ from skbnp.dirichlet_process_mixture._model import (
     default_degrees_of_freedom,
     guess_covariance,
 )
+from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.laws import Grid, Law
 from skbnp.mcmc.caller import warn
 from skbnp.units import Units, low_of, standard_units
@@ -36,8 +37,8 @@ class PriorMixin:
         d = len(real)
         for name in ("concentration", "discount", "bernoulli_prior", "poisson_prior"):
             value = getattr(self, name)
-            if isinstance(value, Law) and value.is_hierarchical:
-                raise ValueError(f"{name} must be a law of numbers alone, got {value!r}")
+            if isinstance(value, Law):
+                check_numbers_of_law(name, value, 1e-10, 1e10)
         for name in ("mean_prior", "degrees_of_freedom_prior", "covariance_prior"):
             if not d and getattr(self, name) is not None:
                 raise ValueError(f"{name} must be None where X has no real column")

@@ -4,6 +4,7 @@ import pickle
 import re
 import tempfile
 import warnings
+from dataclasses import astuple
 from pathlib import Path
 from unittest import mock
 
@@ -13,6 +14,7 @@ import pandas as pd
 
 from checks.answers import attributes, difference, draws, methods_of
 from skbnp.estimators import chains
+from skbnp.laws import Law
 from skbnp.mcmc import NonFiniteLogJointError
 
 
@@ -80,6 +82,8 @@ def _is_at_an_end(case):
     for name, value in case.options.items():
         if name in _AMOUNTS or name.startswith(("n_", "max_")):
             continue
+        if isinstance(value, Law):
+            value = [x for x in astuple(value) if not isinstance(x, Law)]
         try:
             numbers += list(np.abs(np.asarray(value, dtype=float)).ravel())
         except (TypeError, ValueError):
@@ -89,7 +93,8 @@ def _is_at_an_end(case):
 
 def _names_what(error, case):
     """Whether a message names X, y or a parameter."""
-    names = {"X", "y", "feature", "features", "sample", "samples", *case.make().get_params()}
+    parameters = {name.removeprefix("sampler__") for name in case.make().get_params()}
+    names = {"X", "y", "feature", "features", "sample", "samples", *parameters}
     words = set(re.findall(r"\w+", str(error)))
     return bool(names & words) or "Unknown label type" in str(error)
 
