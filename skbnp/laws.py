@@ -92,11 +92,6 @@ class Law:
         """The law as SciPy has it."""
         raise NotImplementedError
 
-    @property
-    def is_hierarchical(self):
-        """Whether a field is itself a law."""
-        return any(isinstance(getattr(self, x.name), Law) for x in dataclasses.fields(self))
-
     def _refuse_laws(self):
         for field in dataclasses.fields(self):
             if isinstance(getattr(self, field.name), Law):

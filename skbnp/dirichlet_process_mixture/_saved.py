@@ -136,21 +136,19 @@ def check_prior(prior, n_features):
 
 def _check_laws(prior):
     """Raise a ValueError unless what is sampled has a law of its kind, and numbers are in range."""
-    if prior.components_law is None:
-        check_positive(prior, "n_components")
-    else:
+    check_positive(prior, "n_components")
+    if prior.components_law is not None:
         check_positive(prior, "concentration")
-        if prior.discount != 0.0:
+        if isinstance(prior.concentration, Law) or prior.discount != 0.0:
             raise ValueError("a law of n_components fixes the concentration of each component")
-    kinds = {"concentration": Gamma, "discount": Beta, "prior_scale": Grid}
-    for name, kind in kinds.items():
+    for name, kind in {"concentration": Gamma, "discount": Beta, "prior_scale": Grid}.items():
         value = getattr(prior, name)
         if type(value) is not kind and not (isinstance(value, Real) and np.isfinite(value)):
             raise ValueError(
                 f"{name} of the prior must be a number or a {kind.__name__}, got {value!r}"
             )
-        if isinstance(value, Law) and value.is_hierarchical:
-            raise ValueError(f"{name} of the prior must have numbers for its fields, got {value!r}")
+        if kind is not Grid and isinstance(value, Law):
+            check_positive(prior, name)
     if not np.all(prior.scale_grid > 0.0):
         raise ValueError(f"prior_scale of the prior must be > 0, got {prior.prior_scale!r}")
     if not isinstance(prior.discount, Law) and not 0.0 <= prior.discount < 1.0:

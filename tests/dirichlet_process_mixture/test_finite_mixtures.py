@@ -156,7 +156,7 @@ def test_fit_finds_clusters_and_goes_into_a_file(algorithm, tmp_path):
     [
         ({"n_components": 0}, "n_components of the prior must be positive"),
         ({"concentration": -1.0}, "concentration of the prior must be positive"),
-        ({"concentration": Gamma(1.0, 1.0)}, "concentration of the prior must be positive"),
+        ({"concentration": Gamma(1.0, 1.0)}, "fixes the concentration of each component"),
         ({"discount": 0.3}, "fixes the concentration of each component"),
     ],
 )

@@ -85,7 +85,7 @@ def case(name, seed):
         if name in _WORK and not isinstance(getattr(kind(), name), str | tuple):
             options.setdefault(name, min(_WORK[name], getattr(kind(), name)))
     if kind._settings_type is not None:
-        options["sampler"] = _sampler(random, kind._settings_type)
+        options.setdefault("sampler", _sampler(random, kind._settings_type))
     table = _table(random)
     names = [name for name in _of_the_kind(kind) if name not in settings[0].options]
     n_changed = min(len(names), random.choice([0, 1, 1, 2, 3, 5]))
