@@ -10,9 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from checks.dirichlet_process_mixture import enumerate_posterior, gaussian_prior, partition_z_scores
 from checks.joint_distribution import assert_z_scores_small, paired_one_step
-from checks.mutants import compiled, with_moves, with_state
+from checks.mutants import compiled, with_state
 from contract.registry import Setting
-from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture import _model, _sweep
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 
 FOLDER = "../doc/developers"
@@ -28,16 +28,21 @@ from gaussian_columns._sampler import Sampler as ColumnsSampler  # noqa: E402
 # -- a move
 
 
+def moves_with_a_line(new, after):
+    """The moves of a sweep, were that line of imports in ``_sweep.py`` after another."""
+    lines = Path(_sweep.__file__).read_text().splitlines()
+    place = next(i for i, line in enumerate(lines) if line.endswith(f" import {after}"))
+    namespace = {"__name__": "sweep_with_a_line"}
+    exec("\n".join([*lines[: place + 1], new, *lines[place + 1 :]]), namespace)
+    return namespace["MOVES"]
+
+
 def swapping(name):
-    """The mixture's sampler with the move of the page, or a wrong one, at the end of a sweep."""
-    move = getattr(compiled("swap", FOLDER), name)
-
-    class Swapping(with_moves(Sampler, swap=move)):
-        def _make_moves(self, state, bit_generator, *arguments):
-            moves = super()._make_moves(state, bit_generator, *arguments)
-            return [*moves, self.MOVES["swap"](state, 6, bit_generator)]
-
-    return Swapping
+    """The mixture's sampler with the move of the page, or a wrong one: one file and one line."""
+    sys.modules["swap"] = compiled("swap", FOLDER)
+    moves = moves_with_a_line(f"from swap import {name}", after="SplitMerge")
+    assert [move.NAME for move in moves][2:4] == ["split_merge", "swap"]
+    return type("Swapping", (Sampler,), {"MOVES": {move.NAME: move for move in moves}})
 
 
 def z_scores_of_swaps(name, n):

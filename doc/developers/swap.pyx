@@ -26,6 +26,11 @@ cdef class Swap(Move):
         super().__init__(bit_generator)
         self.state, self.n_proposals = state, n_proposals
 
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """Six pairs, in every sweep."""
+        return cls(state, 6, bit_generator)
+
     cpdef int run(self) except -1:
         cdef Py_ssize_t _
         with nogil:

@@ -28,12 +28,13 @@ from skbnp.dirichlet_process_mixture._predictive import (
     log_weights,
     sample_row,
 )
-from skbnp.dirichlet_process_mixture._sampler import SUBSET, Sampler
+from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.dirichlet_process_mixture._saved import (
     check_draw,
     check_fitted,
 )
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
+from skbnp.dirichlet_process_mixture._sweep import SUBSET
 from skbnp.dirichlet_process_mixture._table import Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.estimators.arguments import check_count

@@ -15,22 +15,11 @@ from skbnp.mcmc.chain cimport Chain
 from skbnp.numerics cimport rng as draws
 
 from skbnp.dirichlet_process_mixture._state import State as MixtureState
-from skbnp.dirichlet_process_mixture.moves.all_rows import AllRows
-from skbnp.dirichlet_process_mixture.moves.gibbs import Gibbs
-from skbnp.dirichlet_process_mixture.moves.hyperparameters import (
-    Concentration, Discount, LearnCovariance, PriorScale,
-)
-from skbnp.dirichlet_process_mixture.moves.split_merge import DIVISIONS, SplitMerge
+from skbnp.dirichlet_process_mixture._sweep import MOVES, Sweep
 
 
 cdef enum:
     REBUILD_EVERY = 50      # sweeps between rebuilding all statistics from their rows
-
-# Rows that "parallel" redraws one by one in a sweep.
-SUBSET = 2000
-
-# How labels are redrawn.
-ALGORITHMS = ("collapsed", "gibbs", "parallel")
 
 
 cdef class Sampler(Chain):
@@ -52,72 +41,33 @@ cdef class Sampler(Chain):
 
     # What a chain is made of.
     STATE = MixtureState
-    MOVES = {
-        move.NAME: move
-        for move in (
-            Gibbs, AllRows, SplitMerge, Concentration, Discount, PriorScale, LearnCovariance
-        )
-    }
+    MOVES = {move.NAME: move for move in MOVES}
 
     def __init__(
-        self, X, prior, labels, bit_generator, *, start=None, algorithm="collapsed",
-        split_merge="sequential", n_split_merge="auto", n_subset=SUBSET, for_rows=None,
-        double log_jacobian=0.0,
+        self, X, prior, labels, bit_generator, *, start=None, double log_jacobian=0.0, **settings
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
         It starts from ``labels`` and from the hyperparameters in the dict ``start``, by default
-        what they are fixed to, their prior means, 1 for a prior scale and ``Prior.gaussian``'s
-        guess for learned covariances. ``log_jacobian`` is added to the log joint.
-
-        ``for_rows(function, n_items, size)`` calls ``function(start, stop)`` for every chunk of
-        that size, by threads if it likes; default: one after the other.
+        what they are fixed to, their prior means, the first value of a prior scale and
+        ``Prior.gaussian``'s guess for learned covariances. ``log_jacobian`` is added to the log
+        joint. The others are those of a ``Sweep``.
         """
-        if algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {algorithm!r}")
-        if split_merge not in DIVISIONS:
-            raise ValueError(f"split_merge must be one of {DIVISIONS}, got {split_merge!r}")
-        if algorithm == "gibbs" and not isinstance(prior.n_components, Integral):
+        sweep = Sweep(**settings)
+        if sweep.algorithm == "gibbs" and not isinstance(prior.n_components, Integral):
             raise ValueError(
                 f"algorithm='gibbs' must have a finite n_components, got {prior.n_components!r}"
             )
-        self.algorithm = algorithm
+        self.algorithm = sweep.algorithm
         state = self.STATE(
             X, prior, labels, prior.start() | (start or {}), log_jacobian=log_jacobian,
             # Plain Gibbs has parameters of all components.
-            least_slots=prior.n_components if algorithm == "gibbs" else 0,
+            least_slots=0 if sweep.by_rows else prior.n_components,
         )
-        moves = self._make_moves(
-            state, bit_generator, n_subset, split_merge, n_split_merge, for_rows or _in_order
-        )
-        super().__init__(state, moves, bit_generator)
-
-    def _make_moves(
-        self, State state, bit_generator, n_subset, split_merge, n_split_merge, for_rows
-    ):
-        """A sweep: the labels, the split-merge proposals, the hyperparameters."""
-        by_rows, at_once = self.algorithm != "gibbs", self.algorithm != "collapsed"
-        moves = []
-        if by_rows:
-            # The pass over all rows remembers all imputations once; this might make only some.
-            n_rows = n_subset if at_once else state.n_samples
-            moves.append(self.MOVES["gibbs"](state, n_rows, not at_once, bit_generator))
-        if at_once:
-            moves.append(self.MOVES["all_rows"](state, not by_rows, for_rows, bit_generator))
-        else:
-            state.rebuild()
-        moves.append(
-            self.MOVES["split_merge"](state, n_split_merge, split_merge, bit_generator)
-        )
-        for name, is_sampled in (
-            ("concentration", state.samples_concentration),
-            ("discount", state.samples_discount),
-            ("prior_scale", state.scale_grid.shape[0] > 1),
-            ("learned_covariance", state.covariance is not None),
-        ):
-            if is_sampled:
-                moves.append(self.MOVES[name](state, bit_generator))
-        return moves
+        if not sweep.at_once:
+            (<State> state).rebuild()
+        made = [move.of(state, sweep, bit_generator) for move in self.MOVES.values()]
+        super().__init__(state, [move for move in made if move is not None], bit_generator)
 
     cpdef bint is_sound(self):
         """Whether the log joint is finite: O(K d)."""
@@ -220,12 +170,6 @@ cdef class Sampler(Chain):
         if imputed is not None:
             state.family.set_imputed(imputed)
             state.rebuild()
-
-
-def _in_order(function, n_items, size):
-    """Call function(start, stop) for each chunk of the items, one after the other."""
-    for start in range(0, n_items, size):
-        function(start, min(start + size, n_items))
 
 
 def _label_type(n_clusters):

@@ -26,6 +26,13 @@ cdef class AllRows(Move):
         self.row_pass.rebuild(state.n_clusters)
         state.weigh_all()
 
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """Over all components where no row is redrawn alone."""
+        if not sweep.at_once:
+            return None
+        return cls(state, not sweep.by_rows, sweep.for_rows, bit_generator)
+
     cpdef int run(self) except -1:
         cdef State state = self.state
         cdef Py_ssize_t n_blocks = state.n_clusters

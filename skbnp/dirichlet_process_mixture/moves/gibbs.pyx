@@ -30,6 +30,17 @@ cdef class Gibbs(Move):
         self.n_rows = min(n_rows, state.n_samples)
         self._remembers = remembers
 
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """All rows, or with a pass over all rows at once some of them.
+
+        That pass remembers all imputations; this one might make only some.
+        """
+        if not sweep.by_rows:
+            return None
+        n_rows = sweep.n_subset if sweep.at_once else state.n_samples
+        return cls(state, n_rows, not sweep.at_once, bit_generator)
+
     @property
     def n_samples(self):
         """Number of rows."""

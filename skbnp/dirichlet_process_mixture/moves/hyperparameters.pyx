@@ -17,6 +17,11 @@ cdef class Concentration(Move):
         super().__init__(bit_generator)
         self.state = state
 
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """Where it is sampled."""
+        return cls(state, bit_generator) if state.samples_concentration else None
+
     cpdef int run(self) except -1:
         self.state.law.set_concentration(self.redrawn())
         if self.state.law.n_components > 0:
@@ -41,6 +46,11 @@ cdef class Discount(Move):
         super().__init__(bit_generator)
         self.state = state
 
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """Where it is sampled."""
+        return cls(state, bit_generator) if state.samples_discount else None
+
     cpdef int run(self) except -1:
         cdef State state = self.state
         state.law.set_discount(crp_law.draw_discount(
@@ -60,6 +70,11 @@ cdef class PriorScale(Move):
         super().__init__(bit_generator)
         self.state = state
         self.log_weight = np.zeros(state.scale_grid.shape[0])
+
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """Where it is sampled."""
+        return cls(state, bit_generator) if state.scale_grid.shape[0] > 1 else None
 
     cpdef int run(self) except -1:
         cdef State state = self.state
@@ -93,6 +108,11 @@ cdef class LearnCovariance(Move):
     def __init__(self, State state, bit_generator):
         super().__init__(bit_generator)
         self.state = state
+
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """Where it is sampled."""
+        return cls(state, bit_generator) if state.covariance is not None else None
 
     cpdef int run(self) except -1:
         cdef State state = self.state

@@ -16,9 +16,6 @@ cdef enum:
     MERGES
     LEAST = 4               # proposals a sweep when "auto" follows few blocks
 
-# How a split divides a block.
-DIVISIONS = ("sequential", "restricted_gibbs")
-
 
 cdef class SplitMerge(Move):
     """Two rows at random; in one block: propose to split it, in two: to merge them.
@@ -41,6 +38,11 @@ cdef class SplitMerge(Move):
         self.division = self.DIVISION(
             state.family, state.label, division == "restricted_gibbs"
         )
+
+    @classmethod
+    def of(cls, State state, sweep, bit_generator):
+        """In every sweep."""
+        return cls(state, sweep.n_split_merge, sweep.split_merge, bit_generator)
 
     def adapt(self):
         """Half as many proposals as there are blocks. Frozen after warm-up."""
