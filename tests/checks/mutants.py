@@ -22,7 +22,7 @@ PACKAGE = Path(importlib.util.find_spec("skbnp").origin).parent
 def _key(source):
     """Of all that the compiled module depends on."""
     hasher = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
-    for path in (source, *sorted(PACKAGE.rglob("*.pxd"))):
+    for path in (source, *sorted(source.parent.glob("*.pxi")), *sorted(PACKAGE.rglob("*.pxd"))):
         hasher.update(path.read_bytes())
     return hasher.hexdigest()[:16]
 
@@ -54,7 +54,7 @@ def compiled(name, folder="mutants"):
             )
             modules = cythonize(
                 [extension],
-                include_path=[str(PACKAGE.parent)],
+                include_path=[str(PACKAGE.parent), str(source.parent)],
                 quiet=True,
                 compiler_directives={
                     "language_level": "3",

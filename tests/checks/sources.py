@@ -29,6 +29,7 @@ DIRECTIVE = re.compile(r"#\s*(cython|distutils)\s*:")
 
 # What tests read beside modules: kernels of their own, by name and folder, and tables.
 COMPILED = re.compile(r"\bcompiled\(\s*[\"'](\w+)[\"'](?:,\s*[\"'](\w+)[\"'])?")
+INCLUDED = re.compile(r"^include[ \t]+[\"']([\w./]+)[\"']", re.M)
 TABLE = re.compile(r"[\"']([\w.-]+\.(?:json|npz|npy|csv|txt))[\"']")
 
 
@@ -125,8 +126,9 @@ class Sources:
         beside = {file for suffix in SUFFIXES if (file := path.with_suffix(suffix)).is_file()}
         if path.suffix not in SUFFIXES:
             return beside
-        is_test = self.tests in path.parents
-        return beside | self.named_in(path.read_text(encoding="utf-8"), is_test)
+        is_test, source = self.tests in path.parents, path.read_text(encoding="utf-8")
+        included = {path.with_name(name) for name in INCLUDED.findall(source)}
+        return beside | included | self.named_in(source, is_test)
 
     def named_in(self, source, is_test=True):
         """Our files that a source names; tests name their own kernels and tables too."""

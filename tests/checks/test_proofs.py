@@ -314,7 +314,8 @@ KERNELS = {
     "tests/checks/deeper.py": "n = 1\n",
     "tests/checks/unused.py": "n = 1\n",
     "tests/checks/mutants.py": "def compiled(name): ...\n",
-    "tests/mutants/toy.pyx": "from toy.law cimport density\n",
+    "tests/mutants/toy.pyx": "from toy.law cimport density\n\ninclude 'rules.pxi'\n",
+    "tests/mutants/rules.pxi": "cdef int n = 1\n",
     "tests/faces/toy.pyx": "x = 1\n",
     "tests/toy/vectors.json": "[1]\n",
     "tests/toy/test_toy.py": (

@@ -196,19 +196,3 @@ cdef class RatesWithoutPower(GammaCovariance):
 
     cdef double power_of_mean(self) noexcept nogil:
         return 0.0
-
-
-def swapped_beta_chain(sizes, concentration, prior, seed, n_updates):
-    """Successive values of the Dirichlet process' update with its Beta shapes swapped."""
-    import numpy as np
-
-    bit_generator = np.random.default_rng(seed).bit_generator
-    cdef bitgen_t* rng = draws.borrow(bit_generator)
-    cdef double current = concentration, shape = prior[0], rate = prior[1], log_x
-    cdef double[::1] out = np.empty(n_updates)
-    cdef Py_ssize_t n_items = sum(sizes), n_blocks = len(sizes), t
-    for t in range(out.shape[0]):
-        log_x = draws.log_beta(rng, n_items - 1, current + 1.0)
-        current = draws.draw_gamma(rng, shape + n_blocks - 1, rate - log_x)
-        out[t] = current
-    return np.asarray(out)

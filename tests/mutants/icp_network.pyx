@@ -15,8 +15,6 @@ from skbnp.icp_network.moves.edges cimport Edges
 from skbnp.icp_network.moves.hyperparameters cimport Hyperparameters
 from skbnp.icp_network.moves.trajectories cimport Trajectories
 from skbnp.likelihoods.nonlinear_gaussian._grid cimport update_on_grid
-from skbnp.numerics.rng cimport uniform
-from skbnp.processes._icp_draws cimport DrawNodeByNode
 
 
 cdef class PrintedConstant(Graph):
@@ -182,24 +180,3 @@ cdef class OneVariance(Network):
 
     cdef double weight_precision_from(self, Py_ssize_t parent) noexcept nogil:
         return self.weight_precision
-
-
-cdef class BinomialParents(DrawNodeByNode):
-    """The paper's equation (10) as printed (section 9, item 6)."""
-
-    cdef bint _is_taken(self, Py_ssize_t m, Py_ssize_t d) noexcept nogil:
-        return uniform(self.rng) * (self.phi + self.alpha) < self.phi
-
-
-cdef class StrictlyBelowParents(DrawNodeByNode):
-    """Equation (12) with the present node left out (item 7)."""
-
-    cdef double _weight_of_none(self, Py_ssize_t n_others) noexcept nogil:
-        return self.alpha + n_others - 1
-
-
-cdef class AllIntroducedParents(DrawNodeByNode):
-    """Equations (11) and (12) counting nodes that still wait (item 8)."""
-
-    cdef Py_ssize_t _count(self, Py_ssize_t i) noexcept nogil:
-        return self.network.n_nodes

@@ -3,8 +3,6 @@
 from libc.math cimport exp, log, log1p
 from numpy.random cimport bitgen_t
 
-import numpy as np
-
 from skbnp.mcmc.chain cimport DONE
 from skbnp.numerics cimport rng as draws
 from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
@@ -136,67 +134,7 @@ cdef class FillsIn(Loadings):
 
 # -- multipliers ------------------------------------------------------------------------------
 
-cdef enum Rule:
-    CHILDREN_ONLY           # as Zhang et al. print it
-    DESCENDANTS_ONLY        # the subtree without its root
-    CHILDREN_SHAPE          # the right rate, but the shape of the children
-
-RULES = ("children_only", "descendants_only", "children_shape")
-
-
-cdef void draw_multipliers(
-    bitgen_t* rng, Py_ssize_t n_nodes, const Py_ssize_t* parent, const double* square,
-    Py_ssize_t n_features, double root_shape, double shape, double* multiplier,
-    double* log_precision, double* scratch, Rule rule,
-) noexcept nogil:
-    """Update every multiplier from the roots down, by sums over the wrong nodes."""
-    cdef double* total = scratch
-    cdef double* size = scratch + n_nodes
-    cdef double* log_before = scratch + 2 * n_nodes
-    cdef double own, gain, first
-    cdef Py_ssize_t h
-    for h in range(n_nodes):
-        log_before[h] = log_precision[h]
-        total[h] = size[h] = 0.0
-    # Of all descendants, deepest first; `total` lacks the node itself until its turn has come.
-    for h in range(n_nodes - 1, -1, -1):
-        own = exp(log_precision[h]) * square[h]
-        if parent[h] >= 0:
-            total[parent[h]] += own
-            size[parent[h]] += 1.0
-            if rule != CHILDREN_ONLY:
-                total[parent[h]] += total[h]
-            if rule == DESCENDANTS_ONLY:
-                size[parent[h]] += size[h]
-    for h in range(n_nodes):
-        own = exp(log_before[h]) * square[h] if rule == CHILDREN_SHAPE else 0.0
-        gain = 0.0 if parent[h] < 0 else log_precision[parent[h]] - log_before[parent[h]]
-        first = root_shape if parent[h] < 0 else shape
-        multiplier[h] = draws.draw_gamma(
-            rng, first + 0.5 * n_features * size[h],
-            1.0 + 0.5 * exp(gain) * (total[h] + own) / multiplier[h],
-        )
-        log_precision[h] = log(multiplier[h])
-        if parent[h] >= 0:
-            log_precision[h] += log_precision[parent[h]]
-
-
-def update_multipliers(squares, n_features, delta, root_shape, shape, parent, random_state, rule):
-    """One update of all multipliers by one of ``RULES``; arguments as of `sample_multipliers`."""
-    cdef const Py_ssize_t[::1] above = np.ascontiguousarray(parent, dtype=np.intp)
-    cdef const double[::1] square = np.ascontiguousarray(squares)
-    cdef double[::1] multiplier = np.array(delta), log_precision = np.log(delta)
-    cdef double[::1] scratch = np.empty(3 * len(delta))
-    cdef Py_ssize_t h
-    for h in range(above.shape[0]):
-        if above[h] >= 0:
-            log_precision[h] += log_precision[above[h]]
-    draw_multipliers(
-        draws.borrow(random_state.bit_generator), above.shape[0], &above[0], &square[0],
-        n_features, root_shape, shape, &multiplier[0], &log_precision[0], &scratch[0],
-        RULES.index(rule),
-    )
-    return np.asarray(multiplier)
+include "wrong_multipliers.pxi"
 
 
 cdef class WrongMultipliers(Precisions):

@@ -484,7 +484,7 @@ def test_concentration_of_the_dirichlet_process(size, seed):
 @proof(seed=14, wrong=True)
 def test_swapped_beta_shapes_are_noticed(seed):
     mean, variance = posterior_moments(DP_SIZES, (2.0, 4.0))
-    wrong = compiled("dirichlet_process_mixture").swapped_beta_chain
+    wrong = compiled("processes").swapped_beta_chain
     chain = wrong(DP_SIZES, 1.0, (2.0, 4.0), seed, 2000)
     assert worst_z(chain, mean, variance) > 20
 

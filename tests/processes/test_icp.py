@@ -239,7 +239,7 @@ CASES = {
 def statistics(observed, parameters, n_draws, seed, method="sweep", fault="none", max_hidden=5000):
     """Arrays of what draws look like."""
     n_observed, rng = len(observed), np.random.default_rng(seed)
-    by_node = DrawNodeByNode if fault == "none" else getattr(compiled("icp_network"), FAULTS[fault])
+    by_node = DrawNodeByNode if fault == "none" else getattr(compiled("processes"), FAULTS[fault])
     process = (np.array(observed), *parameters, method, max_hidden, rng, by_node)
     out = []
     while len(out) < n_draws:

@@ -172,7 +172,7 @@ def test_multipliers_against_quadrature():
     """
     rng = np.random.default_rng(5)
     delta, squares = rng.gamma(2.0, size=6), rng.gamma(2.0, size=6)
-    wrongly = compiled("tree_factor_model").update_multipliers
+    wrongly = compiled("processes").update_multipliers
     for h, wrong_rules in ((0, RULES), (2, RULES[1:]), (5, RULES)):
         parent = np.array(TREE)
         # Make h the first node to be updated: what it does not reach stays out of its conditional,
@@ -250,7 +250,7 @@ def test_updates_leave_the_joint_law_alone(parent, size, seed):
 @every_forest
 @pytest.mark.parametrize("rule", RULES)
 def test_wrong_updates_are_noticed(parent, rule, seed):
-    wrong = partial(compiled("tree_factor_model").update_multipliers, rule=rule)
+    wrong = partial(compiled("processes").update_multipliers, rule=rule)
     assert max(map(abs, update_z_scores(parent, wrong, 2000, seed).values())) > 8
 
 

@@ -9,13 +9,7 @@ from checks.proofs import LEDGER, PROOFS, TESTS, Ledger, unproved
 # Proofs whose names begin so must be in the ledger. All folders with proofs belong here. Of one
 # that is not here ``make test`` runs the smoke proofs alone, and the skipped test below says how
 # many of its proofs have no entry; ``make test-slow`` runs these, at the short size.
-ENFORCED = (
-    "processes/test_cibp.py",
-    "processes/test_ibp.py",
-    "processes/test_icp.py",
-    "processes/test_mfm.py",
-    "processes/test_ncrp.py",
-)
+ENFORCED = ("processes/",)
 
 FILES = sorted(
     path.relative_to(TESTS).as_posix()
