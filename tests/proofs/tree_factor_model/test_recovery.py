@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from checks.proofs import proof, record
 from skbnp import TreeFactorModel
+from skbnp.samplers import TreeSampler
 from skbnp.tree_factor_model._model import Prior
 from skbnp.tree_factor_model._new_chain import filled_rows
 
@@ -38,7 +39,8 @@ def short(**changes):
 )
 def test_planted_tree(branch_scale, path_update, seed):
     X, label = planted(0)
-    model = short(branch_scale=branch_scale, path_update=path_update, random_state=seed).fit(X)
+    sampler = TreeSampler(path_update=path_update)
+    model = short(branch_scale=branch_scale, sampler=sampler, random_state=seed).fit(X)
     assert record(adjusted_rand_score(label, model.labels_)) > 0.9
     assert record(adjusted_rand_score(label, model.predict(X))) > 0.9
 
