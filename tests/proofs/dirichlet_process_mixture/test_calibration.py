@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
+from checks.proofs import proof, record
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _cells, _model
 from skbnp.mcmc.posterior import Posterior
@@ -91,20 +92,24 @@ def shares(X, n, rng, **options):
     return found
 
 
-def test_tables_from_the_prior():
+@proof(tables=(20, 200), seed=1)
+def test_tables_from_the_prior(size, seed):
     """The law of the model itself: quantiles are exact in the mean over tables, at any size."""
-    rng = np.random.default_rng(1)
-    found = np.array([shares(from_the_prior(rng), 40, rng, **NUMBERS)[::2] for _ in range(20)])
+    rng = np.random.default_rng(seed)
+    found = np.array([shares(from_the_prior(rng), 40, rng, **NUMBERS)[::2] for _ in range(size)])
     error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
     assert (error < 0.02).all()
-    assert (np.abs(found.mean(axis=0) - LEVEL) < 4 * error).all(), found.mean(axis=0)
+    for z in (found.mean(axis=0) - LEVEL) / error:
+        assert abs(record(z)) < 4, found.mean(axis=0)
 
 
-def test_defaults_on_one_normal_law():
+@proof(seed=2)
+def test_defaults_on_one_normal_law(seed):
     """The learned prior is not exact: 10 columns, 4 tables, some 700 and 400 cells; within .035."""
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(seed)
     found = np.array([shares(of_three_factors(rng), 90, rng) for _ in range(4)])
-    assert (np.abs(found.mean(axis=0) - LEVEL) < BOUND).all(), found.mean(axis=0)
+    for share in found.mean(axis=0):
+        assert abs(record(share) - LEVEL) < BOUND, found.mean(axis=0)
 
 
 def by_density(model, rows):
@@ -123,10 +128,11 @@ def by_density(model, rows):
     return mean, np.sqrt(np.sum(weight * (variances + (means - mean) ** 2), axis=0))
 
 
+@proof(seed=3)
 @pytest.mark.filterwarnings("ignore:covariance_type=:UserWarning")
-def test_wrong_intervals_are_seen(monkeypatch):
+def test_wrong_intervals_are_seen(monkeypatch, seed):
     """New rows of 20 columns, 640 cells: deviations of the means alone, and weights of draws."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     found = []
     for _ in range(4):
         X = of_three_clusters(rng)
@@ -143,7 +149,7 @@ def test_wrong_intervals_are_seen(monkeypatch):
             patch.setattr(_cells, "conditional_moments", without_spread)
             answers.append(model.impute(new, return_std=True))
         found.append([inside(X[60:], new, answer) for answer in answers])
-    right, weighed, of_means = np.mean(found, axis=0)
+    right, weighed, of_means = map(record, np.mean(found, axis=0))
     assert abs(right - LEVEL) < BOUND, right
     assert LEVEL - weighed > BOUND, weighed
     assert LEVEL - of_means > BOUND, of_means

@@ -21,6 +21,7 @@ from checks.dirichlet_process_mixture import (
 )
 from checks.enumeration import canonical
 from checks.monte_carlo import z_score, z_score_two_sample
+from checks.proofs import proof, record
 from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._model import STARTS, log_marginal
@@ -69,17 +70,20 @@ def consensus_from(start, seed, **options):
     return adjusted_rand_score(dpm.fit(X).labels_, truth)
 
 
+@proof(chains=(4, 20), seed=0, smoke=STARTS[0])
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("seed", range(20))
-def test_every_chain_finds_the_blobs(seed, start):
-    assert consensus_from(start, seed) == 1
+def test_every_chain_finds_the_blobs(start, size, seed):
+    for one in range(seed, seed + size):
+        assert record(consensus_from(start, one)) == 1
 
 
-def test_without_split_merge_it_would_not():
+@proof(chains=20, seed=0)
+def test_without_split_merge_it_would_not(size, seed):
     """Gibbs alone sticks when all rows start in one block: the test above can fail."""
     lengths, alone = dict(n_warmup=200, n_draws=300), MixtureSampler(n_split_merge=0)
-    found = [consensus_from("one_block", seed, sampler=alone, **lengths) for seed in range(20)]
-    assert np.mean(np.array(found) == 1) < 0.2
+    seeds = range(seed, seed + size)
+    found = [consensus_from("one_block", one, sampler=alone, **lengths) for one in seeds]
+    assert record(np.mean(np.array(found) == 1)) < 0.2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -287,12 +291,13 @@ def test_samples_of_one_draw(small):
     assert X.shape == (1, 2) and labels.shape == (1,)
 
 
-def test_held_out_density_is_near_that_of_the_truth():
+@proof(seed=9)
+def test_held_out_density_is_near_that_of_the_truth(seed):
     """400 rows of a known mixture: the loss per row is a few parameters over the rows.
 
     Null of the upper bound: twice the 27 parameters / (2 N) that maximum likelihood would lose.
     """
-    rng = np.random.default_rng(9)
+    rng = np.random.default_rng(seed)
     center, weight = np.array([[0.0, 0, 0], [4, 0, 2], [0, 5, -3]]), np.array([0.5, 0.3, 0.2])
 
     def draw(n):
@@ -304,7 +309,7 @@ def test_held_out_density_is_near_that_of_the_truth():
     squares = np.sum((test[:, None] - center) ** 2, axis=2)
     truth = np.log(np.exp(-0.5 * squares) @ weight) - 1.5 * np.log(2 * np.pi)
     loss = truth - dpm.score_samples(test)
-    assert 0 < loss.mean() < 27 / 400
+    assert 0 < record(loss.mean()) < 27 / 400
 
 
 # -- missing cells
@@ -326,15 +331,16 @@ def mixture_with_holes(kind, n, seed):
     return X, holes
 
 
+@proof(seed=10)
 @pytest.mark.parametrize("kind", KINDS)
-def test_missing_cells(kind):
+def test_missing_cells(kind, seed):
     """Better than column means, in training rows and new ones, and as sure as it says.
 
     Clusters are known from the two other cells, so a cell is Gaussian up to the uncertainty of
     300 rows and lies within two standard deviations with probability 0.954: binomial z-score,
     one cell a row.
     """
-    X, holes = mixture_with_holes(kind, 300, 10)
+    X, holes = mixture_with_holes(kind, 300, seed)
     holes &= np.random.default_rng(11).random((300, 1)) < 0.5
     holed = np.where(holes, np.nan, X)
     dpm = DirichletProcessMixture(
@@ -363,14 +369,16 @@ def test_missing_cells(kind):
 
     inside = np.abs(filled - X)[holes] < 2 * std[holes]
     p = 0.9545
-    assert abs(inside.mean() - p) / np.sqrt(p * (1 - p) / len(inside)) < 4, inside.mean()
+    z = record((inside.mean() - p) / np.sqrt(p * (1 - p) / len(inside)))
+    assert abs(z) < 4, inside.mean()
     # Squares of standardised errors: mean 1, variance 2 for Gaussians; 4 sd and 3 % for the t.
     squares = ((filled - X)[holes] / std[holes]) ** 2
     assert abs(squares.mean() - 1) < 4 * np.sqrt(2 / len(squares)) + 0.03
 
 
+@proof(draws=(300, 3000), seed=0)
 @pytest.mark.parametrize("kind", KINDS)
-def test_imputed_training_rows_do_not_count_themselves(kind):
+def test_imputed_training_rows_do_not_count_themselves(kind, size, seed):
     """The imputation of a row is that of a fit without it, up to Monte Carlo error.
 
     One row lies far out along its observed cells; were it to learn from its own imputed cell,
@@ -378,11 +386,11 @@ def test_imputed_training_rows_do_not_count_themselves(kind):
     """
     X, _ = mixture_with_holes(kind, 60, 13)
     X[0, 2] = np.nan
-    options = dict(covariance_type=kind, n_chains=4, n_warmup=50, n_draws=300, predict_draws=1200)
-    within = DirichletProcessMixture(random_state=0, **options).fit(X)
+    options = dict(covariance_type=kind, n_chains=4, n_warmup=50, n_draws=size, predict_draws=1200)
+    within = DirichletProcessMixture(random_state=seed, **options).fit(X)
     std = within.impute(X[:1], return_std=True)[1][0, 2]
-    without = DirichletProcessMixture(random_state=1, **options).fit(X[1:]).impute(X[:1])
-    assert abs(within.X_imputed_[0, 2] - without[0, 2]) < 0.2 * std
+    without = DirichletProcessMixture(random_state=seed + 1, **options).fit(X[1:]).impute(X[:1])
+    assert abs(record((within.X_imputed_[0, 2] - without[0, 2]) / std)) < 0.2
 
 
 # -- limits
@@ -409,13 +417,14 @@ def test_finite_mixtures_approach_the_dirichlet_process():
     assert distance[20] / distance[100] == pytest.approx(5, rel=0.2)
 
 
+@proof(sweeps=(40_000, 200_000), seed=(0, 1))
 @pytest.mark.parametrize("m", [6, 20, 100])
-def test_finite_mixtures_are_sampled(m):
+def test_finite_mixtures_are_sampled(m, size, seed):
     """The sampler between its two ends: |z| < 4 for each P(K) above 0.001, six at most."""
     case = gaussian_cases()["gauss-full DP"]
     case = {**case, "n_components": m, "discount": -case["alpha"] / m}
-    sampler = make_sampler(case_data(case), case_prior(case), np.zeros(6, int), seed=m)
-    k = np.empty(40_000)
+    sampler = make_sampler(case_data(case), case_prior(case), np.zeros(6, int), seed=m + seed)
+    k = np.empty(size)
     for t in range(len(k)):
         sampler.sweep()
         k[t] = sampler.n_clusters
