@@ -40,7 +40,9 @@ def draw_data(n_columns, seed):
 
 def found_factors(X, sampler, n_start, seed, n_sweeps=N_SWEEPS, n_anneal=N_ANNEAL):
     """Mean numbers of active and of shared factors over the last half of the sweeps."""
-    prior = Prior(mass=MASS, noise=np.full(X.shape[1], FLOOR**2), birth_move=SAMPLERS[sampler])
+    prior = Prior(
+        mass=MASS, noise_variance=np.full(X.shape[1], FLOOR**2), birth_move=SAMPLERS[sampler]
+    )
     anneals = n_anneal if sampler == "corrected" else 0
     rng = np.random.default_rng(seed)
     state = start_state(X, prior, rng, n_start, annealed=anneals > 0)

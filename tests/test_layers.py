@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "tables": set(),
     "laws": set(),
     "units": {"numerics"},
-    "estimators": {"mcmc", "numerics", "summaries", "tables", "units"},
+    "estimators": {"likelihoods", "mcmc", "numerics", "summaries", "tables", "units"},
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
     "datasets": {"processes", "likelihoods"},

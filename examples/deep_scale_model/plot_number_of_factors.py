@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import DeepScaleModel
+from skbnp.samplers import DeepScaleSampler
 
 N_FEATURES, N_ROWS, MASS, NOISE = 16, 200, 3.0, 0.05
 
@@ -51,10 +52,10 @@ def found(X, moves, n_start):
     model = DeepScaleModel(
         birth_move=moves,
         mass=MASS,
-        noise=NOISE,
+        noise_variance=NOISE**2,
         center=False,
-        standardize=False,
-        n_init_factors=n_start,
+        scaling="none",
+        sampler=DeepScaleSampler(n_init_factors=n_start),
         n_chains=1,
         n_warmup=200,
         n_draws=100,

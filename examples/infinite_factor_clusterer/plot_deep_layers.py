@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import InfiniteFactorClusterer
+from skbnp.samplers import FactorClustererSampler
 
 N_ROWS, N_FACTORS = 400, 6
 rng = np.random.default_rng(0)
@@ -68,7 +69,7 @@ for name, X in tables.items():
     clusterer = InfiniteFactorClusterer(
         max_layers=3,
         concentration=0.01,
-        n_init_clusters=1,
+        sampler=FactorClustererSampler(n_init_clusters=1),
         n_chains=2,
         n_warmup=80,
         n_draws=40,

@@ -22,13 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from skbnp.laws import InverseGamma, Law, Normal
 from skbnp.likelihoods.sparse_loadings.layers import (
+    LoadingsPrior,
     checked_layers,
+    draw_inverse_gamma,
     draw_links,
     draw_upper,
+    drawn,
     inflation,
-    log_gamma_density,
-    log_inverse_gamma,
     log_links,
     log_normal,
     log_slab,
@@ -36,35 +38,28 @@ from skbnp.likelihoods.sparse_loadings.layers import (
 )
 from skbnp.numerics.states import checked_floats
 
+# The law of sampled noise variances, which the state evaluates.
+NOISE_LAW = InverseGamma
+
 BIRTH_MOVES = ("singleton", "finite", "pan-han")
 
 
 @dataclass(frozen=True)
-class Prior:
-    """Hyperparameters of the scale model in standardised units; None means sampled.
+class Prior(LoadingsPrior):
+    """Hyperparameters of the scale model in standardised units: a number is given, a law sampled.
 
-    ``noise`` is None or the variances (n_features,), each > 0: without a floor a feature that has
-    lost its links has no density (mathematics, section 13.3). Sampled ones are inverse gamma of
-    (shape, scale).
-    A drift of None is sampled under N(0, 1), locations under N(0, location_variance) if that is
-    not 0. Layers above the first have the mass ``mass_upper``, an empty one ends the net.
+    Given noise variances are an array (n_features,), each > 0: without a floor a feature that has
+    lost its links has no density (mathematics, section 13.3). Locations are sampled under
+    N(0, location_variance) if that is not 0.
 
     Under "finite" and "pan-han" layer one has Poisson(mass H_n_features) columns, empty ones among
     them, whose links are beta-Bernoulli(mass / columns); layers above are Indian buffets always, as
     only these give the law of one more row.
     """
 
-    mass: float | None = None
-    mass_prior: tuple[float, float] = (1.0, 1.0)
-    mass_upper: float = 0.5
-    slab_shape: float = 2.0
-    slab_scale: float = 1.0
-    noise: np.ndarray | None = None
-    noise_shape: float = 2.0
-    noise_scale: float = 0.1
-    drift: float | None = 0.0
+    noise_variance: np.ndarray | InverseGamma = InverseGamma(2.0, 0.1)
+    drift: float | Normal = 0.0
     location_variance: float = 0.0
-    max_layers: int = 1
     birth_move: str = "singleton"
 
     @property
@@ -110,21 +105,19 @@ def log_joint(state, X, prior, terms=False):
         "data": np.sum(cells[~np.isnan(X)]),
         "scores": np.sum(log_normal(y, 0.0, inflation(state))),
         "links": log_first(w, mass),
-        "loadings": log_slab(w, prior.slab_shape, prior.slab_scale),
+        "loadings": log_slab(w, prior.loading_variance),
         "upper": log_upper(state, prior),
         "noise_variance": 0.0,
         "location": 0.0,
         "hyper": 0.0,
     }
-    if prior.noise is None:
-        noise = log_inverse_gamma(s2, prior.noise_shape, prior.noise_scale)
-        parts["noise_variance"] = np.sum(noise)
+    if isinstance(prior.noise_variance, Law):
+        parts["noise_variance"] = np.sum(prior.noise_variance.log_density(s2))
     if prior.location_variance > 0:
         parts["location"] = np.sum(log_normal(state["location"], 0.0, prior.location_variance))
-    if prior.mass is None:
-        parts["hyper"] += log_gamma_density(mass, *prior.mass_prior)
-    if prior.drift is None:
-        parts["hyper"] += log_normal(drift, 0.0, 1.0)
+    for law, value in ((prior.mass, mass), (prior.drift, drift)):
+        if isinstance(law, Law):
+            parts["hyper"] += law.log_density(value)
     return parts if terms else sum(parts.values())
 
 
@@ -138,23 +131,21 @@ def draw_data(state, rng):
 
 def draw_joint(prior, n_samples, n_features, rng):
     """One draw from the prior: (state, X), X complete."""
-    mass = prior.mass
-    if mass is None:
-        mass = rng.gamma(prior.mass_prior[0], 1 / prior.mass_prior[1])
+    mass = drawn(prior.mass, rng)
     if prior.is_finite:
         loadings = _draw_finite(n_features, mass, prior, rng)
     else:
         loadings, _ = draw_links(n_features, mass, prior, rng)
     n_factors = loadings.shape[1]
-    noise = prior.noise
-    if noise is None:
-        noise = prior.noise_scale / rng.gamma(prior.noise_shape, size=n_features)
+    noise = prior.noise_variance
+    if isinstance(noise, Law):
+        noise = draw_inverse_gamma(noise, rng, n_features)
     state = {
         "loadings1": loadings,
         "scores1": np.zeros((n_samples, n_factors)),
         "noise_variance": np.array(noise, dtype=np.float64),
         "location": rng.normal(size=n_features) * np.sqrt(prior.location_variance),
-        "hyper": np.array([mass, rng.normal() if prior.drift is None else prior.drift]),
+        "hyper": np.array([mass, drawn(prior.drift, rng)]),
         **draw_upper(prior, n_samples, n_factors, rng),
     }
     spread = np.sqrt(inflation(state))
@@ -167,7 +158,7 @@ def _draw_finite(n_rows, mass, prior, rng):
     if n_columns == 0:
         return np.zeros((n_rows, 0))
     links = rng.random((n_rows, n_columns)) < rng.beta(mass / n_columns, 1, size=n_columns)
-    variance = prior.slab_scale / rng.gamma(prior.slab_shape, size=n_columns)
+    variance = draw_inverse_gamma(prior.loading_variance, rng, n_columns)
     return np.where(links, rng.normal(size=links.shape) * np.sqrt(variance), 0.0)
 
 
@@ -178,9 +169,10 @@ def checked_state(state, prior, n_samples, n_features):
     if not prior.is_finite and not loadings.any(axis=0).all():
         raise ValueError("loadings1 of the state has an empty factor")
     hyper = checked_floats(state, "hyper", (2,))
-    if not hyper[0] > 0 or (prior.mass is not None and hyper[0] != prior.mass):
+    given = not isinstance(prior.mass, Law)
+    if not hyper[0] > 0 or (given and hyper[0] != prior.mass):
         raise ValueError("hyper of the state must have the prior's mass, or one > 0 if sampled")
-    if prior.drift is not None and hyper[1] != prior.drift:
+    if not isinstance(prior.drift, Law) and hyper[1] != prior.drift:
         raise ValueError("hyper of the state must have the prior's drift")
     location = checked_floats(state, "location", (n_features,))
     if prior.location_variance == 0 and location.any():

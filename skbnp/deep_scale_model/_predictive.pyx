@@ -70,25 +70,6 @@ def energy_per_square(draw, level=1, feature_variance=None):
     return (1 / below) @ W**2, np.sum(1 / below)
 
 
-def energy_shares(draw, level=1, scores=None, feature_variance=None):
-    """Energies of the background and of each factor, as shares of a row's: (n_rows, K + 1).
-
-    ``scores`` of this level are the draw's own if not given.
-    """
-    per_square, background = energy_per_square(draw, level, feature_variance)
-    y = np.asarray(draw[f"scores{level}"] if scores is None else scores, dtype=np.float64)
-    energy = np.column_stack([np.full(len(y), background), y**2 * per_square])
-    return energy / energy.sum(axis=1, keepdims=True)
-
-
-def hard_labels(draw, feature_variance=None):
-    """The factor of the largest share in each training row, -1 the background: (L, n_samples)."""
-    n_layers = len(layers_of(draw))
-    levels = range(1, n_layers + 1)
-    shares = (energy_shares(draw, level, None, feature_variance) for level in levels)
-    return np.array([share.argmax(axis=1) - 1 for share in shares], dtype=np.int16)
-
-
 def feature_labels(draw):
     """The factor with the largest part in a feature's variance, -1 where noise has it."""
     y = np.asarray(draw["scores1"], dtype=np.float64)

@@ -31,20 +31,20 @@ cdef class Sampler(Chain):
     STATE, SCHEDULE = ScaleState, LayerSchedule
 
     def __init__(
-        self, X, prior, start, bit_generator, *, n_births=2, n_split_merges=10, n_nodes=None,
+        self, X, prior, start, bit_generator, *, n_births=2, n_split_merge=10, n_nodes=None,
         **options,
     ):
         """A chain on ``X`` (n_samples, n_features), NaN where missing.
 
         It starts from ``start``, a dict as ``_model`` describes it for ``prior``. A sweep has
-        ``n_births`` attempts of each feature and ``n_split_merges`` of each layer; ``n_nodes`` of
+        ``n_births`` attempts of each feature and ``n_split_merge`` of each layer; ``n_nodes`` of
         proposals of scores are 61, or 121 beyond 2,000 samples. ``options`` are those of the state.
         """
         state = self.STATE(X, prior, start, **options)
         if n_nodes is None:
             n_nodes = 61 if state.n_samples <= 2000 else 121
         schedule = self.SCHEDULE(
-            state.layer, n_births=n_births, n_split_merges=n_split_merges, n_nodes=n_nodes
+            state.layer, n_births=n_births, n_split_merge=n_split_merge, n_nodes=n_nodes
         )
         moves = [
             Layers(state, schedule, bit_generator),

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from skbnp.deep_scale_model._model import BIRTH_MOVES, checked_state
+from skbnp.deep_scale_model._model import BIRTH_MOVES, NOISE_LAW, checked_state
+from skbnp.laws import Law, Normal
 from skbnp.likelihoods.sparse_loadings.layers import (
     check_level_labels,
-    check_max_layers,
+    check_prior,
     check_shared_fitted,
 )
-from skbnp.numerics.states import check_positive, checked_indices
+from skbnp.numerics.states import checked_indices
 
 
 def check_draw(draw, prior, n_samples, n_features):
@@ -28,16 +29,18 @@ def check_draw(draw, prior, n_samples, n_features):
 
 def _check_prior(prior, n_features):
     """Raise a ValueError unless the numbers of a prior are in range."""
-    names = ["mass", "mass_prior", "mass_upper", "slab_shape", "slab_scale"]
-    check_positive(prior, *names, "noise_shape", "noise_scale")
-    noise = prior.noise
-    if noise is not None and not (noise.shape == (n_features,) and (noise > 0.0).all()):
-        raise ValueError("noise of the prior must be > 0 for each feature")
+    check_prior(prior, {}, ())
+    noise, drift = prior.noise_variance, prior.drift
+    if isinstance(noise, Law):
+        check_prior(prior, {"noise_variance": NOISE_LAW}, ())
+    elif not (noise.shape == (n_features,) and (noise > 0.0).all()):
+        raise ValueError("noise_variance of the prior must be > 0 for each feature")
+    if not isinstance(drift, (Normal, float)):
+        raise ValueError(f"drift of the prior must be a number or Normal, got {drift!r}")
     if prior.location_variance < 0.0:
         raise ValueError("location_variance of the prior must be >= 0")
     if prior.birth_move not in BIRTH_MOVES:
         raise ValueError(f"birth_move of the prior must be one of {BIRTH_MOVES}")
-    check_max_layers(prior)
 
 
 def check_fitted(estimator):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skbnp.laws import Law
 from skbnp.likelihoods.sparse_loadings.layers import prior_mean
 from skbnp.numerics.scaling import column_means
 
@@ -31,13 +32,11 @@ def start_state(X, prior, rng, n_factors=2, annealed=False):
     links = rng.random((n_features, n_factors)) < 0.5
     links[rng.integers(n_features, size=n_factors), np.arange(n_factors)] = True
     weights = rng.normal(size=links.shape) * np.sqrt(variance)[:, np.newaxis]
-    given = None if annealed else prior.noise
+    is_given = not annealed and not isinstance(prior.noise_variance, Law)
     return {
         "loadings1": np.where(links, weights, 0.0),
         "scores1": rng.normal(size=(n_samples, n_factors)),
-        "noise_variance": variance if given is None else np.array(given, dtype=float),
+        "noise_variance": np.array(prior.noise_variance if is_given else variance, dtype=float),
         "location": location,
-        "hyper": np.array(
-            [prior_mean(prior.mass, prior.mass_prior), 0.0 if prior.drift is None else prior.drift]
-        ),
+        "hyper": np.array([prior_mean(prior.mass), prior_mean(prior.drift)]),
     }

@@ -1,6 +1,6 @@
 """The whole state of the deep scale model, its warm-up, and its density."""
 
-from libc.math cimport log
+from libc.math cimport exp, log
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from skbnp.mcmc cimport chain
 from skbnp.numerics.special cimport lgamma
 
 from skbnp.deep_scale_model._model import BIRTH_MOVES, checked_state
+from skbnp.laws import Law
 from skbnp.likelihoods.sparse_loadings.scale_layer import ScaleLayer as Layer
 from skbnp.numerics.states import checked_count, checked_floats
 
@@ -39,16 +40,13 @@ cdef class State(chain.State):
         self.n_anneal = n_anneal
         self.n_greedy = n_greedy if schedule == "greedy" else 0
         self.greedy_layer = 0 if self.n_greedy else self.max_layers
-        self.mass_shape, self.mass_rate = prior.mass_prior
-        self.noise_shape, self.noise_scale = prior.noise_shape, prior.noise_scale
         self.location_variance = prior.location_variance
-        self.samples_mass, self.samples_drift = prior.mass is None, prior.drift is None
-        self.samples_noise = prior.noise is None
+        self._read_laws()
         self.log_jacobian = log_jacobian
-        above = None
+        above, slab = None, prior.loading_variance
         for number in range(self.max_layers, 0, -1):
             above = self.LAYER(
-                self.n_samples, prior.mass_upper, prior.slab_shape, prior.slab_scale, above,
+                self.n_samples, prior.mass_upper, slab.shape, slab.scale, above,
                 birth_move=BIRTH_MOVES.index(prior.birth_move) if number == 1 else SINGLETON,
             )
         self.layer = above
@@ -62,6 +60,19 @@ cdef class State(chain.State):
         squares = np.nansum((X - np.nansum(X, axis=0) / count) ** 2, axis=0) / count
         self.spread = np.where(squares > 0.0, squares, 1.0)
         self._anneal()
+
+    def _read_laws(self):
+        """The numbers of the laws of what is sampled."""
+        mass, noise, drift = self.prior.mass, self.prior.noise_variance, self.prior.drift
+        self.samples_mass, self.samples_noise, self.samples_drift = (
+            isinstance(value, Law) for value in (mass, noise, drift)
+        )
+        if self.samples_mass:
+            self.mass_shape, self.mass_rate = mass.shape, mass.rate
+        if self.samples_noise:
+            self.noise_shape, self.noise_scale = noise.shape, noise.scale
+        if self.samples_drift:
+            self.drift_mean, self.drift_variance = drift.location, drift.variance
 
     # -- in and out -------------------------------------------------------------------------------
 
@@ -144,7 +155,7 @@ cdef class State(chain.State):
         """Noise at this point of the annealing: its logarithm goes linearly (D11.1)."""
         cdef double share = 1.0
         if not self.samples_noise:
-            last = np.asarray(self.prior.noise)
+            last = np.asarray(self.prior.noise_variance)
         elif self.n_anneal:
             last = np.full(self.n_features, self.noise_scale / self.noise_shape)
         else:
@@ -196,5 +207,10 @@ cdef class State(chain.State):
             x = self.layer.mass
             total += (self.mass_shape - 1.0) * log(x) - self.mass_rate * x
         if self.samples_drift:
-            total -= 0.5 * (LOG_2_PI + self.layer.drift * self.layer.drift)
+            x = self.layer.drift - self.drift_mean
+            total -= 0.5 * (LOG_2_PI + log(self.drift_variance) + x * x / self.drift_variance)
         return total
+
+    cdef double with_noise(self, double total, double x) noexcept nogil:
+        """A log density, and that of the logarithm x of a noise variance but for a constant."""
+        return total - self.noise_shape * x - self.noise_scale * exp(-x)

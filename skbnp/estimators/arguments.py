@@ -5,6 +5,8 @@ from dataclasses import fields
 from functools import wraps
 from numbers import Integral, Real
 
+import numpy as np
+
 
 def refuses_by_name(method):
     """Let a method that classes inherit refuse arguments in the name of the class it is called on.
@@ -40,3 +42,16 @@ def check_numbers_of_law(name, law, low, high):
             raise ValueError(
                 f"{field.name} of {name} must be a number from {low:g} to {high:g}, got {law!r}"
             )
+
+
+def checked_array(name, value, n_features):
+    """A finite number, or one for each feature, as an array (n_features,)."""
+    try:
+        array = np.broadcast_to(np.asarray(value, dtype=np.float64), n_features).copy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a number or {n_features} numbers, got {value!r}"
+        ) from error
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return array

@@ -13,6 +13,10 @@ from skbnp.summaries.training_cells import TrainingCells
 from skbnp.tables.forms import TableForm
 
 
+class OldFileError(ValueError):
+    """What is whole, but of a kind that this version reads no more; the message says what it is."""
+
+
 class FilesMixin:
     """``save`` and ``load`` of what ``fit`` sets, as a subclass declares it.
 
@@ -83,7 +87,8 @@ class FilesMixin:
         Raises
         ------
         skbnp.mcmc.io.FileFormatError
-            If the file is damaged, holds another estimator or comes from a newer version.
+            If the file is damaged, holds another estimator, comes from a newer version, or holds
+            a model of an older one that is no more.
         """
         content = io.read(path, f"fitted {cls.__name__}", cls._types_in_files(), cls._may_hold)
         try:
@@ -101,6 +106,8 @@ class FilesMixin:
             estimator._attach_rows()
         except (io.FileFormatError, ImportError):
             raise
+        except OldFileError as error:
+            raise io.FileFormatError(f"{path} cannot be read any more: {error}") from error
         except Exception as error:  # the file is at fault, whatever it is
             raise io.FileFormatError(f"{path} is damaged: {error}") from error
         return estimator
@@ -114,7 +121,10 @@ class FilesMixin:
 
     @classmethod
     def _parameters_of_file(cls, parameters):
-        """Constructor parameters of a file, in the names of now where it is an older one."""
+        """Constructor parameters of a file, in the names of now where it is an older one.
+
+        An `OldFileError` where there are no such names.
+        """
         return parameters
 
     @classmethod

@@ -1,3 +1,6 @@
+from numpy.random cimport bitgen_t
+
+
 cdef enum:
     # Which means clusters have.
     OF_FACTORS = 0
@@ -15,5 +18,15 @@ cdef class Law:
         double rate_law[2]
         double offset_law[2]
         double slab_shape, slab_scale, score_shape, score_scale, score_precision, noise_shape
-        double smallest_rate, log_rate_share
+        double log_rate_share               # log P(a rate above its least value)
         double[::1] tail_grid
+
+    cdef double log_rate(self, double rate) noexcept nogil
+    cdef double draw_rate(self, bitgen_t* rng, Py_ssize_t n, double inverse) noexcept nogil
+    cdef double log_concentration(self, double concentration) noexcept nogil
+    cdef double log_mass(self, double mass) noexcept nogil
+    cdef double draw_mass(self, bitgen_t* rng, Py_ssize_t n_factors, double harmonic) noexcept nogil
+    cdef double log_offset_precision(self, double precision) noexcept nogil
+    cdef double draw_offset_precision(
+        self, bitgen_t* rng, Py_ssize_t n, double squares
+    ) noexcept nogil

@@ -23,12 +23,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincc, gammaln, log_ndtr
 
+from skbnp.infinite_factor_clusterer._old_files import with_laws
+from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import (
+    LoadingsPrior,
     checked_layers,
+    draw_inverse_gamma,
     draw_links,
     draw_upper,
+    drawn,
     inflation,
-    log_gamma_density,
     log_inverse_gamma,
     log_links,
     log_normal,
@@ -37,45 +41,45 @@ from skbnp.likelihoods.sparse_loadings.layers import (
 from skbnp.numerics.states import checked_floats, checked_indices, entry
 from skbnp.processes import crp
 
-# nu of "student" tails, uniform on these
+# nu of t tails, uniform on these
 TAIL_GRID = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, np.inf])
 
-# The rate of a feature's noise is at least this: with equal rows or columns the posterior would
+# The law of the scale of a feature's noise variances, which `_law` evaluates and draws from.
+NOISE_RATE_LAW = Gamma
+
+# That scale is at least this: with equal rows or columns the posterior would
 # be improper without a bound. The prior has 5e-6 of its mass below.
 SMALLEST_RATE = 1e-6
 
 
 @dataclass(frozen=True)
-class Prior:
-    """Hyperparameters of the mixture in standardised units; None means sampled.
+class Prior(LoadingsPrior):
+    """Hyperparameters of the mixture in standardised units: a number is given, a law is sampled.
 
     z ~ CRP(concentration); x ~ N(W y + o_z, s_z / lambda); y_k ~ N(m_zk, v_zk u_k / lambda) with
-    u = 1 without further layers; m ~ N(0, v / score_precision); v, s and slab variances are
-    inverse gamma of (shape, scale), s with the scale noise_rate ~ Gamma(noise_rate_prior).
+    u = 1 without further layers; m ~ N(0, v / mean_precision_prior); v has the law
+    ``score_variance``, s the law ``noise_variance``, whose scale, the noise rate, has a law of its
+    own for each feature.
     """
 
-    concentration: float | None = None
-    concentration_prior: tuple[float, float] = (1.0, 1.0)
-    mass: float | None = None
-    mass_prior: tuple[float, float] = (1.0, 1.0)
-    mass_upper: float = 0.5
-    slab_shape: float = 2.0
-    slab_scale: float = 1.0
-    score_shape: float = 2.0
-    score_scale: float = 1.0
-    score_precision: float = 0.2
+    concentration: float | Gamma = Gamma(1.0, 1.0)
+    score_variance: InverseGamma = InverseGamma(2.0, 1.0)
+    mean_precision_prior: float = 0.2
     noise: str = "cluster"
-    noise_shape: float = 2.0
-    noise_rate_prior: tuple[float, float] = (1.0, 5.0)
+    noise_variance: InverseGamma = InverseGamma(2.0, Gamma(1.0, 5.0))
     means: str = "factor"
-    offset_precision_prior: tuple[float, float] = (1.0, 5.0)
-    tails: str = "normal"
-    max_layers: int = 1
+    offset_precision: Gamma = Gamma(1.0, 5.0)
+    tails: str = "gaussian"
+
+    @classmethod
+    def from_data(cls, data):
+        """From what files hold; those of version 0.1 have pairs of numbers for laws."""
+        return cls(**with_laws(data))
 
     @property
     def tail_grid(self):
         """Degrees of freedom that rows may have."""
-        return TAIL_GRID if self.tails == "student" else np.array([np.inf])
+        return TAIL_GRID if self.tails == "t" else np.array([np.inf])
 
 
 # -- the joint density --------------------------------------------------------------------------
@@ -111,17 +115,14 @@ def log_joint(state, X, prior, limit=None, terms=False):
             below = log_ndtr((limit - mean) / np.sqrt(variance))
             cells = np.where(np.isneginf(X), below, cells)
     sizes = np.bincount(z, minlength=n_clusters)
-    a_h, b_h = prior.noise_rate_prior
     links = w != 0
     parts = {
         "data": np.sum(cells[~np.isnan(X)]),
         "scores": np.sum(log_normal(y, m[z], v[z] * inflation(state) / weight)),
         "score_mean": 0.0,
-        "score_variance": np.sum(log_inverse_gamma(v, prior.score_shape, prior.score_scale)),
-        "noise_variance": np.sum(log_inverse_gamma(s, prior.noise_shape, h)),
-        "noise_rate": np.sum(
-            log_gamma_density(h, a_h, b_h) - np.log(gammaincc(a_h, b_h * SMALLEST_RATE))
-        ),
+        "score_variance": np.sum(prior.score_variance.log_density(v)),
+        "noise_variance": np.sum(log_inverse_gamma(s, prior.noise_variance.shape, h)),
+        "noise_rate": np.sum(log_noise_rate(h, prior.noise_variance.scale)),
         "partition": n_clusters * np.log(concentration)
         + np.sum(gammaln(sizes))
         + gammaln(concentration)
@@ -130,42 +131,41 @@ def log_joint(state, X, prior, limit=None, terms=False):
         "loadings": np.sum(
             log_normal(w, 0.0, np.broadcast_to(state["slab_variance"], w.shape))[links]
         ),
-        "slab_variance": np.sum(
-            log_inverse_gamma(state["slab_variance"], prior.slab_shape, prior.slab_scale)
-        ),
+        "slab_variance": np.sum(prior.loading_variance.log_density(state["slab_variance"])),
         "upper": log_upper(state, prior),
         "row_precision": 0.0,
         "offset": 0.0,
         "hyper": 0.0,
     }
     if np.isfinite(df):
-        parts["row_precision"] = np.sum(log_gamma_density(state["row_precision"], df / 2, df / 2))
+        parts["row_precision"] = np.sum(Gamma(df / 2, df / 2).log_density(state["row_precision"]))
     if prior.means != "feature":
-        parts["score_mean"] = np.sum(log_normal(m, 0.0, v / prior.score_precision))
+        parts["score_mean"] = np.sum(log_normal(m, 0.0, v / prior.mean_precision_prior))
     if prior.means != "factor":
         of_cluster = np.broadcast_to(s, state["offset"].shape)
         parts["offset"] = np.sum(log_normal(state["offset"], 0.0, of_cluster / offset_precision))
-        parts["hyper"] += log_gamma_density(offset_precision, *prior.offset_precision_prior)
-    if prior.concentration is None:
-        parts["hyper"] += log_gamma_density(concentration, *prior.concentration_prior)
-    if prior.mass is None:
-        parts["hyper"] += log_gamma_density(mass, *prior.mass_prior)
-    if prior.tails == "student":
+        parts["hyper"] += prior.offset_precision.log_density(offset_precision)
+    if isinstance(prior.concentration, Law):
+        parts["hyper"] += prior.concentration.log_density(concentration)
+    if isinstance(prior.mass, Law):
+        parts["hyper"] += prior.mass.log_density(mass)
+    if prior.tails == "t":
         parts["hyper"] -= np.log(len(TAIL_GRID))
     return parts if terms else sum(parts.values())
 
 
+def log_noise_rate(h, law):
+    """Log density of the noise rate of features: the law's above its least value."""
+    return law.log_density(h) - np.log(gammaincc(law.shape, law.rate * SMALLEST_RATE))
+
+
 def draw_hyper(prior, rng):
     """hyper of a state from the prior."""
-
-    def value(fixed, law):
-        return rng.gamma(law[0], 1 / law[1]) if fixed is None else fixed
-
     return np.array(
         [
-            value(prior.concentration, prior.concentration_prior),
-            value(prior.mass, prior.mass_prior),
-            1.0 if prior.means == "factor" else value(None, prior.offset_precision_prior),
+            drawn(prior.concentration, rng),
+            drawn(prior.mass, rng),
+            1.0 if prior.means == "factor" else drawn(prior.offset_precision, rng),
             rng.choice(prior.tail_grid),
         ]
     )
@@ -173,11 +173,11 @@ def draw_hyper(prior, rng):
 
 def draw_noise_rate(prior, n_features, rng):
     """noise_rate of a state from the prior."""
-    shape, rate = prior.noise_rate_prior
-    h = rng.gamma(shape, 1 / rate, size=n_features)
+    law = prior.noise_variance.scale
+    h = law.sample(n_features, rng)
     while (h < SMALLEST_RATE).any():
         low = h < SMALLEST_RATE
-        h[low] = rng.gamma(shape, 1 / rate, size=low.sum())
+        h[low] = law.sample(low.sum(), rng)
     return h
 
 
@@ -189,14 +189,14 @@ def draw_joint(prior, n_samples, n_features, rng):
     n_clusters = label.max() + 1
     loadings, slab_variance = draw_links(n_features, mass, prior, rng)
     n_factors = loadings.shape[1]
-    v = prior.score_scale / rng.gamma(prior.score_shape, size=(n_clusters, n_factors))
+    v = draw_inverse_gamma(prior.score_variance, rng, (n_clusters, n_factors))
     if prior.means == "feature":
         m = np.zeros_like(v)
     else:
-        m = rng.normal(size=v.shape) * np.sqrt(v / prior.score_precision)
+        m = rng.normal(size=v.shape) * np.sqrt(v / prior.mean_precision_prior)
     h = draw_noise_rate(prior, n_features, rng)
     n_noises = 1 if prior.noise == "shared" else n_clusters
-    s = h / rng.gamma(prior.noise_shape, size=(n_noises, n_features))
+    s = h / rng.gamma(prior.noise_variance.shape, size=(n_noises, n_features))
     offset = np.zeros((n_clusters, n_features))
     if prior.means != "factor":
         offset = rng.normal(size=offset.shape) * np.sqrt(s / offset_precision)

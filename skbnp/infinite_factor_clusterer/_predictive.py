@@ -117,15 +117,15 @@ def _generator(draw):
 def _new_clusters(draw, prior, n, rng):
     """Means, variances, noise and offsets of clusters from the prior, given what all share."""
     n_factors, n_features = draw["score_mean"].shape[1], draw["offset"].shape[1]
-    v = prior.score_scale / _gamma(rng, prior.score_shape, (n, n_factors))
+    v = prior.score_variance.scale / _gamma(rng, prior.score_variance.shape, (n, n_factors))
     m = np.zeros_like(v)
     if prior.means != "feature":
-        m = rng.normal(size=v.shape) * np.sqrt(v / prior.score_precision)
+        m = rng.normal(size=v.shape) * np.sqrt(v / prior.mean_precision_prior)
     s = draw["noise_variance"]
     if prior.noise == "shared":
         s = np.repeat(s, n, axis=0)
     else:
-        s = draw["noise_rate"] / _gamma(rng, prior.noise_shape, (n, n_features))
+        s = draw["noise_rate"] / _gamma(rng, prior.noise_variance.shape, (n, n_features))
     offset = np.zeros_like(s)
     if prior.means != "factor":
         offset = rng.normal(size=s.shape) * np.sqrt(s / draw["hyper"][2])

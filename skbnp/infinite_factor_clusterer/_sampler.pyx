@@ -40,7 +40,7 @@ cdef class Sampler(Chain):
     Cost of a sweep for T rows, N features, K factors, G clusters, complete rows:
     O(T (G K (N + K) + N K) + G N K^2) where rows meet every cluster, mostly BLAS 3;
     O(T) for each of ``n_births`` attempts at each feature, O(T (N + K) / G) for each of
-    ``n_split_merges``. Every pattern of missing cells costs O(G (N K^2 + K^3)) of its own, and
+    ``n_split_merge``. Every pattern of missing cells costs O(G (N K^2 + K^3)) of its own, and
     with factors in a layer above every row does.
     """
 
@@ -54,7 +54,7 @@ cdef class Sampler(Chain):
     }
 
     def __init__(
-        self, X, prior, start, bit_generator, *, limit=None, n_births=1, n_split_merges=10,
+        self, X, prior, start, bit_generator, *, limit=None, n_births=1, n_split_merge=10,
         double log_jacobian=0.0,
     ):
         """A chain on X (n_samples, n_features), NaN where missing, -inf where below ``limit``.
@@ -64,10 +64,10 @@ cdef class Sampler(Chain):
         """
         state = self.STATE(X, prior, start, limit, log_jacobian=log_jacobian)
         super().__init__(
-            state, self._make_moves(state, n_births, n_split_merges, bit_generator), bit_generator
+            state, self._make_moves(state, n_births, n_split_merge, bit_generator), bit_generator
         )
 
-    def _make_moves(self, State state, n_births, n_split_merges, bit_generator):
+    def _make_moves(self, State state, n_births, n_split_merge, bit_generator):
         """A sweep: rows without their scores, scores, clusters, factors, layers above."""
         row_law, sides = self.ROW_LAW(state), Sides(state)
         energies = self.MOVES["energies"](state, sides, bit_generator)
@@ -81,7 +81,7 @@ cdef class Sampler(Chain):
             *([rows("tails")] if state.law.student else []),
             rows("means"),
             rows("scores"),
-            self.MOVES["splits"](state, sides, launch, n_split_merges, bit_generator),
+            self.MOVES["splits"](state, sides, launch, n_split_merge, bit_generator),
             energies,
             self.MOVES["loadings"](state, bit_generator),
             self.MOVES["births"](state, n_births, bit_generator),

@@ -2,43 +2,15 @@
 
 import numpy as np
 
-from skbnp.infinite_factor_clusterer._model import checked_parameters
+from skbnp.infinite_factor_clusterer._model import NOISE_RATE_LAW, checked_parameters
+from skbnp.laws import Gamma, InverseGamma
 from skbnp.likelihoods.sparse_loadings.layers import (
     check_level_labels,
-    check_max_layers,
+    check_prior,
     check_shared_fitted,
     checked_layers,
 )
 from skbnp.numerics.states import check_positive, checked_floats, checked_indices
-
-# Parameters that clusterers of 0.1 had for the model that is `DeepScaleModel` now.
-MOVED = (
-    *("top", "drift", "center", "birth_move", "schedule", "signed", "transform_output"),
-    "n_init_factors",
-)
-
-
-class ScalePrior:
-    """In files of 0.1, of clusterers that were what `DeepScaleModel` is now: they are refused."""
-
-    @classmethod
-    def from_data(cls, data):
-        """Say what became of it."""
-        raise ValueError(
-            'it holds a clusterer of top="gaussian", which is the estimator DeepScaleModel now: '
-            "fit that one to the data"
-        )
-
-
-def parameters_of_file(parameters):
-    """Constructor parameters as a file has them, those of 0.1 in the names of now."""
-    if "top" not in parameters:
-        return parameters
-    kept = {name: value for name, value in parameters.items() if name not in MOVED}
-    for name, value in (("noise", "cluster"), ("n_births", 1)):
-        if isinstance(kept.get(name), str) and kept[name] == "auto":
-            kept[name] = value
-    return kept
 
 
 def check_draw(draw, prior, n_samples, n_features):
@@ -67,16 +39,16 @@ def check_draw(draw, prior, n_samples, n_features):
 
 def _check_prior(prior):
     """Raise a ValueError unless the numbers of a prior are in range."""
-    names = ["mass", "mass_prior", "mass_upper", "slab_shape", "slab_scale", "noise_shape"]
-    names += ["concentration", "concentration_prior", "score_shape", "score_scale"]
-    names += ["score_precision", "noise_rate_prior", "offset_precision_prior"]
-    check_positive(prior, *names)
-    known = {"noise": ("cluster", "shared"), "tails": ("normal", "student")}
+    laws = {"concentration": Gamma, "score_variance": InverseGamma, "noise_variance": InverseGamma}
+    check_prior(prior, laws | {"offset_precision": Gamma}, ("concentration",))
+    if not isinstance(prior.noise_variance.scale, NOISE_RATE_LAW):
+        raise ValueError("noise_variance of the prior must have a law for its scale")
+    check_positive(prior, "mean_precision_prior")
+    known = {"noise": ("cluster", "shared"), "tails": ("gaussian", "t")}
     known["means"] = ("factor", "both", "feature")
     for name, values in known.items():
         if getattr(prior, name) not in values:
             raise ValueError(f"{name} of the prior must be one of {values}")
-    check_max_layers(prior)
 
 
 def check_fitted(estimator):

@@ -7,6 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from skbnp.laws import InverseGamma
 from skbnp.likelihoods.sparse_loadings.layers import prior_mean
 from skbnp.numerics.quiet import ignoring
 from skbnp.numerics.scaling import column_means
@@ -58,30 +59,28 @@ def start_state(X, prior, rng, n_clusters, limit=None):
     )
     scores = (scores + np.linalg.solve(half.T, noise.T)).T
 
-    offset_shape, offset_rate = prior.offset_precision_prior
-    offset_precision = 1.0 if prior.means == "factor" else offset_shape / offset_rate
+    offset_precision = 1.0 if prior.means == "factor" else prior_mean(prior.offset_precision)
     score_mean, score_variance = drawn_clusters(
         scores,
         label,
-        prior.score_shape,
-        prior.score_scale,
-        np.inf if prior.means == "feature" else prior.score_precision,
+        prior.score_variance,
+        np.inf if prior.means == "feature" else prior.mean_precision_prior,
         rng,
     )
     offset, noise_variance = drawn_clusters(
         filled - scores @ w.T,
         label,
-        prior.noise_shape,
-        NOISE_RATE,
+        InverseGamma(prior.noise_variance.shape, NOISE_RATE),
         np.inf if prior.means == "factor" else offset_precision,
         rng,
         shared=prior.noise == "shared",
     )
-    shape = prior.slab_shape + np.count_nonzero(w, axis=0) / 2
+    slab = prior.loading_variance
+    shape = slab.shape + np.count_nonzero(w, axis=0) / 2
     return {
         "label": label,
         "loadings1": w,
-        "slab_variance": (prior.slab_scale + np.sum(w**2, axis=0) / 2) / rng.gamma(shape),
+        "slab_variance": (slab.scale + np.sum(w**2, axis=0) / 2) / rng.gamma(shape),
         "scores1": scores,
         "score_mean": score_mean,
         "score_variance": score_variance,
@@ -91,8 +90,8 @@ def start_state(X, prior, rng, n_clusters, limit=None):
         "row_precision": np.ones(len(X)),
         "hyper": np.array(
             [
-                prior_mean(prior.concentration, prior.concentration_prior),
-                prior_mean(prior.mass, prior.mass_prior),
+                prior_mean(prior.concentration),
+                prior_mean(prior.mass),
                 offset_precision,
                 np.inf,
             ]
@@ -176,11 +175,11 @@ def varimax(loadings, n_rounds=50):
     return turned.T
 
 
-def drawn_clusters(X, label, shape, scale, precision, rng, shared=False):
+def drawn_clusters(X, label, law, precision, rng, shared=False):
     """Means and variances of each cluster's columns, given rows: the conjugate draw (F4.5).
 
-    Means are N(0, variance / precision), zeros if that is infinite; variances are inverse gamma of
-    (shape, scale), a single row of them if ``shared``.
+    Means are N(0, variance / precision), zeros if that is infinite; variances have
+    an inverse gamma law, a single row of them if ``shared``.
     """
     n = np.bincount(label)[:, np.newaxis].astype(float)
     total = cluster_sums(X, label)
@@ -192,6 +191,6 @@ def drawn_clusters(X, label, shape, scale, precision, rng, shared=False):
     counts = n
     if shared:
         counts, squares = n.sum(keepdims=True), squares.sum(axis=0, keepdims=True)
-    variance = (scale + squares / 2) / rng.gamma(shape + counts / 2, size=squares.shape)
+    variance = (law.scale + squares / 2) / rng.gamma(law.shape + counts / 2, size=squares.shape)
     mean = center + rng.normal(size=total.shape) * np.sqrt(variance / (precision + n))
     return mean, variance

@@ -1,6 +1,6 @@
 """The whole state of the mixture of factors, how it is stored, and its density."""
 
-from libc.math cimport fmax, isnan, log, sqrt
+from libc.math cimport fmax, log, sqrt
 from numpy.random cimport bitgen_t
 from scipy.special.cython_special cimport log_ndtr
 
@@ -54,10 +54,10 @@ cdef class State(chain.State):
         self.prior, self.law, self.table = prior, Law(prior), Table(X, limit)
         self.log_jacobian = log_jacobian
         self.n_samples, self.n_features = X.shape
-        self.has_upper = prior.max_layers > 1
+        self.has_upper, slab = prior.max_layers > 1, prior.loading_variance
         for _ in range(prior.max_layers - 1):
             self.upper = ScaleLayer(
-                self.n_samples, prior.mass_upper, prior.slab_shape, prior.slab_scale, self.upper
+                self.n_samples, prior.mass_upper, slab.shape, slab.scale, self.upper
             )
         self._put(self._checked(state, X))
 
@@ -310,21 +310,15 @@ cdef class State(chain.State):
                         LOG_2_PI + log(variance) + self.shift[g, j] * self.shift[g, j] / variance
                     )
         for j in range(self.n_features):
-            total += log_gamma_density(self.rate[j], self.law.rate_law[0], self.law.rate_law[1])
+            total += self.law.log_rate(self.rate[j])
             total -= self.law.log_rate_share
             for g in range(n_noises):
                 total += log_inverse_gamma(self.S[g, j], self.law.noise_shape, self.rate[j])
         # Hyperparameters.
-        if isnan(self.law.given_concentration):
-            total += log_gamma_density(
-                self.concentration, self.law.concentration_law[0], self.law.concentration_law[1]
-            )
-        if isnan(self.law.given_mass):
-            total += log_gamma_density(self.mass, self.law.mass_law[0], self.law.mass_law[1])
+        total += self.law.log_concentration(self.concentration)
+        total += self.law.log_mass(self.mass)
         if self.law.means != OF_FACTORS:
-            total += log_gamma_density(
-                self.offset_precision, self.law.offset_law[0], self.law.offset_law[1]
-            )
+            total += self.law.log_offset_precision(self.offset_precision)
         if self.law.student:
             total -= log(<double> self.law.tail_grid.shape[0])
         if self.has_upper:

@@ -6,6 +6,7 @@ from checks.joint_distribution import Moves
 from checks.mutants import compiled
 from skbnp.deep_scale_model._model import Prior, draw_joint
 from skbnp.deep_scale_model._sampler import Sampler
+from skbnp.laws import InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
 
 # Moves of the chain, those of layers one by one.
@@ -41,7 +42,11 @@ def mutant(fault):
 
 def prior(**changes):
     """A prior whose loadings and noise have moments."""
-    options = dict(mass=1.0, slab_shape=4.0, slab_scale=3.0, noise_shape=5.0, noise_scale=4.0)
+    options = dict(
+        mass=1.0,
+        loading_variance=InverseGamma(4.0, 3.0),
+        noise_variance=InverseGamma(5.0, 4.0),
+    )
     return Prior(**(options | changes))
 
 
@@ -90,7 +95,7 @@ def statistics(law):
             "x^2 by a^2": float(np.mean(np.tanh(X**2) * np.tanh(a2), where=seen)),
             "y^2 by links": float(np.tanh(y2.sum(axis=0)) @ (state["loadings1"] != 0).sum(axis=0)),
         }
-        if law.noise is None:
+        if isinstance(law.noise_variance, Law):
             bound = np.tanh(X**2) * np.tanh(floor)
             out["x^2 by floor"] = float(np.mean(bound, where=seen))
             out["log s^2"] = float(np.mean(np.log(floor)))
@@ -100,14 +105,14 @@ def statistics(law):
             out["squared columns"] = out["columns"] ** 2
             # Near their means, so that it is the covariance that shows.
             out["columns by factors"] = (out["columns"] - 3.0) * (out["factors"] - 1.5)
-        if law.drift is None:
+        if isinstance(law.drift, Law):
             c = np.tanh(state["hyper"][1])
             out["drift"], out["squared drift"] = float(c), float(c**2)
         if law.location_variance > 0:
             mu = state["location"]
             out["location"] = float(np.mean(np.tanh(mu)))
             out["x by location"] = float(np.mean(np.tanh(X) * np.tanh(mu), where=seen))
-        if law.mass is None:
+        if isinstance(law.mass, Law):
             out["mass"], out["squared mass"] = state["hyper"][0], state["hyper"][0] ** 2
         if law.max_layers > 1:
             upper = upper_layers(state)

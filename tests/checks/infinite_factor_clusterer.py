@@ -5,6 +5,7 @@ import numpy as np
 from checks.mutants import compiled, with_moves
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._sampler import Sampler
+from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import inflation, upper_layers
 
 # What leaves the posterior as it is by itself: a move and those that draw what it integrates out.
@@ -62,9 +63,12 @@ def make_moves(sampler, name):
 def prior(**options):
     """A prior whose statistics have moments."""
     law = dict(
-        mass=1.0, slab_shape=4.0, slab_scale=3.0, score_shape=4.0, score_scale=3.0,
-        noise_shape=4.0, noise_rate_prior=(3.0, 1.0), offset_precision_prior=(3.0, 6.0),
-    )  # fmt: skip
+        mass=1.0,
+        loading_variance=InverseGamma(4.0, 3.0),
+        score_variance=InverseGamma(4.0, 3.0),
+        noise_variance=InverseGamma(4.0, Gamma(3.0, 1.0)),
+        offset_precision=Gamma(3.0, 6.0),
+    )
     return Prior(**(law | options))
 
 
@@ -167,15 +171,15 @@ def statistics(law):
 def varying(law, names):
     """Which of the statistics vary under the law."""
     still = set()
-    if law.concentration is not None:
+    if not isinstance(law.concentration, Law):
         still.add("log concentration")
-    if law.mass is not None:
+    if not isinstance(law.mass, Law):
         still.add("log mass")
     if law.means == "factor":
         still |= {"log offset precision", "offset"}
     if law.means == "feature":
         still.add("means")
-    if law.tails == "normal":
+    if law.tails == "gaussian":
         still |= {"log weight", "tails"}
     if law.max_layers < 3:
         still.add("layers" if law.max_layers < 2 else "")

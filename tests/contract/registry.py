@@ -19,7 +19,7 @@ from skbnp import (
     InfiniteFactorClusterer,
     TreeFactorModel,
 )
-from skbnp.laws import ShiftedBetaNegativeBinomial
+from skbnp.laws import Normal, ShiftedBetaNegativeBinomial
 from skbnp.samplers import MixtureSampler
 
 # Chains as short as an answer can be: promises hold for any length.
@@ -107,7 +107,7 @@ SETTINGS = [
     Setting("icp-classifier", ICPNetworkClassifier),
     Setting("clusterer", InfiniteFactorClusterer),
     Setting("scale", DeepScaleModel),
-    Setting("scale-drift", DeepScaleModel, {"drift": "sample", "max_layers": 2}),
+    Setting("scale-drift", DeepScaleModel, {"drift": Normal(0.0, 1.0), "max_layers": 2}),
 ]
 UNSUPERVISED = [setting for setting in SETTINGS if not setting.is_supervised]
 # One setting of each class: for promises that no option touches.

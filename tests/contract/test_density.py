@@ -18,7 +18,7 @@ from skbnp.samplers import MixtureSampler
 
 # Beside those of the registry.
 MORE = [
-    Setting("clusterer-student", InfiniteFactorClusterer, {"tails": "student"}),
+    Setting("clusterer-t", InfiniteFactorClusterer, {"tails": "t"}),
     Setting("clusterer-both", InfiniteFactorClusterer, {"means": "both"}),
 ]
 # Every value of `density` that a setting takes.
@@ -179,7 +179,7 @@ def test_detection_limits_leave_a_density_above_and_a_probability_below():
     X = table()[:, 0]
     limit = np.quantile(X, 0.3)
     given = np.where(X < limit, -np.inf, X)[:, np.newaxis]
-    for tails in ("normal", "student"):
+    for tails in ("gaussian", "t"):
         setting = Setting("", InfiniteFactorClusterer, {"detection_limit": limit, "tails": tails})
         model = setting.fit(given)
         x, weight = axis(X, 8001)

@@ -39,7 +39,7 @@ MORE = [
     ),
     Setting("clusterer-both", InfiniteFactorClusterer, {"means": "both", "noise": "shared"}),
     Setting("clusterer-layers", InfiniteFactorClusterer, {"max_layers": 3}),
-    Setting("clusterer-student", InfiniteFactorClusterer, {"tails": "student"}),
+    Setting("clusterer-t", InfiniteFactorClusterer, {"tails": "t"}),
 ]
 # Public answers: method -> calls of it, each a function of the estimator and rows.
 ANSWERS = {

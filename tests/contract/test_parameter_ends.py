@@ -15,6 +15,7 @@ from skbnp import (
     InfiniteFactorClusterer,
     TreeFactorModel,
 )
+from skbnp.laws import Gamma
 
 # How long a run is, how many files and threads: any number is right, if it takes its time.
 OF_THE_RUN = {"n_chains", "n_warmup", "n_draws", "thin", "n_jobs", "checkpoint_every", "store"}
@@ -102,9 +103,9 @@ def test_every_end_at_every_scale(setting):
 @pytest.mark.parametrize(
     "model, rule",
     [
-        (InfiniteFactorClusterer(concentration_prior=(1000, 0.1)), "concentration_prior must have"),
+        (InfiniteFactorClusterer(concentration=Gamma(1000, 0.1)), "concentration must have"),
         (InfiniteFactorClusterer(detection_limit=-1e300), "detection_limit must be within"),
-        (DeepScaleModel(noise=1e300), "noise must be"),
+        (DeepScaleModel(noise_variance=1e300), "noise_variance must be"),
         (TreeFactorModel(max_depth=1001), "max_depth"),
         (TreeFactorModel(concentration_decay=5e-324), "concentration_decay"),
         (

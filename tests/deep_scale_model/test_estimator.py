@@ -12,7 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbnp import DeepScaleModel
 from skbnp.deep_scale_model import _model
+from skbnp.laws import Normal
 from skbnp.mcmc.io import FileFormatError
+from skbnp.samplers import DeepScaleSampler
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",
@@ -33,7 +35,7 @@ def failed_checks(estimator):
     }
 
 
-@parametrize_with_checks([short(drift="sample")], expected_failed_checks=failed_checks)
+@parametrize_with_checks([short(drift=Normal(0.0, 1.0))], expected_failed_checks=failed_checks)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -72,12 +74,12 @@ def assert_same_answers(one, other):
 
 
 OPTIONS = [
-    {"drift": "sample"},
+    {"drift": Normal(0.0, 1.0)},
     {"max_layers": None, "transform_output": "log_energy"},
     {"drift": 2.0, "signed": True, "center": "sample", "transform_output": "magnitude"},
-    {"birth_move": "finite", "noise": 0.3, "center": "median"},
-    {"birth_move": "pan-han", "noise": [0.3, 0.3, 0.4, 0.4], "mass": 3.0},
-    {"schedule": "greedy", "max_layers": 2, "n_init_factors": 4},
+    {"birth_move": "finite", "noise_variance": 0.09, "center": "median"},
+    {"birth_move": "pan-han", "noise_variance": [0.09, 0.09, 0.16, 0.16], "mass": 3.0},
+    {"sampler": DeepScaleSampler(schedule="greedy", n_init_factors=4), "max_layers": 2},
 ]
 
 
@@ -107,7 +109,7 @@ def test_every_option_gives_finite_answers(X, options):
 
 
 def test_the_same_whatever_the_jobs(X):
-    options = {"drift": "sample"}
+    options = {"drift": Normal(0.0, 1.0)}
     one = short(**options).fit(X)
     assert_same_answers(answers(one, X), answers(short(n_jobs=2, **options).fit(X), X))
     with joblib.parallel_config(backend="loky", n_jobs=2):
@@ -115,7 +117,7 @@ def test_the_same_whatever_the_jobs(X):
 
 
 def test_clones_pickles_and_files(X, tmp_path):
-    model = short(noise=0.3).fit(X)
+    model = short(noise_variance=0.09).fit(X)
     expected = answers(model, X)
     assert_same_answers(answers(clone(model).fit(X), X), expected)
     assert_same_answers(answers(pickle.loads(pickle.dumps(model)), X), expected)
@@ -163,7 +165,7 @@ def test_a_damaged_draw_is_refused(X, tmp_path, how):
 
 def test_units_of_x(X):
     """Powers of two give identical draws; densities and moments follow the units."""
-    options = {"drift": "sample"}
+    options = {"drift": Normal(0.0, 1.0)}
     factors = 2.0 ** np.array([-20, 3, 0, 30])
     one, other = short(**options).fit(X), short(**options).fit(X * factors)
     for a, b in zip(one.posterior_, other.posterior_, strict=True):
@@ -209,7 +211,7 @@ def test_rows_without_cells(X):
 def test_no_factors():
     """Independent columns of the same law: an answer, not a crash."""
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model = short(n_init_factors=0, n_births=0, n_split_merges=0).fit(X)
+    model = short(sampler=DeepScaleSampler(n_init_factors=0, n_births=0, n_split_merge=0)).fit(X)
     assert model.n_factors_ == 0 and model.n_layers_ == 0 and model.n_clusters_ == 0
     assert (model.predict(X) == -1).all() and (model.labels_ == -1).all()
     assert model.transform(X).shape == (60, 0)

@@ -9,21 +9,22 @@ from numpy.testing import assert_allclose, assert_array_equal
 from checks.deep_scale_model import MOVES, make_sampler, prior
 from skbnp.deep_scale_model import _model as model
 from skbnp.deep_scale_model._model import Prior
+from skbnp.laws import Gamma, InverseGamma, Normal
 
-SAMPLED = dict(mass=None, drift=None, location_variance=2.0)
+SAMPLED = dict(mass=Gamma(1.0, 1.0), drift=Normal(0.0, 1.0), location_variance=2.0)
 # Prior and options of the sampler; a share of cells is missing in all but the first.
 CASES = {
     "default": (prior(), {}, 0.0),
     "holes": (prior(mass=2.0), {}, 0.3),
     "all sampled": (prior(**SAMPLED), {}, 0.3),
-    "fixed noise": (prior(noise=np.full(5, 0.3)), {}, 0.3),
+    "fixed noise": (prior(noise_variance=np.full(5, 0.3)), {}, 0.3),
     "two layers": (prior(mass=2.0, max_layers=2, mass_upper=1.5), {}, 0.3),
     "eight layers": (prior(**SAMPLED, max_layers=8, mass_upper=2.0), {}, 0.3),
     "finite": (prior(birth_move="finite", **SAMPLED), {}, 0.3),
     "finite, two layers": (prior(birth_move="finite", max_layers=2, mass_upper=1.5), {}, 0.3),
     "pan-han": (prior(birth_move="pan-han"), {}, 0.3),
     "annealed": (prior(max_layers=2), {"n_anneal": 8}, 0.3),
-    "annealed to fixed noise": (prior(noise=np.full(5, 0.3)), {"n_anneal": 8}, 0.3),
+    "annealed to fixed noise": (prior(noise_variance=np.full(5, 0.3)), {"n_anneal": 8}, 0.3),
     "greedy": (prior(mass=2.0, max_layers=3), {"schedule": "greedy", "n_greedy": 4}, 0.3),
 }
 every_case = pytest.mark.parametrize("case", CASES)
@@ -72,7 +73,13 @@ def test_after_random_sweeps(case, n_samples, seed):
 def test_where_updates_add_up():
     """1,500 samples, 12 features, two layers, two dozen sweeps from two factors."""
     rng = np.random.default_rng(3)
-    law = prior(mass=2.0, max_layers=2, drift=None, location_variance=2.0, noise_shape=3.0)
+    law = prior(
+        mass=2.0,
+        max_layers=2,
+        drift=Normal(0.0, 1.0),
+        location_variance=2.0,
+        noise_variance=InverseGamma(3.0, 4.0),
+    )
     state, X = model.draw_joint(replace(law, mass=3.0), 1500, 12, rng)
     X[rng.random(X.shape) < 0.1] = np.nan
     start = {
@@ -170,7 +177,7 @@ def test_sampled_noise_is_released_after_annealing():
     for step in range(8):
         sampler.sweep()
         sampler.adapt(step)
-    expected = law.noise_scale / law.noise_shape
+    expected = law.noise_variance.scale / law.noise_variance.shape
     assert_allclose(sampler.get_state()["noise_variance"], expected, rtol=1e-12)
     sampler.sweep()
     assert (sampler.get_state()["noise_variance"] != expected).all()
@@ -215,7 +222,7 @@ def test_a_second_layer_of_no_mass_stays_empty():
 
 def test_labels_of_levels():
     """Which factor has the most energy; the floor where none has."""
-    law = Prior(noise=np.full(4, 0.01), mass=1.0, max_layers=2)
+    law = Prior(noise_variance=np.full(4, 0.01), mass=1.0, max_layers=2)
     state = {
         "loadings1": np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]),
         "scores1": np.array([[3.0, 0.1], [0.1, -3.0], [0.001, 0.001]]),
@@ -258,7 +265,7 @@ TORTURE = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"drift": None, "location_variance": 100.0}])
+@pytest.mark.parametrize("options", [{}, {"drift": Normal(0.0, 1.0), "location_variance": 100.0}])
 @pytest.mark.parametrize("name", TORTURE)
 def test_numbers_stay_finite(name, options):
     rng = np.random.default_rng(0)

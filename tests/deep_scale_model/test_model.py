@@ -9,7 +9,9 @@ from scipy import integrate, special, stats
 
 from checks.deep_scale_model import prior
 from checks.monte_carlo import z_score
+from checks.mutants import compiled
 from skbnp.deep_scale_model import _model as model
+from skbnp.laws import Gamma, InverseGamma, Law, Normal
 from skbnp.likelihoods.sparse_loadings.layers import (
     log_inverse_gamma,
     log_links,
@@ -17,7 +19,6 @@ from skbnp.likelihoods.sparse_loadings.layers import (
     log_slab,
     upper_layers,
 )
-from skbnp.likelihoods.sparse_loadings.moves.finite_columns import printed_ratios
 from skbnp.processes import ibp
 
 
@@ -68,8 +69,9 @@ def test_conditional_of_a_loading(others):
     full = rest.copy()
     full[0] = w
     scale2 = (2 * b + np.sum(rest**2)) / (2 * a + others)
+    law = InverseGamma(a, b)
     expected = stats.t.logpdf(w, 2 * a + others, scale=np.sqrt(scale2))
-    assert_allclose(log_slab(full, a, b) - log_slab(rest, a, b), expected, rtol=1e-12)
+    assert_allclose(log_slab(full, law) - log_slab(rest, law), expected, rtol=1e-12)
 
     def density(log_variance):
         variance = np.exp(log_variance)
@@ -77,7 +79,7 @@ def test_conditional_of_a_loading(others):
         return np.exp(values + log_inverse_gamma(variance, a, b) + log_variance)
 
     total, _ = integrate.quad(density, -30, 30, epsabs=1e-13, limit=200)
-    assert_allclose(np.exp(log_slab(full, a, b)), total, rtol=1e-8)
+    assert_allclose(np.exp(log_slab(full, law)), total, rtol=1e-8)
     odds = log_links(full, 0.8) - log_links(rest, 0.8)
     assert_allclose(odds, np.log(others / (6 - others)), rtol=1e-12)
     odds = model.log_finite_links(full, 0.8) - model.log_finite_links(rest, 0.8)
@@ -94,6 +96,7 @@ def test_conditional_of_a_loading(others):
 )
 def test_printed_ratios(arguments, expected):
     """Equations 12 and 13 of the paper, (D10.3)."""
+    printed_ratios = compiled("sparse_loadings", "faces").printed_ratios
     assert_allclose(printed_ratios(*arguments), expected, atol=5e-7)
 
 
@@ -109,11 +112,11 @@ def drawn(law, n_samples=7, n_features=4, seed=0, layers=1):
             return state, X
 
 
-DEEP = prior(max_layers=2, mass=2.0, mass_upper=1.0, drift=None, location_variance=2.0)
+DEEP = prior(max_layers=2, mass=2.0, mass_upper=1.0, drift=Normal(0.0, 1.0), location_variance=2.0)
 
 
 @pytest.mark.parametrize(
-    ("law", "layers"), [(prior(), 1), (DEEP, 2), (prior(mass=None, max_layers=3), 1)]
+    ("law", "layers"), [(prior(), 1), (DEEP, 2), (prior(mass=Gamma(1.0, 1.0), max_layers=3), 1)]
 )
 def test_terms_cell_by_cell(law, layers):
     """The same density, one cell at a time, from SciPy's distributions."""
@@ -136,19 +139,20 @@ def test_terms_cell_by_cell(law, layers):
         total += ibp.log_prob(w != 0, masses[number], ordering="labelled")
         for column in w.T:
             on = column[column != 0]
-            shape = law.slab_scale / law.slab_shape * np.eye(len(on))
-            total += stats.multivariate_t.logpdf(on, np.zeros(len(on)), shape, 2 * law.slab_shape)
+            slab = law.loading_variance
+            shape = slab.scale / slab.shape * np.eye(len(on))
+            total += stats.multivariate_t.logpdf(on, np.zeros(len(on)), shape, 2 * slab.shape)
         n_rows = w.shape[1]
     if len(scores) < law.max_layers:
         total += stats.poisson.logpmf(0, law.mass_upper * harmonic(n_rows))
-    noise = stats.invgamma(law.noise_shape, scale=law.noise_scale)
+    noise = stats.invgamma(law.noise_variance.shape, scale=law.noise_variance.scale)
     total += np.sum(noise.logpdf(state["noise_variance"]))
     if law.location_variance:
         total += np.sum(stats.norm.logpdf(state["location"], 0, np.sqrt(law.location_variance)))
-    if law.drift is None:
+    if isinstance(law.drift, Law):
         total += stats.norm.logpdf(drift)
-    if law.mass is None:
-        total += stats.gamma.logpdf(mass, law.mass_prior[0], scale=1 / law.mass_prior[1])
+    if isinstance(law.mass, Law):
+        total += stats.gamma.logpdf(mass, law.mass.shape, scale=1 / law.mass.rate)
     assert_allclose(model.log_joint(state, X, law), total, rtol=1e-10)
 
 
@@ -213,14 +217,14 @@ def test_one_link_without_noise_has_a_bessel_density(x, expected):
     w = 0.8
     exact = special.k0(x / w) / (np.pi * w)
     assert_allclose(exact, expected, rtol=5e-6)
-    law = prior(noise=np.array([1e-12]))
+    law = prior(noise_variance=np.array([1e-12]))
 
     def integrand(log_score):
         y = np.exp(log_score)
         state = {
             "loadings1": np.array([[w]]),
             "scores1": np.array([[y]]),
-            "noise_variance": law.noise,
+            "noise_variance": law.noise_variance,
             "location": np.zeros(1),
             "hyper": np.array([1.0, 0.0]),
         }

@@ -164,7 +164,7 @@ def test_expectations_against_quadrature(draw, rows):
         exact["amplitude"].append(p @ amplitude)
         exact["amplitude_square"].append(p @ amplitude**2)
         for level in range(len(loadings)):
-            share = predictive.energy_shares(draw, level + 1, scores[level])
+            share = energy_shares(draw, level + 1, scores[level])
             label = share.argmax(axis=1)
             largest[level].append(np.bincount(label, weights=p, minlength=share.shape[1]))
     runs = [predictive.row_moments(draw, rows, 5, t, n_kept=200) for t in range(40)]
@@ -244,6 +244,23 @@ def test_rows_do_not_depend_on_their_company(draw, monkeypatch):
 # -- labels -----------------------------------------------------------------------------------
 
 
+def energy_shares(draw, level=1, scores=None, feature_variance=None):
+    """Energies of the background and of each factor, as shares of a row's: (n_rows, K + 1).
+
+    ``scores`` of this level are the draw's own if not given.
+    """
+    per_square, background = predictive.energy_per_square(draw, level, feature_variance)
+    y = np.asarray(draw[f"scores{level}"] if scores is None else scores, dtype=np.float64)
+    energy = np.column_stack([np.full(len(y), background), y**2 * per_square])
+    return energy / energy.sum(axis=1, keepdims=True)
+
+
+def hard_labels(draw):
+    """The factor of the largest share in each training row, -1 the background: (L, n_samples)."""
+    levels = range(1, len(predictive.layers_of(draw)) + 1)
+    return np.array([energy_shares(draw, level).argmax(axis=1) - 1 for level in levels])
+
+
 def test_shares_and_labels_by_hand():
     W = np.array([[1.0, 0.0], [1.0, 2.0]])
     draw = make_draw(W, [[1.0], [0.0]], noise=[0.5, 0.5], drift=1.0)
@@ -252,10 +269,10 @@ def test_shares_and_labels_by_hand():
     # (1 + c^2) y^2 |w|^2: 0.04 and 0.08; 16 and 8; 0 and 8, beside a background of 1
     energy = np.array([[1, 0.04, 0.08], [1, 16, 8], [1, 0, 8]])
     share = energy / energy.sum(axis=1, keepdims=True)
-    assert_allclose(predictive.energy_shares(draw), share, rtol=1e-6)
+    assert_allclose(energy_shares(draw), share, rtol=1e-6)
     # Above: y^2 / (1 + 10/3) beside 1 / (1 + 10/3) + 1 / 1
-    assert_array_equal(predictive.hard_labels(draw), [[-1, 0, 1], [-1, 0, -1]])
-    found = predictive.energy_shares(draw, feature_variance=[1.0, 4.0])
+    assert_array_equal(hard_labels(draw), [[-1, 0, 1], [-1, 0, -1]])
+    found = energy_shares(draw, feature_variance=[1.0, 4.0])
     assert_allclose(found[1], np.array([0.625, 10, 2]) / 12.625, rtol=1e-6)
     # mean y^2 = 4.01 / 3 and 2.01 / 3
     assert_array_equal(predictive.feature_labels(draw), [0, 1])
@@ -272,7 +289,7 @@ def test_no_factor():
     found = predictive.row_moments(draw, X, 0)
     assert found["mean"].shape == (5, 0)
     assert_allclose(found["largest"][0], np.ones((5, 1)))
-    assert_array_equal(predictive.hard_labels(draw), np.full((1, 50), -1))
+    assert_array_equal(hard_labels(draw), np.full((1, 50), -1))
     assert_array_equal(predictive.feature_labels(draw), [-1, -1])
     mean, variance = predictive.cell_moments(draw, X, 0)
     assert_allclose(mean, np.tile([1.0, 0.0], (5, 1)))
@@ -292,6 +309,6 @@ def test_draws_from_the_prior():
             found, _ = predictive.log_density(draw, rows, 0)
             assert np.isfinite(found).all() and abs(found[0]) < 0.2
             moments = predictive.row_moments(draw, rows, 0, n_burn=2, n_kept=3)
-            assert len(moments["largest"]) == len(predictive.hard_labels(draw))
+            assert len(moments["largest"]) == len(hard_labels(draw))
             for values in (moments["energy"], moments["amplitude_square"], *moments["largest"]):
                 assert np.isfinite(values).all()

@@ -8,12 +8,13 @@ from skbnp.deep_scale_model._estimator import _make_sampler
 from skbnp.deep_scale_model._model import Prior, checked_state, log_joint
 from skbnp.deep_scale_model._sampler import Sampler
 from skbnp.deep_scale_model._start import start_state
+from skbnp.laws import Normal
 from skbnp.numerics.scaling import column_means
 
 LAWS = {
     "default": {},
-    "given": {"mass": 3.0, "drift": 0.5, "noise": 0.05},
-    "drift and location": {"drift": None, "location_variance": 100.0},
+    "given": {"mass": 3.0, "drift": 0.5, "noise_variance": 0.05},
+    "drift and location": {"drift": Normal(0.0, 1.0), "location_variance": 100.0},
     "finite": {"birth_move": "finite", "mass": 3.0},
 }
 SHAPES = {
@@ -44,8 +45,8 @@ def table(shape, holes):
 @pytest.mark.parametrize("law", LAWS)
 def test_starts(law, shape, holes, n_factors):
     X, options = table(shape, holes), dict(LAWS[law])
-    if "noise" in options:
-        options["noise"] = np.full(X.shape[1], options["noise"])
+    if "noise_variance" in options:
+        options["noise_variance"] = np.full(X.shape[1], options["noise_variance"])
     prior = Prior(**options)
     state = start_state(X, prior, np.random.default_rng(2), n_factors)
     assert state["loadings1"].shape == (X.shape[1], n_factors)
@@ -60,7 +61,7 @@ def test_starts(law, shape, holes, n_factors):
 @pytest.mark.parametrize("noise", [None, 0.05])
 def test_annealed_noise_goes_down_linearly_in_its_logarithm(noise):
     X = 3.0 * table("usual", 0.0)
-    prior = Prior(noise=None if noise is None else np.full(6, noise))
+    prior = Prior() if noise is None else Prior(noise_variance=np.full(6, noise))
     state = start_state(X, prior, np.random.default_rng(0), annealed=True)
     chain = Sampler(X, prior, state, np.random.PCG64(0), n_anneal=5)
     found = []
@@ -78,7 +79,7 @@ def test_chains_of_the_estimator_start_from_the_noise_that_they_anneal(n_anneal)
         np.random.PCG64(0),
         0,
         X=X,
-        prior=Prior(noise=given),
+        prior=Prior(noise_variance=given),
         n_init_factors=2,
         n_anneal=n_anneal,
     )

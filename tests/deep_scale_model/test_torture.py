@@ -6,6 +6,8 @@ from numpy.testing import assert_array_equal
 
 from checks.edges import tables_at_the_edge
 from skbnp import DeepScaleModel
+from skbnp.laws import Normal
+from skbnp.samplers import DeepScaleSampler
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning"
@@ -46,22 +48,22 @@ BASE, DATA = tables_at_the_edge()
 
 @pytest.mark.parametrize("name", DATA)
 def test_data_at_the_edge(name):
-    assert_sound(fit(DATA[name], drift="sample", max_layers=2), DATA[name])
+    assert_sound(fit(DATA[name], drift=Normal(0.0, 1.0), max_layers=2), DATA[name])
 
 
 def test_many_identical_rows():
     X = np.repeat(BASE[:2], [10_000, 1], axis=0)
-    lengths = dict(n_chains=1, n_warmup=3, n_draws=3, n_split_merges=2)
-    found = fit(X, drift="sample", max_layers=2, **lengths)
+    lengths = dict(n_chains=1, n_warmup=3, n_draws=3, sampler=DeepScaleSampler(n_split_merge=2))
+    found = fit(X, drift=Normal(0.0, 1.0), max_layers=2, **lengths)
     assert_sound(found, X)
 
 
 EXTREMES = [
-    {"noise": 1e-4},
-    {"noise": 1e4},
+    {"noise_variance": 1e-8},
+    {"noise_variance": 1e8},
     {"drift": 1e3},
-    {"n_init_factors": 40, "birth_move": "pan-han"},
-    {"max_layers": None, "mass_upper": 1.0, "schedule": "greedy"},
+    {"sampler": DeepScaleSampler(n_init_factors=40), "birth_move": "pan-han"},
+    {"max_layers": None, "mass_upper": 1.0, "sampler": DeepScaleSampler(schedule="greedy")},
 ]
 
 

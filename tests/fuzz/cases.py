@@ -40,7 +40,6 @@ _WORK = {
     "n_affine": 2,
     "n_rotations": 2,
     "n_split_merge": 5,
-    "n_split_merges": 4,
     "n_init_units": 8,
     "n_init_factors": 6,
     "n_init_clusters": 8,
@@ -143,7 +142,7 @@ def _option(random, kind, name, n_features):
     if isinstance(rule, str) and rule == "array-like":
         return _scaled(random, random.gamma(1.0, size=n_features))
     if isinstance(rule, type) and issubclass(rule, Law):
-        return _law(random, rule)
+        return _law(random, rule, default)
     if isinstance(rule, type) and issubclass(rule, SamplerSettings):
         return _sampler(random, rule)
     if rule is dict:
@@ -151,13 +150,14 @@ def _option(random, kind, name, n_features):
     return _scaled(random, random.gamma(1.0))
 
 
-def _law(random, kind):
-    """A law with any numbers that it takes, now and then with a law for one of them."""
+def _law(random, kind, default):
+    """A law with any numbers that it takes, and a law for one of them where the default has one."""
+    is_hierarchical = any(isinstance(x, Law) for x in getattr(default, "__dict__", {}).values())
     if kind is Grid:
         return Grid(tuple(random.gamma(1.0, size=3)))
     while True:
         numbers = [float(_scaled(random, random.gamma(1.0))) for _ in fields(kind)]
-        if random.random() < 0.05:
+        if is_hierarchical is not (random.random() < 0.05):
             numbers[-1] = Gamma(1.0, 1.0)
         try:
             return kind(*numbers)

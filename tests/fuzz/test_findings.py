@@ -14,6 +14,7 @@ from skbnp import (
     InfiniteFactorClusterer,
     TreeFactorModel,
 )
+from skbnp.laws import Gamma, InverseGamma
 from skbnp.samplers import MixtureSampler
 
 SHORT = {"n_chains": 1, "n_warmup": 1, "n_draws": 2, "random_state": 0}
@@ -66,14 +67,20 @@ def test_variances_that_no_float_holds_are_refused():
         InfiniteFactorClusterer(**SHORT).fit(1e200 * table())
 
 
-@pytest.mark.parametrize("option", [{"noise_shape": 1e-6}, {"score_shape": 1e-6}])
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"noise_variance": InverseGamma(1e-6, Gamma(1.0, 5.0))},
+        {"score_variance": InverseGamma(1e-6, 1.0)},
+    ],
+)
 def test_gamma_draws_below_the_range_of_floats(option):
     clusterer = InfiniteFactorClusterer(**SHORT, **option).fit(table())
     assert not np.isnan(clusterer.novelty_score(table())).any()
 
 
 def test_a_kurtosis_beyond_the_range_of_floats():
-    DeepScaleModel(**SHORT, standardize=False).fit(1e100 * table())
+    DeepScaleModel(**SHORT, scaling="none").fit(1e100 * table())
 
 
 def test_a_detection_limit_beyond_float32():

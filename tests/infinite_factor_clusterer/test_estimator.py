@@ -1,7 +1,7 @@
 """The estimator's promises: scikit-learn, units, clusters, files, resumed runs."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import joblib
 import numpy as np
@@ -16,9 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbnp import InfiniteFactorClusterer
+from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.infinite_factor_clusterer import _model
+from skbnp.laws import Gamma, InverseGamma
 from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
+from skbnp.samplers import FactorClustererSampler
 from skbnp.summaries.factors import aligned, matched_columns
 
 pytestmark = pytest.mark.filterwarnings(
@@ -77,13 +80,22 @@ OPTIONS = [
     {},
     {"noise": "shared"},
     {"means": "both", "merge_overlap": None},
-    {"means": "feature", "n_init_clusters": 3},
-    {"tails": "student"},
+    {"means": "feature", "sampler": FactorClustererSampler(n_init_clusters=3)},
+    {"tails": "t"},
     {"max_layers": 2, "mass_upper": 1.0},
     {"detection_limit": -2.0},
-    {"detection_limit": [-2.0, -9.0, -3.0, -2.0], "tails": "student"},
-    {"mass": 2.0, "concentration": 0.5, "slab_shape": 3.0, "standardize": False},
-    {"n_births": 2, "n_split_merges": 1, "score_precision": 1.0, "noise_rate_prior": [2, 3]},
+    {"detection_limit": [-2.0, -9.0, -3.0, -2.0], "tails": "t"},
+    {
+        "mass": 2.0,
+        "concentration": 0.5,
+        "loading_variance": InverseGamma(3.0, 1.0),
+        "scaling": "none",
+    },
+    {
+        "sampler": FactorClustererSampler(n_births=2, n_split_merge=1),
+        "mean_precision_prior": 1.0,
+        "noise_variance": InverseGamma(2, Gamma(2, 3)),
+    },
 ]
 
 
@@ -115,7 +127,7 @@ def test_every_option_gives_finite_answers(X, options):
     assert_allclose(np.diag(model.energy_correlation_), 1.0)
 
 
-@pytest.mark.parametrize("options", [{}, {"tails": "student"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"tails": "t"}], ids=str)
 def test_the_same_whatever_the_jobs(X, options):
     one = short(**options).fit(X)
     assert_same_answers(answers(one, X), answers(short(n_jobs=2, **options).fit(X), X))
@@ -175,7 +187,7 @@ def test_a_damaged_draw_is_refused(X, tmp_path, how):
         InfiniteFactorClusterer.load(tmp_path / "damaged.skbnp")
 
 
-@pytest.mark.parametrize("options", [{}, {"tails": "student"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"tails": "t"}], ids=str)
 def test_units_of_x(X, options):
     """Powers of two give identical draws; densities and moments follow the units."""
     factors = 2.0 ** np.array([-20, 3, 0, 30])
@@ -200,7 +212,7 @@ def test_log_joint_is_in_the_units_of_x(X):
     assert_allclose(model.posterior_.traces["log_joint"][0, -1], expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("options", [{}, {"tails": "student"}, {"max_layers": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"tails": "t"}, {"max_layers": 2}], ids=str)
 def test_densities_integrate_to_one(options):
     """Over the whole line, in the units of X; a missing cell leaves the marginal density."""
     rng = np.random.default_rng(4)
@@ -250,23 +262,89 @@ def test_leave_one_out(X):
 # -- files of 0.1
 
 
-def test_parameters_of_older_files():
-    old = {"top": "dp", "noise": "auto", "n_births": "auto", "drift": 0.0, "means": "both"}
-    new = {"noise": "cluster", "n_births": 1, "means": "both"}
-    assert InfiniteFactorClusterer._parameters_of_file(old) == new
-    assert InfiniteFactorClusterer._parameters_of_file(new) == new
+# Parameters of 0.1 that are not those of chains.
+OLD_PARAMETERS = dict(
+    top="dp", max_layers=1, mass="sample", mass_prior=(1.0, 2.0), mass_upper=0.5, slab_shape=3.0,
+    slab_scale=2.0, concentration=0.5, concentration_prior=(1.0, 1.0), score_shape=2.0,
+    score_scale=1.5, score_precision=0.4, noise="auto", noise_shape=2.5,
+    noise_rate_prior=(1.0, 4.0), means="both", tails="student", merge_overlap=0.15,
+    detection_limit=None, n_init_clusters=(2, 4), n_births="auto", n_split_merges=5, drift=0.0,
+    center="mean", birth_move="singleton", schedule="joint", signed=False,
+    transform_output="auto", standardize=False, n_init_factors=2,
+)  # fmt: skip
+NEW_PARAMETERS = dict(
+    max_layers=1, mass=Gamma(1.0, 2.0), mass_upper=0.5, loading_variance=InverseGamma(3.0, 2.0),
+    concentration=0.5, score_variance=InverseGamma(2.0, 1.5), mean_precision_prior=0.4,
+    noise="cluster", noise_variance=InverseGamma(2.5, Gamma(1.0, 4.0)), means="both", tails="t",
+    merge_overlap=0.15, detection_limit=None, scaling="none",
+)  # fmt: skip
 
 
-def test_older_files_of_the_scale_model_are_refused(tmp_path):
+@dataclass(frozen=True)
+class OldPrior:
+    """A prior of 0.1; None means sampled."""
+
+    concentration: float | None = 0.5
+    concentration_prior: tuple = (1.0, 1.0)
+    mass: float | None = None
+    mass_prior: tuple = (1.0, 2.0)
+    mass_upper: float = 0.5
+    slab_shape: float = 3.0
+    slab_scale: float = 2.0
+    score_shape: float = 2.0
+    score_scale: float = 1.5
+    score_precision: float = 0.4
+    noise: str = "cluster"
+    noise_shape: float = 2.5
+    noise_rate_prior: tuple = (1.0, 4.0)
+    means: str = "both"
+    offset_precision_prior: tuple = (1.0, 5.0)
+    tails: str = "student"
+    max_layers: int = 1
+
+
+OldPrior.__name__ = "Prior"
+
+
+def as_of_old(model, path, prior, **changes):
+    """Write a fitted clusterer as 0.1 did."""
+    now = model.get_params(deep=False)
+    chains = {name: now[name] for name in BaseMCMCEstimator._declared}
+    fitted = {name: value for name, value in vars(model).items() if name not in now}
+    fitted = {name: value for name, value in fitted.items() if "callback" not in name}
+    fitted["_prior"] = prior
+    fitted["_training_rows"] = replace(fitted["_training_rows"], prior=prior)
+    content = {"parameters": chains | OLD_PARAMETERS | changes, "fitted": fitted}
+    types = [*InfiniteFactorClusterer._types_in_files(), type(prior)]
+    io.write(path, "fitted InfiniteFactorClusterer", content, types)
+
+
+def test_files_of_0_1(X, tmp_path):
+    sampler = FactorClustererSampler(n_init_clusters=(2, 4), n_split_merge=5)
+    model = short(**NEW_PARAMETERS, sampler=sampler).fit(X)
+    as_of_old(model, tmp_path / "old.skbnp", OldPrior())
+    loaded = InfiniteFactorClusterer.load(tmp_path / "old.skbnp")
+    assert_same_answers(answers(loaded, X), answers(model, X))
+    found = loaded.get_params(deep=False)
+    assert repr(found.pop("sampler")) == repr(sampler)
+    assert found == {name: x for name, x in model.get_params(deep=False).items() if name in found}
+    loaded.save(tmp_path / "new.skbnp")
+    again = InfiniteFactorClusterer.load(tmp_path / "new.skbnp")
+    assert_same_answers(answers(again, X), answers(model, X))
+
+
+def test_older_files_of_the_scale_model_are_refused(X, tmp_path):
     @dataclass(frozen=True)
     class ScalePrior:
         drift: float = 0.0
 
     path = tmp_path / "old.skbnp"
-    kind = "fitted InfiniteFactorClusterer"
-    io.write(path, kind, {"fitted": {"_prior": ScalePrior()}}, [ScalePrior])
-    with pytest.raises(FileFormatError, match="is the estimator DeepScaleModel now: fit that one"):
+    as_of_old(short().fit(X), path, ScalePrior(), top="gaussian")
+    with pytest.raises(FileFormatError) as caught:
         InfiniteFactorClusterer.load(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path} cannot be read any more: it holds a clusterer of top=")
+    assert "is the estimator DeepScaleModel now: fit that one" in message
 
 
 # -- clusters
@@ -284,7 +362,9 @@ def test_separated_blobs(blobs, options):
     """The truth, and new rows like old ones."""
     X, truth = blobs
     # From more clusters than there are: splits of whole clusters are found slowly.
-    model = short(n_warmup=60, n_draws=20, n_init_clusters=8, **options).fit(X)
+    model = short(
+        n_warmup=60, n_draws=20, sampler=FactorClustererSampler(n_init_clusters=8), **options
+    ).fit(X)
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     assert_array_equal(model.predict(X), model.labels_)
     assert model.score_samples(X).mean() > model.score_samples(X[::-1] * [1, 1, 1, 1, -1]).mean()
@@ -381,8 +461,9 @@ def test_a_second_layer_above_the_clusters():
     loud = rng.random((200, 1)) < 0.5
     scores = rng.normal(size=(200, 4)) * np.where(loud, 4.0, 0.5)
     X = np.repeat(scores, 3, axis=1) + 0.3 * rng.normal(size=(200, 12))
+    sampler = FactorClustererSampler(n_init_clusters=1, n_split_merge=0)
     model = short(n_chains=1, n_warmup=60, n_draws=20, max_layers=2, concentration=1e-6,
-                  n_init_clusters=1, n_split_merges=0).fit(X)  # fmt: skip
+                  sampler=sampler).fit(X)  # fmt: skip
     assert model.n_clusters_ == 1
     assert model.n_layers_ == 2 and model.n_shared_factors_ >= 4
     labels = model.labels_per_level_[1]

@@ -10,10 +10,10 @@ from skbnp.infinite_factor_clusterer._start import start_state
 
 LAWS = {
     "default": Prior(),
-    "both means, students": Prior(means="both", tails="student"),
+    "both means, students": Prior(means="both", tails="t"),
     "means of features, shared noise": Prior(means="feature", noise="shared"),
-    "given": Prior(mass=2.0, concentration=0.5, tails="student", noise="shared"),
-    "deep": Prior(max_layers=3, mass=3.0, mass_upper=1.0, tails="student"),
+    "given": Prior(mass=2.0, concentration=0.5, tails="t", noise="shared"),
+    "deep": Prior(max_layers=3, mass=3.0, mass_upper=1.0, tails="t"),
 }
 
 

@@ -69,7 +69,7 @@ def dense(draw, g):
     return w @ draw["score_mean"][g] + draw["offset"][g], scale
 
 
-STUDENT = Prior(mass=2.0, concentration=1.5, tails="student")
+STUDENT = Prior(mass=2.0, concentration=1.5, tails="t")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_quadrature_over_scores(df, expected):
 
 
 @pytest.mark.parametrize("means", ["factor", "both", "feature"])
-@pytest.mark.parametrize("tails", ["normal", "student"])
+@pytest.mark.parametrize("tails", ["gaussian", "t"])
 @pytest.mark.parametrize("noise", ["cluster", "shared"])
 def test_densities_of_rows_with_holes(means, tails, noise):
     """Rows and columns of the covariance are left out, pattern by pattern."""
@@ -136,12 +136,12 @@ def test_marginals_are_those_of_the_joint_density():
     assert_allclose(log_density(draw, prior, row[np.newaxis])[0], total, rtol=1e-5)
 
 
-@pytest.mark.parametrize("tails", ["normal", "student"])
+@pytest.mark.parametrize("tails", ["gaussian", "t"])
 def test_missing_cells_by_conditioning(tails):
     """Means and variances against dense conditioning in every cluster."""
     prior = Prior(mass=2.0, concentration=1.5, means="both", tails=tails)
     draw, _ = random_draw(7, prior)
-    df = draw["hyper"][3] = 4.0 if tails == "student" else np.inf
+    df = draw["hyper"][3] = 4.0 if tails == "t" else np.inf
     rng = np.random.default_rng(8)
     X = rng.normal(size=(20, 4)) * 1.5
     X[rng.random(X.shape) < 0.4] = np.nan
@@ -242,16 +242,16 @@ def test_no_factors():
     assert sample_rows(draw, prior, 5, np.random.default_rng(0))[0].shape == (5, 4)
 
 
-@pytest.mark.parametrize("kind", ["normal", "student", "layers"])
+@pytest.mark.parametrize("kind", ["gaussian", "t", "layers"])
 def test_samples_follow_the_density(kind):
     """E log p under the samples against that under half of them, and sizes of the clusters."""
     prior = {
-        "normal": Prior(mass=2.0, means="both"),
-        "student": STUDENT,
+        "gaussian": Prior(mass=2.0, means="both"),
+        "t": STUDENT,
         "layers": Prior(mass=2.0, mass_upper=2.0, max_layers=2),
     }[kind]
     draw, _ = random_draw(4, prior, n_features=2, least_factors=1)
-    draw["hyper"][3] = 8.0 if kind == "student" else np.inf
+    draw["hyper"][3] = 8.0 if kind == "t" else np.inf
     X, cluster = sample_rows(draw, prior, 40_000, np.random.default_rng(0))
     weight = np.append(draw["n_members"], draw["hyper"][0]) / (30 + draw["hyper"][0])
     count = np.bincount(cluster, minlength=len(weight))
@@ -274,12 +274,12 @@ def test_samples_follow_the_density(kind):
 # -- cells below the detection limit
 
 
-@pytest.mark.parametrize("tails", ["normal", "student"])
+@pytest.mark.parametrize("tails", ["gaussian", "t"])
 def test_a_cell_below_the_limit(tails):
     """Its chance is the integral of the density over what is below the limit."""
     prior = Prior(mass=2.0, concentration=1.5, tails=tails)
     draw, _ = random_draw(7, prior, n_features=3)
-    draw["hyper"][3] = 6.0 if tails == "student" else np.inf
+    draw["hyper"][3] = 6.0 if tails == "t" else np.inf
     limit = np.array([-0.5, 0.2, 0.0])
     rows = np.array([[0.3, -np.inf, 0.4], [np.nan, -np.inf, -1.0], [0.3, 0.1, 0.4]])
     got = log_densities(as_rows(rows, limit), components(draw, prior))[:, :-1]

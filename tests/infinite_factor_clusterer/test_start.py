@@ -10,13 +10,14 @@ from skbnp.infinite_factor_clusterer import _model, _start
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._start import start_state
+from skbnp.laws import InverseGamma
 
 LAWS = {
     "default": {},
     "shared noise": {"noise": "shared"},
     "offsets": {"means": "feature"},
     "offsets, shared noise": {"means": "both", "noise": "shared"},
-    "student tails": {"tails": "student"},
+    "t tails": {"tails": "t"},
     "layers": {"max_layers": 3},
     "given": {"concentration": 0.5, "mass": 3.0},
 }
@@ -139,7 +140,7 @@ def test_conjugate_draws(precision, shared):
     rng = np.random.default_rng(6)
     label = np.array([0, 0, 0, 1])
     X = np.tile(np.array([[1.0], [2.0], [1.5], [-3.0]]), 4000)
-    mean, variance = _start.drawn_clusters(X, label, 2.0, 0.3, precision, rng, shared)
+    mean, variance = _start.drawn_clusters(X, label, InverseGamma(2.0, 0.3), precision, rng, shared)
     n, total = np.array([3.0, 1.0]), np.array([4.5, -3.0])
     squares = np.array([7.25, 9.0]) - total**2 / (n + precision)
     if shared:

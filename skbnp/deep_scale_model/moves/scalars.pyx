@@ -51,8 +51,7 @@ cdef class NoiseTarget(Target):
 
     cdef double log_density(self, Py_ssize_t n, double x) noexcept nogil:
         """Density of the logarithm x of feature n's noise."""
-        cdef double total = self.state.layer.row_log_data(n, exp(x))
-        return total - self.state.noise_shape * x - self.state.noise_scale * exp(-x)
+        return self.state.with_noise(self.state.layer.row_log_data(n, exp(x)), x)
 
 
 cdef class MassTarget(Target):
@@ -129,7 +128,8 @@ cdef class Location(Move):
                 self.state.layer.location[n] = total + draws.normal(self.rng) / sqrt(precision)
         if not self.state.samples_drift:
             return
-        precision, total = 1.0, 0.0
+        precision = 1.0 / self.state.drift_variance
+        total = self.state.drift_mean / self.state.drift_variance
         for n in range(self.state.n_features):
             for t in range(self.state.n_samples):
                 if not isnan(self.state.layer.below[n, t]):

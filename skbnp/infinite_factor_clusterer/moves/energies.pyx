@@ -9,7 +9,6 @@ from skbnp.infinite_factor_clusterer._sides cimport Sides
 from skbnp.infinite_factor_clusterer._state cimport State, draw_inverse_gamma
 from skbnp.mcmc.chain cimport Move
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.truncated cimport gamma_above
 
 
 cdef class Energies(Move):
@@ -114,17 +113,10 @@ cdef class Energies(Move):
             inverse = 0.0
             for g in range(n):
                 inverse += 1.0 / self.state.S[g, j]
-            self.state.rate[j] = gamma_above(
-                self.rng, self.state.law.rate_law[0] + n * self.state.law.noise_shape,
-                self.state.law.rate_law[1] + inverse,
-                self.state.law.smallest_rate,
-            )
+            self.state.rate[j] = self.state.law.draw_rate(self.rng, n, inverse)
             for g in range(self.state.n_clusters):
                 squares += self.state.shift[g, j] * self.state.shift[g, j] / self.state.noise(g)[j]
         if self.state.law.means != OF_FACTORS:
-            self.state.offset_precision = draws.draw_gamma(
-                self.rng,
-                self.state.law.offset_law[0]
-                + 0.5 * self.state.n_clusters * self.state.n_features,
-                self.state.law.offset_law[1] + 0.5 * squares,
+            self.state.offset_precision = self.state.law.draw_offset_precision(
+                self.rng, self.state.n_clusters * self.state.n_features, squares
             )

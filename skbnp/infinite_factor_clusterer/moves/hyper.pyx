@@ -6,7 +6,6 @@ import numpy as np
 
 from skbnp.infinite_factor_clusterer._state cimport State
 from skbnp.mcmc.chain cimport Move
-from skbnp.numerics cimport rng as draws
 from skbnp.processes cimport crp_law
 from skbnp.processes.ibp cimport dishes_per_mass
 
@@ -27,7 +26,7 @@ cdef class Hyper(Move):
         return self.state.outcome()
 
     cdef int update(self) except -1 nogil:
-        """Concentration by Escobar & West (1995); mass | K ~ Gamma(a + K, b + H_N)."""
+        """Concentration by Escobar & West (1995); mass | K."""
         cdef Py_ssize_t g
         if isnan(self.state.law.given_concentration):
             if self.size.shape[0] < self.state.n_clusters:
@@ -40,9 +39,8 @@ cdef class Hyper(Move):
                 self.state.law.concentration_law[0], self.state.law.concentration_law[1],
             ))
         if isnan(self.state.law.given_mass):
-            self.state.mass = max(1e-300, draws.draw_gamma(
-                self.rng, self.state.law.mass_law[0] + self.state.n_factors,
-                self.state.law.mass_law[1] + dishes_per_mass(self.state.n_features, 1.0),
+            self.state.mass = max(1e-300, self.state.law.draw_mass(
+                self.rng, self.state.n_factors, dishes_per_mass(self.state.n_features, 1.0)
             ))
         if not (isfinite(self.state.concentration) and isfinite(self.state.mass)):
             self.state.is_broken = True

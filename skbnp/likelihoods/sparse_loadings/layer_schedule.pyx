@@ -24,7 +24,7 @@ cdef class LayerSchedule:
     """The moves of a layer, and the schedule of the next one.
 
     Cost of ``update`` for N rows, K factors, T samples, L links and m rows of a split:
-    O(T (25 N K + (n_births N + 3 n_split_merges m) n_nodes + L + 6 N)), and the same above.
+    O(T (25 N K + (n_births N + 3 n_split_merge m) n_nodes + L + 6 N)), and the same above.
     """
 
     # What a schedule is made of.
@@ -33,14 +33,14 @@ cdef class LayerSchedule:
         "scores": Scores, "scales": Scales, "grid": ScoreGrid,
     }
 
-    def __init__(self, ScaleLayer layer, *, n_births=2, n_split_merges=10, n_nodes=61):
-        """``n_births`` are attempts for each row, ``n_split_merges`` for each update."""
+    def __init__(self, ScaleLayer layer, *, n_births=2, n_split_merge=10, n_nodes=61):
+        """``n_births`` are attempts for each row, ``n_split_merge`` for each update."""
         self.layer = layer
         grid = self.MOVES["grid"](layer, n_nodes)
         self.links = self.MOVES["links"](layer)
         if layer.birth_move == SINGLETON:
             self.births = self.MOVES["births"](layer, grid, n_births)
-            self.splits = self.MOVES["splits"](layer, grid, n_split_merges)
+            self.splits = self.MOVES["splits"](layer, grid, n_split_merge)
         else:
             # Columns of finite laws have no splits.
             self.births = self.MOVES["finite"](layer, n_births)
@@ -49,7 +49,7 @@ cdef class LayerSchedule:
         self.scales = self.MOVES["scales"](layer)
         if layer.above is not None:
             self.above = type(self)(
-                layer.above, n_births=n_births, n_split_merges=n_split_merges, n_nodes=n_nodes
+                layer.above, n_births=n_births, n_split_merge=n_split_merge, n_nodes=n_nodes
             )
         self.count_in(*np.zeros((2, len(COUNTS)), dtype=np.intp))
 

@@ -5,10 +5,14 @@ Slow and readable on purpose: it is what `ScaleLayer` is tested against. Layers 
 factors). Those above the first occur only where they have a factor.
 """
 
+from dataclasses import dataclass
+from numbers import Real
+
 import numpy as np
 from scipy.special import gammaln
 
-from skbnp.numerics.states import checked_floats, checked_indices, is_same
+from skbnp.laws import Gamma, InverseGamma, Law
+from skbnp.numerics.states import check_positive, checked_floats, checked_indices, is_same
 from skbnp.processes import ibp
 
 # Layers at most when their number is left open; each is empty with a chance that only grows.
@@ -17,12 +21,21 @@ MOST_LAYERS = 8
 _LEAST_SHARE = 0.01
 
 
+@dataclass(frozen=True)
+class LoadingsPrior:
+    """Hyperparameters of layers of sparse loadings: a number is given, a law is sampled.
+
+    Links of the first layer are an Indian buffet of this mass. The layers above have the mass
+    ``mass_upper``, and an empty one ends the net. All loadings of a factor have one variance.
+    """
+
+    mass: float | Gamma = Gamma(1.0, 1.0)
+    mass_upper: float = 0.5
+    loading_variance: InverseGamma = InverseGamma(2.0, 1.0)
+    max_layers: int = 1
+
+
 # -- densities ------------------------------------------------------------------------------------
-
-
-def log_gamma_density(x, shape, rate):
-    """log Gamma(x; shape, rate), elementwise."""
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(x) - rate * x
 
 
 def log_inverse_gamma(x, shape, scale):
@@ -44,8 +57,9 @@ def log_links(loadings, mass):
     return total + np.sum(gammaln(n_rows - n_links + 1) + gammaln(n_links) - gammaln(n_rows + 1))
 
 
-def log_slab(loadings, shape, scale):
-    """log p(W | Z) with the slab variances integrated out: a t law of every factor's loadings."""
+def log_slab(loadings, law):
+    """log p(W | Z), slab variances of this law integrated out: a t law of a factor's loadings."""
+    shape, scale = law.shape, law.scale
     n_links = np.count_nonzero(loadings, axis=0)
     a = shape + n_links / 2
     b = scale + np.sum(loadings**2, axis=0) / 2
@@ -100,7 +114,7 @@ def log_upper(state, prior):
     total, n_rows = 0.0, state["loadings1"].shape[1]
     for l, (loadings, scores) in enumerate(layers):  # noqa: E741
         total += log_links(loadings, prior.mass_upper)
-        total += log_slab(loadings, prior.slab_shape, prior.slab_scale)
+        total += log_slab(loadings, prior.loading_variance)
         above = layers[l + 1] if l + 1 < len(layers) else None
         variance = 1.0 if above is None else 1 + (above[1] @ above[0].T) ** 2
         total += np.sum(log_normal(scores, 0.0, variance))
@@ -146,8 +160,13 @@ def _is_real(draw, number):
 def draw_links(n_rows, mass, prior, rng):
     """Loadings (n_rows, K) of one layer from the prior, and their slab variances."""
     links = ibp.sample(n_rows, mass, random_state=rng).astype(bool)
-    variance = prior.slab_scale / rng.gamma(prior.slab_shape, size=links.shape[1])
+    variance = draw_inverse_gamma(prior.loading_variance, rng, links.shape[1])
     return np.where(links, rng.normal(size=links.shape) * np.sqrt(variance), 0.0), variance
+
+
+def draw_inverse_gamma(law, rng, size):
+    """Draws from an inverse gamma law, as the reciprocals of gamma draws."""
+    return law.scale / rng.gamma(law.shape, size=size)
 
 
 def draw_upper(prior, n_samples, n_rows, rng):
@@ -167,9 +186,14 @@ def draw_upper(prior, n_samples, n_rows, rng):
     return out
 
 
-def prior_mean(fixed, law):
-    """A hyperparameter's fixed value, or the mean of its Gamma(shape, rate)."""
-    return law[0] / law[1] if fixed is None else fixed
+def drawn(value, rng):
+    """A hyperparameter's given value, or a draw from its law."""
+    return value.sample(random_state=rng) if isinstance(value, Law) else value
+
+
+def prior_mean(value):
+    """A hyperparameter's given value, or the mean of its law."""
+    return value.mean() if isinstance(value, Law) else value
 
 
 # -- states from outside --------------------------------------------------------------------------
@@ -200,8 +224,25 @@ def check_level_labels(draw, lowest, n_levels, n_samples):
             raise ValueError("level_labels of a draw must be factors that there are")
 
 
-def check_max_layers(prior):
-    """Raise a ValueError unless a prior allows a number of layers."""
+def check_prior(prior, laws, may_be_given):
+    """Raise a ValueError unless kernels may read the hyperparameters of a prior unseen.
+
+    Parameters
+    ----------
+    prior : LoadingsPrior
+    laws : dict
+        The law that each hyperparameter has. Laws have checked their own numbers.
+    may_be_given : collection of str
+        Those among them that may be positive numbers instead.
+    """
+    laws = {"mass": Gamma, "loading_variance": InverseGamma, **laws}
+    for name, law in laws.items():
+        value = getattr(prior, name)
+        if isinstance(value, law):
+            continue
+        if name not in ("mass", *may_be_given) or not isinstance(value, Real) or not value > 0:
+            raise ValueError(f"{name} of the prior must be {law.__name__}, got {value!r}")
+    check_positive(prior, "mass_upper")
     if type(prior.max_layers) is not int or not 1 <= prior.max_layers <= MOST_LAYERS:
         raise ValueError(f"max_layers of the prior must be from 1 to {MOST_LAYERS}")
 

@@ -12,6 +12,7 @@ from checks.deep_scale_model import make_sampler, prior
 from checks.monte_carlo import z_score
 from checks.proofs import proof
 from skbnp.deep_scale_model import _model as model
+from skbnp.laws import Gamma, Normal
 
 
 def column_laws(state, X, law):
@@ -28,7 +29,8 @@ def column_laws(state, X, law):
         cells = stats.norm.logpdf(X[:, n], state["hyper"][1] * a, np.sqrt(a**2 + s2[n]))
         height.append(cells.sum(axis=1))
     none = [np.sum(stats.norm.logpdf(X[:, n], 0.0, np.sqrt(s2[n]))) for n in range(2)]
-    df, scale2 = 2 * law.slab_shape, law.slab_scale / law.slab_shape
+    slab = law.loading_variance
+    df, scale2 = 2 * slab.shape, slab.scale / slab.shape
     alone = stats.t.logpdf(w, df, scale=np.sqrt(scale2))
     pair = np.stack(np.meshgrid(w, w, indexing="ij"), axis=-1)
     both = stats.multivariate_t.logpdf(pair, np.zeros(2), scale2 * np.eye(2), df)
@@ -83,7 +85,7 @@ def test_moves_that_are_refused_change_nothing():
     n_refused = 0
     for seed in range(120):
         state, X = model.draw_joint(law, 6, 4, rng)
-        sampler = make_sampler(law, state, X, seed, n_births=1, n_split_merges=1)
+        sampler = make_sampler(law, state, X, seed, n_births=1, n_split_merge=1)
         for move in ("births", "split_merges") * 5:
             before, accepted = sampler.get_state(), sum(a for a, _ in moves(sampler))
             joint = sampler.log_joint()
@@ -122,7 +124,7 @@ def moves(sampler):
 def test_prior_without_data(birth_move, size, seed):
     """All cells missing: numbers of factors and links, noise and mass have their prior moments."""
     law = prior(
-        birth_move=birth_move, mass=None, mass_prior=(4.0, 4.0), drift=None, max_layers=2,
+        birth_move=birth_move, mass=Gamma(4.0, 4.0), drift=Normal(0.0, 1.0), max_layers=2,
         mass_upper=0.7,
     )  # fmt: skip
     rng = np.random.default_rng(2)

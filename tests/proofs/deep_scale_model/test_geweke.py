@@ -15,19 +15,20 @@ from checks.joint_distribution import (
     successive_conditional,
 )
 from checks.proofs import proof
+from skbnp.laws import Gamma, InverseGamma, Normal
 
 
 def holes(n_samples, n_features):
     return np.random.default_rng(5).random((n_samples, n_features)) < 0.4
 
 
-SAMPLED = dict(mass=None, mass_prior=(3.0, 3.0), drift=None, location_variance=2.0)
+SAMPLED = dict(mass=Gamma(3.0, 3.0), drift=Normal(0.0, 1.0), location_variance=2.0)
 DEEP = dict(max_layers=2, mass_upper=1.0)
 # Prior, number of samples and of features, options. The sampler's defaults are those of `fit`.
 CONFIGURATIONS = {
     "default": (prior(), 4, 3, {}),
     "all sampled": (prior(**SAMPLED), 4, 3, {}),
-    "fixed noise": (prior(noise=np.array([0.3, 1.0, 2.0])), 4, 3, {}),
+    "fixed noise": (prior(noise_variance=np.array([0.3, 1.0, 2.0])), 4, 3, {}),
     "holes": (prior(**SAMPLED), 6, 3, {"holes": holes(6, 3)}),
     "two layers": (prior(**DEEP), 4, 3, {}),
     "two layers, wide": (prior(max_layers=2, mass=2.0, mass_upper=1.5), 5, 3, {}),
@@ -116,7 +117,8 @@ def test_each_move_alone_paired(case, size, seed):
 SHOWN = {
     "own_link": (prior(mass=2.0), 2, 4, {"only": ("links",) * 10}, 600, ("links", "shared")),
     "blind_scores": (
-        prior(noise_scale=0.1), 12, 2, {"only": ("births",) * 3}, 400, ("factors", "log y^2"),
+        prior(noise_variance=InverseGamma(5.0, 0.1)), 12, 2, {"only": ("births",) * 3}, 400,
+        ("factors", "log y^2"),
     ),
     "no_count": (prior(mass=3.0), 2, 2, {"only": ("births",)}, 500, ("factors", "links")),
     "no_pairs": (prior(mass=3.0), 2, 3, {"only": ("split_merges",)}, 300, ("factors", "shared")),

@@ -16,6 +16,7 @@ from checks.joint_distribution import (
 )
 from checks.proofs import proof
 from skbnp.infinite_factor_clusterer._model import Prior
+from skbnp.laws import Gamma, InverseGamma
 
 HOLES = np.random.default_rng(3).random((5, 3)) < 0.3
 DEEP = dict(max_layers=2, mass=1.5, mass_upper=1.0)
@@ -24,12 +25,12 @@ CONFIGURATIONS = {
     "default": ({}, {}),
     "holes": ({}, {"holes": HOLES}),
     "censored": ({}, {"limit": -0.3}),
-    "students": (dict(tails="student"), {}),
-    "students, holes": (dict(tails="student"), {"holes": HOLES}),
-    "students, censored": (dict(tails="student"), {"limit": -0.3}),
+    "students": (dict(tails="t"), {}),
+    "students, holes": (dict(tails="t"), {"holes": HOLES}),
+    "students, censored": (dict(tails="t"), {"limit": -0.3}),
     "shared noise": (dict(noise="shared"), {}),
     "shared noise, both means, students": (
-        dict(noise="shared", means="both", tails="student"), {},
+        dict(noise="shared", means="both", tails="t"), {},
     ),
     "shared noise, means of features": (dict(noise="shared", means="feature"), {}),
     "both means": (dict(means="both"), {}),
@@ -37,11 +38,11 @@ CONFIGURATIONS = {
     "means of features": (dict(means="feature"), {}),
     "means of features, holes": (dict(means="feature"), {"holes": HOLES}),
     "sampled mass, given concentration": (
-        dict(mass=None, mass_prior=(2.0, 2.0), concentration=0.7), {},
+        dict(mass=Gamma(2.0, 2.0), concentration=0.7), {},
     ),
     "two layers": (DEEP, {}),
     "three layers, students, holes": (
-        dict(DEEP, max_layers=3, tails="student"), {"holes": HOLES},
+        dict(DEEP, max_layers=3, tails="t"), {"holes": HOLES},
     ),
     "two layers, both means, shared noise": (dict(DEEP, means="both", noise="shared"), {}),
 }  # fmt: skip
@@ -82,7 +83,7 @@ def test_sweep_and_simulated_data(size, seed):
 @proof(draws=(1000, 60_000), seed=(2, 1))
 def test_sweep_and_simulated_data_of_students(size, seed):
     # T = 5, N = 3: clusters mix slowly.
-    make, of = configured(dict(tails="student"), {})
+    make, of = configured(dict(tails="t"), {})
     assert_z_scores_small(successive_conditional(make, of, size, size, thin=5, seed=seed))
 
 
@@ -105,7 +106,7 @@ TOUCHED = {
 @proof(pairs=(500, 40_000), seed=(4, 7))
 @pytest.mark.parametrize("move", MOVES)
 def test_move_alone(move, size, seed):
-    options = {"tails": "student", "mass": None, "mass_prior": (2.0, 2.0)}
+    options = {"tails": "t", "mass": Gamma(2.0, 2.0)}
     if move == "upper":
         options = dict(DEEP, max_layers=3)
     if move == "splits":
@@ -119,7 +120,7 @@ def test_move_alone(move, size, seed):
 # how many pairs.
 SEEN = {
     "no_determinant": (
-        dict(mass=4.0, score_shape=1.5, score_scale=1.0, concentration=3.0),
+        dict(mass=4.0, score_variance=InverseGamma(1.5, 1.0), concentration=3.0),
         {},
         "labels",
         "log noise",

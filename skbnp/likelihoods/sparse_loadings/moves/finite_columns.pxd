@@ -15,3 +15,11 @@ cdef class FiniteColumns(LayerMove):
     cdef double log_others(self, double before, double after, Py_ssize_t n_empty) noexcept nogil
     cdef int add_empty(self, bitgen_t* rng) except -1 nogil
     cdef int make_printed_moves(self, bitgen_t* rng) except -1 nogil
+
+
+cdef double log_printed_add(
+    Py_ssize_t n_columns, Py_ssize_t n_active, Py_ssize_t n_rows, double mass
+) noexcept nogil
+cdef double log_printed_delete(
+    Py_ssize_t n_columns, Py_ssize_t n_active, Py_ssize_t n_rows, double mass
+) noexcept nogil

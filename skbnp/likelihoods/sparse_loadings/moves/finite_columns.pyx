@@ -1,6 +1,6 @@
 """Columns of finite laws, empty ones among them, and the printed moves: section 10."""
 
-from libc.math cimport exp, log, sqrt
+from libc.math cimport log, sqrt
 from numpy.random cimport bitgen_t
 
 import numpy as np
@@ -156,12 +156,4 @@ cdef double log_printed_delete(
     return (
         -log_empty(n_rows, mass / K) - log(mass * dishes_per_mass(n_rows, 1.0) / K)
         + log(K / ((K + 1.0) * n_active))
-    )
-
-
-def printed_ratios(Py_ssize_t n_columns, Py_ssize_t n_active, Py_ssize_t n_rows, double mass):
-    """The printed ratios (add, delete) of columns without links."""
-    return (
-        exp(log_printed_add(n_columns, n_active, n_rows, mass)),
-        exp(log_printed_delete(n_columns, n_active, n_rows, mass)),
     )
