@@ -76,6 +76,33 @@ def test_no_proof():
 """
 
 
+NAMES = ("test_sweep[one]", "test_sweep[two]", "test_wrong_spread_is_seen")
+BUSY = """
+import time
+
+import pytest
+
+
+def busy():
+    until = time.process_time() + 0.4
+    while time.process_time() < until:
+        pass
+
+
+@pytest.fixture
+def shared():
+    busy()
+
+
+def test_busy():
+    busy()
+
+
+def test_shared(shared):
+    time.sleep(0.4)
+"""
+
+
 class Toy:
     """A repository in a temporary directory."""
 
@@ -155,6 +182,43 @@ def test_what_has_no_entry_is_due_and_runs_short(toy):
     status, text, ran = toy.run()
     assert status == 1 and "3 proofs are due" in text and "run: make prove" in text
     assert ran == ["one 100 1", "two 100 1", "plain"]
+
+
+def test_smoke_proofs_run_in_any_case_and_alone(toy):
+    status, text, ran = toy.run("--proofs=smoke", "--deselect", "tests/proofs")
+    assert status == 0 and ran == ["one 100 1", "plain"], text
+    toy.replace("tests/toy/test_sweep.py", 'smoke="one"', 'smoke="five"')
+    status, text, _ = toy.run("--proofs=smoke", "tests/proofs")
+    assert status == 1 and "test_smoke_proofs_are_there" in text
+
+
+def test_a_plan_says_what_is_due_and_how_long_it_takes(toy):
+    status, text, ran = toy.run("--proofs=plan")
+    assert status == 0 and ran == [] and not toy.ledger.exists()
+    assert "plan: 3 proofs are due, 3 of them of unknown length; 0 CPU seconds" in text
+    assert toy.run("--proofs=short", "--write-seconds", "--deselect", "tests/proofs")[0] == 0
+    path = toy.ledger.with_name("SECONDS.json")
+    seconds = json.loads(path.read_text())
+    assert seconds.keys() == {f"toy/test_sweep.py::{name}" for name in NAMES}
+    # In proportion to the size; a proof of one size takes what it took.
+    known = {name: [0.5, one[1]] for name, one in seconds.items()}
+    path.write_text(json.dumps(known))
+    _, text, _ = toy.run("--proofs=plan")
+    assert "100 s    toy/test_sweep.py::test_sweep[two] pairs 20000" in text
+    assert "0 s    toy/test_sweep.py::test_wrong_spread_is_seen" in text
+    assert "plan: 3 proofs are due; 200 CPU seconds" in text
+
+
+def test_a_test_above_the_limit_of_cpu_seconds_fails_the_run(toy):
+    toy.write("tests/toy/test_busy.py", BUSY)
+    shutil.copy(CHECKS / "cpu_seconds.py", toy.root / "tests" / "checks")
+    toy.write("tests/conftest.py", 'pytest_plugins = ["checks.proofs", "checks.cpu_seconds"]\n')
+    options = ("--proofs=none", "--deselect", "tests/proofs")
+    status, text, _ = toy.run("--cpu-seconds=0.3", *options)
+    assert status == 1 and "1 of 3 tests took more than 0.3 CPU seconds" in text
+    assert re.search(r"0\.\d+ CPU seconds: .*test_busy$", text, re.M)
+    assert re.search(r"0\.\d+ CPU seconds, setup and teardown: .*test_shared$", text, re.M)
+    assert toy.run("--cpu-seconds=30", *options)[0] == 0
 
 
 def test_an_unchanged_source_needs_no_run(proved):
