@@ -369,11 +369,11 @@ def is_run(one, mode, entries):
     """Whether a test runs in a mode; ``one`` is None for a test that is no proof."""
     if one is None:
         return mode not in (*LONG, "plan")
-    return {
-        "due": one.smoke or bool(unproved([one], entries)),
-        "smoke": one.smoke,
-        "prove": bool(unproved([one], entries)),
-    }.get(mode, mode in ("short", "prove-all"))
+    if mode == "smoke" or (mode == "due" and one.smoke):
+        return one.smoke
+    if mode in ("due", "prove"):
+        return bool(unproved([one], entries))
+    return mode in ("short", "prove-all")
 
 
 @pytest.hookimpl(tryfirst=True)

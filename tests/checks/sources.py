@@ -103,12 +103,13 @@ class Sources:
         self.tests = self.root / "tests"
         # They keep the ledger; no figure depends on them.
         self.apart = {self.tests / "checks" / name for name in ("proofs.py", "sources.py")}
+        self.module = cache(self._module)
         self.imported = cache(self._imported)
         self.digest = cache(self._digest)
         self.tables = cache(self._tables)
         self.test = cache(self._test)
 
-    def module(self, name):
+    def _module(self, name):
         """The files of a module by its full name: all suffixes, or a package's `__init__`."""
         stem = Path(*name.split("."))
         for folder in (self.root, self.tests):
