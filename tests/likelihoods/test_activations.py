@@ -10,12 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from skbnp.likelihoods.nonlinear_gaussian._activations import (
-    Activations,
-    squashed,
-    unsquashed,
-    updated,
-)
+from checks.mutants import compiled
+from skbnp.likelihoods.nonlinear_gaussian._activations import Activations
+
+FACE = compiled("nonlinear_gaussian", "faces")
+squashed, unsquashed, updated = FACE.squashed, FACE.unsquashed, FACE.updated
 
 METHODS = ["slice", "hmc", "mtm", "ess", "auto"]
 N_ROWS = 10_000

@@ -7,7 +7,10 @@ from scipy import stats
 
 from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import z_score
-from skbnp.likelihoods.nonlinear_gaussian._regression import regression_answers, regression_draws
+from checks.mutants import compiled
+
+FACE = compiled("nonlinear_gaussian", "faces")
+regression_answers, regression_draws = FACE.regression_answers, FACE.regression_draws
 
 
 def problem(n=12, size=6, seed=0, nu=1.7):

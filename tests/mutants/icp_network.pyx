@@ -14,7 +14,8 @@ from skbnp.icp_network.moves.births cimport Births
 from skbnp.icp_network.moves.edges cimport Edges
 from skbnp.icp_network.moves.hyperparameters cimport Hyperparameters
 from skbnp.icp_network.moves.trajectories cimport Trajectories
-from skbnp.likelihoods.nonlinear_gaussian._grid cimport update_on_grid
+from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_squash
+from skbnp.likelihoods.nonlinear_gaussian._grid cimport draw_on_grid
 
 
 cdef class PrintedConstant(Graph):
@@ -133,10 +134,13 @@ cdef class NoGrid(Activations):
     """Grid proposals always accepted."""
 
     cdef long _update_on_grid(self, const Unit* unit, double spread) noexcept nogil:
-        return update_on_grid(
-            self.rng, unit.n, &self.own[0], &self.output[0], &self.mean[0], spread,
-            &self.linear[0], unit.quadratic, True,
-        )
+        cdef Py_ssize_t i
+        for i in range(unit.n):
+            draw_on_grid(
+                self.rng, self.mean[i], spread, self.linear[i], unit.quadratic, &self.own[i]
+            )
+            self.output[i] = quick_squash(self.own[i])
+        return unit.n
 
 
 cdef class NoLogScale(Network):

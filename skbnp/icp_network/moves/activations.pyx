@@ -135,7 +135,7 @@ cdef class Activations(Move):
         """Metropolis steps from the grid; the number accepted."""
         return update_on_grid(
             self.rng, unit.n, &self.own[0], &self.output[0], &self.mean[0], spread,
-            &self.linear[0], unit.quadratic, False,
+            &self.linear[0], unit.quadratic,
         )
 
     cdef void _pass_on(self, const Unit* unit) noexcept nogil:

@@ -112,12 +112,9 @@ cdef double weigh_on_grid(double a, double mean, double spread, double t, double
 
 cdef long update_on_grid(
     bitgen_t* rng, Py_ssize_t n, double* a, double* u, const double* mean, double spread,
-    const double* t, double s, bint always,
+    const double* t, double s,
 ) noexcept nogil:
-    """A Metropolis step of n rows of a unit, u = tanh(a / 2) with it; the number accepted.
-
-    ``always`` accepts all, a wrong formula for tests.
-    """
+    """A Metropolis step of n rows of a unit, u = tanh(a / 2) with it; the number accepted."""
     cdef double[CELLS] weight
     cdef double total, share, point, now
     cdef Py_ssize_t i
@@ -126,7 +123,7 @@ cdef long update_on_grid(
         total = weigh_cells(MIDDLE, mean[i], spread, t[i], s, LEAST_SHARE, weight)
         point = propose(rng, mean[i], spread, weight, total, &share)
         now = weight[cell_of((a[i] - mean[i]) / spread)] / total
-        if always or log(random.uniform(rng)) < (
+        if log(random.uniform(rng)) < (
             log_weight(point, t[i], s, share) - log_weight(a[i], t[i], s, now)
         ):
             a[i], u[i] = point, quick_squash(point)
@@ -149,38 +146,3 @@ cdef void squashed_moments(
         first[0] += u / NODES
         variance[0] += u * u / NODES
     variance[0] = max(variance[0] - first[0] * first[0], 0.0)
-
-
-# -- Python faces, for tests ------------------------------------------------------------------
-
-
-def updated(bit_generator, a, mean, double spread, t, double s, Py_ssize_t n_updates=1):
-    """The points after so many updates, and the number of proposals accepted."""
-    cdef double[::1] out = np.array(a, dtype=np.float64), u = np.tanh(np.asarray(a) / 2.0)
-    cdef double[::1] means = np.ascontiguousarray(mean, dtype=np.float64)
-    cdef double[::1] linear = np.ascontiguousarray(t, dtype=np.float64)
-    cdef Py_ssize_t _
-    cdef long n_accepted = 0
-    if not out.shape[0] == means.shape[0] == linear.shape[0]:
-        raise ValueError("a, mean and t must be equally long")
-    if out.shape[0]:
-        with bit_generator.lock:
-            for _ in range(n_updates):
-                n_accepted += update_on_grid(
-                    random.borrow(bit_generator), out.shape[0], &out[0], &u[0], &means[0], spread,
-                    &linear[0], s, False,
-                )
-    return np.asarray(out), n_accepted
-
-
-def drawn(bit_generator, double mean, double spread, double t, double s, Py_ssize_t n):
-    """n proposals and their log weights, and those weights as ``weigh_on_grid`` has them."""
-    cdef double[::1] a = np.empty(n), weight = np.empty(n), again = np.empty(n)
-    cdef Py_ssize_t i
-    with bit_generator.lock:
-        for i in range(n):
-            weight[i] = draw_on_grid(
-                random.borrow(bit_generator), mean, spread, t, s, &a[i]
-            )
-            again[i] = weigh_on_grid(a[i], mean, spread, t, s)
-    return np.asarray(a), np.asarray(weight), np.asarray(again)
