@@ -28,76 +28,82 @@ from skbnp.cibp_belief_net._prior_checks import check_prior
 from skbnp.cibp_belief_net._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.mcmc.caller import warn
-from skbnp.units import Units, check_units, range_units, standard_units, steps
+from skbnp.units import Units, check_units, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
 
 
 class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
-    r"""Deep sparse belief network whose width, depth and edges the data choose.
+    r"""Deep sparse belief network whose width, depth and edges are inferred.
 
     .. math::
 
         a_{nk} \sim \mathcal{N}\Big(b_k + \sum_j Z_{jk} W_{jk} u_{nj},\; 1/\nu_k\Big), \qquad
         u_{nj} = \tanh(a_{nj} / 2)
 
-    over the parents j of unit k in the layer above; layer 0 are the columns of X. The edges Z
-    follow a cascading Indian buffet process: the units of layer m are customers who share dishes,
-    the units of layer m + 1, with mass :math:`\alpha_m` and concentration :math:`\beta_m`, until a
-    layer stays empty. Within each layer weights and biases are normal with a normal-gamma prior,
-    :math:`\nu_k \sim \mathrm{Gamma}(a_\nu, b_{\nu m})`, :math:`b_{\nu m} \sim \mathrm{Gamma}`, and
-    :math:`\alpha_m, \beta_m` are uniform within bounds; all gammas by shape and rate, all for X as
-    `visible` scales it. A unit of low precision is binary, one of high precision deterministic.
-    NaN is a missing cell, missing at random.
+    where the sum is over the parents j of unit k in the layer above. Layer 0 holds the columns of
+    X; all other layers are hidden. The edges Z follow a cascading Indian buffet process, with mass
+    :math:`\alpha_m` and concentration :math:`\beta_m` in layer m: the units of a layer are
+    customers, and the dishes that they share are the units of the next layer. The network ends
+    where nobody takes a dish.
+
+    The weights of a layer are normal with a normal-gamma prior, and so are its biases. The
+    precision of a unit is :math:`\nu_k \sim \mathrm{Gamma}(a_\nu, b_{\nu m})`, where
+    :math:`b_{\nu m}` is gamma too. By default :math:`\alpha_m` and :math:`\beta_m` are uniform
+    within bounds. Gamma laws are by shape and rate, and all of this is for X as `visible` scales
+    it. A unit of low precision is nearly binary; one of high precision is nearly a deterministic
+    function of its parents. NaN marks a missing cell; cells must be missing at random.
 
     Attributes
     ----------
     n_layers_ : int
-        Hidden layers of the reference draw, that of the highest log joint density.
+        Number of hidden layers of the reference draw, which is the draw of the highest log joint
+        density.
     layer_widths_ : ndarray of shape (`n_layers_`,)
-        Units of its hidden layers, from the lowest up.
+        Number of units of each of its hidden layers, from the lowest up.
     n_edges_ : int
-        Its edges.
+        Number of its edges.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces (``n_layers``, ``n_units``, ``n_edges``, ``width1`` and others),
         R-hat and effective sample sizes. A draw is a network for X as it is scaled inside; see
         `network`.
     n_guard_rejections_ : int
-        Proposals, in all chains, refused because of `max_units`.
+        Number of proposals, in all chains, that were refused because of `max_units`.
     visible_ : {"gaussian", "sigmoid"}
-        What "auto" came to.
+        How the columns entered the network.
     n_warmup_ : int
-        Sweeps of warm-up, what "auto" came to.
+        Number of warm-up sweeps.
     n_draws_ : int
-        Draws per chain, what "auto" came to.
+        Number of draws per chain.
     seed_ : int
-        Entropy from which every chain got its own seed.
+        Seed from which every chain got its own.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X had them.
+        Names of the features, if X had any.
 
     See Also
     --------
+    skbnp.samplers.BeliefNetSampler : How the model is sampled.
     skbnp.processes.cibp : The prior on networks on its own.
     skbnp.TreeFactorModel : Linear factors, for data without bounds.
 
     Notes
     -----
-    A sweep draws the activations, layer by layer; every edge with the child's weights and bias
-    integrated out, births and deaths of units, weights, precisions; row clusters; missing cells;
-    hyperparameters. For N rows, a layer of K units and p units above it costs O(N K p + N p^2) in
-    matrix products and O(K s p^2) for its edges, s of them per unit. The paper's ratio for births
-    has its rate inverted and its count squared; it is corrected here.
+    A sweep draws, in this order, the activations, layer by layer; the edges, each with the weights
+    and bias of its child integrated out, with births and deaths of units, weights and precisions;
+    the row clusters; the missing cells; and the hyperparameters. For N rows, a layer of K units
+    below p others costs O(N K p + N p^2) in matrix products, and O(K s p^2) for its edges where a
+    unit has s of them. The acceptance ratio for births in [1]_ has its rate inverted and its count
+    squared; it is corrected here.
 
-    Hidden units are known up to their order and signs only, and not comparable across draws:
-    `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions: expect
-    `fit` to warn. Constant columns are set aside and restored. float32 input is computed in float64
-    (a copy of twice its size). Files of `save` hold the training rows, for ``posterior_.loo()``,
-    which there is none of with `row_clusters`. Sparse X is refused.
-    `sample_weight`, `partial_fit` and `predict` are not available: for regression, put the target
-    among the columns and `impute` it.
+    Hidden units have no fixed order and no fixed signs, so they cannot be compared across draws:
+    `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions do: expect
+    `fit` to warn. Constant columns are set aside and restored. float32 input is copied to float64.
+    Files of `save` hold the training rows, which ``posterior_.loo()`` needs; with `row_clusters`
+    there is no ``loo``. Sparse X is refused. `sample_weight`, `partial_fit` and `predict` are not
+    available: for regression, put the target among the columns and `impute` it.
 
     References
     ----------
@@ -393,9 +399,6 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             warn(
                 f"X has {d} features, and a sweep costs in proportion: expect it to be slow",
             )
-        self.visible_ = self.visible
-        if self.visible == "auto":
-            self.visible_ = "gaussian" if self.feature_bounds is None else "sigmoid"
         if self.row_clusters and self.max_layers is None:
             raise ValueError("max_layers must be a number where row_clusters=True, got None")
         sampler = self._sampler_settings()
@@ -406,13 +409,8 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             )
         self._check_density(self.max_layers)
         step = steps(X) if self.dequantise else np.zeros(d)
-        bounds = self._checked_feature_bounds(X)
-        if self.visible_ == "gaussian":
-            # Sums over a column that lies in one piece are pairwise.
-            self._units = standard_units(np.asfortranarray(X), step=step, named=self._named)
-        else:
-            self._units = range_units(X, bounds, self.feature_range, step, self._named)
-        self._warn_of_constant(self._units)
+        self._units = self._fitted_units(X, step)
+        self.visible_ = self._units.visible
         self._prior = self._make_prior(len(self._units.columns))
         if sampler.init == "prior":
             # To see that chains can start, before any does.
@@ -484,13 +482,6 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             return None
         kappa, shape, *_ = self._prior.cluster_prior
         return cluster_components(draw, self._prior.row_concentration, kappa, shape, self.seed_, t)
-
-    def _density_options(self):
-        return {
-            "method": self.density,
-            "n_temperatures": self.n_temperatures,
-            "n_particles": self.n_particles,
-        }
 
     def _in_units(self, mean, variance):
         """Means and standard deviations of all columns in the units of X."""

@@ -4,7 +4,6 @@ from skbnp.cibp_belief_net._model import Prior
 from skbnp.cibp_belief_net._prior_checks import LAWS, OF_LAYERS, check_law, laws_of_layers
 from skbnp.laws import Uniform
 from skbnp.mcmc.caller import warn
-from skbnp.units import checked_bounds
 
 # Mass in higher layers beyond which networks without `max_layers` have hundreds of layers.
 _DEEP_MASS = 1.5
@@ -12,16 +11,6 @@ _DEEP_MASS = 1.5
 
 class PriorMixin:
     """Makes of constructor parameters what chains take."""
-
-    def _checked_feature_bounds(self, X):
-        """`feature_bounds` as two arrays, or None."""
-        if self.feature_bounds is None:
-            return None
-        if self.visible == "gaussian":
-            raise ValueError(
-                f"feature_bounds must be None where visible='gaussian', got {self.feature_bounds!r}"
-            )
-        return checked_bounds(self.feature_bounds, X)
 
     def _make_prior(self, n_features):
         """The hyperparameters, checked."""

@@ -6,12 +6,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.cibp_belief_net._model import laws_of_file
 from skbnp.cibp_belief_net._sampler_settings import BeliefNetSampler
-from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.network_parameters import VisibleColumns
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma, NormalGamma, Uniform
 
 
-class BeliefNetParameters(BaseMCMCEstimator):
+class BeliefNetParameters(VisibleColumns):
     """Parameters of the model and of its chains."""
 
     _settings_type = BeliefNetSampler
@@ -35,8 +35,8 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="int or None",
         rules=[Interval(Integral, 1, 100_000, closed="both"), None],
         text="""
-        Hidden layers at most. None: unbounded; then keep `mass` to 1.5 at most above the first
-        layer, or networks of hundreds of layers are likely a priori.
+        Largest number of hidden layers. None sets no bound; then keep `mass` at 1.5 or less above
+        the columns, or networks of hundreds of layers are likely a priori.
         """,
     )
     max_units: int = parameter(
@@ -44,8 +44,8 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="int",
         rules=[Interval(Integral, 0, 100_000, closed="both")],
         text="""
-        Hidden units at most; a part of the model. Proposals beyond it are refused and counted in
-        `n_guard_rejections_`.
+        Largest number of hidden units; a part of the model. Proposals beyond it are refused and
+        counted in `n_guard_rejections_`.
         """,
     )
     mass: float | Uniform | tuple = parameter(
@@ -53,8 +53,8 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="float, Uniform, or sequence of these",
         rules=[Real, Uniform, list, tuple],
         text="""
-        Expected number of parents of a unit, > 0. A sequence has it for the columns, for the units
-        of the first hidden layer, and so on; its last item serves all layers above.
+        Expected number of parents of a unit. A sequence has one item for the columns, one for the
+        units of the first hidden layer, and so on; its last item serves all layers above.
         """,
     )
     concentration: float | Uniform | tuple = parameter(
@@ -62,7 +62,8 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="float, Uniform, or sequence of these",
         rules=[Real, Uniform, list, tuple],
         text="""
-        Larger makes units share parents less. By layer, as `mass`.
+        The larger it is, the fewer parents units share. Its items are those of layers, as in
+        `mass`.
         """,
     )
     weight_prior: NormalGamma = parameter(
@@ -70,7 +71,7 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="NormalGamma",
         rules=[NormalGamma],
         text="""
-        The weights of a layer are normal: the law of their mean and precision.
+        Weights are normal. This is the law of their mean and precision in each layer.
         """,
     )
     bias_prior: NormalGamma = parameter(
@@ -78,7 +79,7 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="NormalGamma",
         rules=[NormalGamma],
         text="""
-        The same for the biases.
+        The same law for the biases.
         """,
     )
     noise_precision: Gamma = parameter(
@@ -86,8 +87,8 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="Gamma",
         rules=[Gamma],
         text="""
-        Law of a unit's precision. Its rate is a number for all layers, or a law from which each
-        layer has its own.
+        Law of the precision of a unit. Its rate is a number, or a law from which each layer draws
+        its own rate.
         """,
     )
     noise_floor: float = parameter(
@@ -95,35 +96,7 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="float",
         rules=[Interval(Real, 1e-6, 1e3, closed="both")],
         text="""
-        Least standard deviation of a unit's own noise, in the scale of pre-activations.
-        """,
-    )
-    visible: str = parameter(
-        default="auto",
-        kind='{"auto", "gaussian", "sigmoid"}',
-        rules=[StrOptions({"auto", "gaussian", "sigmoid"})],
-        text="""
-        "gaussian": the standardised column is its unit's pre-activation. "sigmoid": the column,
-        scaled to (-`feature_range`, `feature_range`), is its unit's activation u; for images and
-        other bounded data. Rows beyond (-1, 1) then have density 0 and are clipped elsewhere.
-        "auto" is "sigmoid" where `feature_bounds` is given.
-        """,
-    )
-    feature_bounds: float | None = parameter(
-        default=None,
-        kind="pair of float or of arrays of shape (n_features,)",
-        rules=[list, tuple, None],
-        text="""
-        Ends of the range of the columns, such as (0, 255), that "sigmoid" scales from. None: those
-        of the training data.
-        """,
-    )
-    feature_range: float = parameter(
-        default=0.9,
-        kind="float",
-        rules=[Interval(Real, 1e-6, 1, closed="left")],
-        text="""
-        Where "sigmoid" puts them, in [1e-6, 1): near 1 the ends are far out.
+        Smallest standard deviation of the noise of a unit, on the scale of pre-activations.
         """,
     )
     dequantise: bool | str = parameter(
@@ -131,9 +104,9 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind='bool or "auto"',
         rules=["boolean", StrOptions({"auto"})],
         text="""
-        Spread values evenly over their step in columns with fewer than 100 distinct values, one
-        of which more than a third of the rows have. "auto" is True; such a column would pull its
-        unit to the noise floor.
+        Whether to spread the values of some columns evenly over their step: those with fewer than
+        100 distinct values, one of which is in more than a third of the rows. Such a column would
+        pull its unit to the noise floor. "auto" is True.
         """,
     )
     skip_connections: bool = parameter(
@@ -141,7 +114,8 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="bool",
         rules=["boolean"],
         text="""
-        Let units join any layer below theirs (the extended process; its law is ours).
+        Whether units may have children in any layer below theirs, as in the extended process
+        [2]_; its law is ours.
         """,
     )
     row_clusters: bool = parameter(
@@ -149,9 +123,9 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="bool",
         rules=["boolean"],
         text="""
-        Let the rows' activations in layer `max_layers` come from a Dirichlet process mixture
-        instead of independent units (not in the paper). For data with classes; mostly with
-        `max_layers` 1, over which rows are filled and weighed without inner chains.
+        Whether the activations of rows in layer `max_layers` come from a Dirichlet process mixture
+        [3]_ instead of independent units; not in [1]_. It helps where rows come in kinds. Use it
+        with `max_layers=1` first: rows are then filled and scored without inner chains.
         """,
     )
     row_concentration: float = parameter(
@@ -159,7 +133,7 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="float",
         rules=[Interval(Real, 1e-6, 1e6, closed="both")],
         text="""
-        Strength of that process: larger makes more clusters of rows.
+        Concentration of that process. The larger it is, the more clusters of rows there are.
         """,
     )
     density: str = parameter(
@@ -167,27 +141,11 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind='{"auto", "importance", "ais"}',
         rules=[StrOptions({"auto", "importance", "ais"})],
         text="""
-        How `score_samples` integrates the hidden units out: by importance sampling around the
-        modes of each row, for one hidden layer; or by annealed importance sampling, for any
-        network. Either density integrates to one, up to the error of the sampling, and its
-        logarithm is low on average. "auto": the first for draws of one hidden layer, the second,
-        which is far slower, for deeper ones.
-        """,
-    )
-    n_temperatures: int = parameter(
-        default=100,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Steps of the annealing: more is less low.
-        """,
-    )
-    n_particles: int = parameter(
-        default=8,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Annealed particles per row and draw.
+        How `score_samples` integrates the hidden units out. "importance": by importance sampling
+        around the modes of each row; for one hidden layer only. "ais": by annealed importance
+        sampling, for any network; far slower. "auto": the first for draws of one hidden layer, the
+        second for deeper ones. Both are unbiased for the density, so its logarithm is too low on
+        average.
         """,
     )
     sampler: BeliefNetSampler | None = parameter(
@@ -195,39 +153,20 @@ class BeliefNetParameters(BaseMCMCEstimator):
         kind="BeliefNetSampler or None",
         rules=[BeliefNetSampler, None],
         text="""
-        How the model is sampled and where chains start; None is ``BeliefNetSampler()``, from
-        `skbnp.samplers`.
-        """,
-    )
-    n_chains: int = parameter(
-        default=4,
-        text="""
-        Independent chains. They find different networks; averages over several predict better.
+        How the model is sampled and where chains start. None is
+        :class:`~skbnp.samplers.BeliefNetSampler` with its defaults.
         """,
     )
     n_warmup: int | str = parameter(
         default="auto",
         text="""
-        Sweeps per chain before the first draw; "auto" is 500, or 200 from 20,000 rows on.
+        Sweeps per chain before the first draw. "auto" is 500, but 200 from 20,000 rows on.
         """,
     )
     n_draws: int | str = parameter(
         default="auto",
         text="""
-        Draws kept per chain; "auto" is 200, or 50 from 20,000 rows on.
-        """,
-    )
-    n_jobs: int | None = parameter(
-        default=None,
-        text="""
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
-        """,
-    )
-    predict_draws: int = parameter(
-        default=100,
-        text="""
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+        Draws kept per chain. "auto" is 200, but 50 from 20,000 rows on.
         """,
     )
 

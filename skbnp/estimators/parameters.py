@@ -32,10 +32,10 @@ class Parameter:
         return f"{name} : {self.kind}, default={default}\n{text}"
 
 
-def parameter(*, default, kind=None, rules=None, text) -> Any:
+def parameter(*, default, kind=None, rules=None, text=None) -> Any:
     """Declare a constructor parameter as an attribute of an estimator's class.
 
-    Type and rules that are None are those of the class it inherits from.
+    Type, rules and text that are None are those of the class it inherits from.
 
     Parameters
     ----------
@@ -77,9 +77,14 @@ class Declared:
             for name, declared in vars(base).get("_declared", {}).items():
                 inherited.setdefault(name, declared)
         for name, one in own.items():
-            if one.rules is None:
+            if None in (one.kind, one.rules, one.text):
                 shared = inherited[name]
-                own[name] = Parameter(one.default, shared.kind, shared.rules, one.text)
+                own[name] = Parameter(
+                    one.default,
+                    shared.kind if one.kind is None else one.kind,
+                    shared.rules if one.rules is None else one.rules,
+                    shared.text if one.text is None else one.text,
+                )
         cls._declared = own | {n: x for n, x in inherited.items() if n not in own}
         if not getattr(cls.__init__, "is_declared", cls.__init__ is object.__init__):
             return

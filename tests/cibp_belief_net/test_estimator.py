@@ -18,6 +18,7 @@ from checks.integrals import axis, product
 from skbnp import CIBPBeliefNet
 from skbnp.cibp_belief_net import _model
 from skbnp.laws import Gamma, NormalGamma, Uniform
+from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
 from skbnp.samplers import BeliefNetSampler
 
@@ -449,9 +450,10 @@ def test_files_of_version_0_1(X, tmp_path, monkeypatch):
     net = short(**new).fit(X)
     old = {name: x for name, x in net.get_params(deep=False).items() if name not in new}
     del old["max_layers"]
-    monkeypatch.setattr(net, "get_params", lambda deep: old | OLD_LAWS | OLD_KNOBS)
+    fitted = {name: x for name, x in vars(net).items() if name in net._fitted_attributes}
+    content = {"parameters": old | OLD_LAWS | OLD_KNOBS, "fitted": fitted}
     monkeypatch.setattr(_model.Prior, "to_data", lambda prior: OLD_PRIOR, raising=False)
-    net.save(tmp_path / "old.skbnp")
+    io.write(tmp_path / "old.skbnp", "fitted CIBPBeliefNet", content, net._types_in_files())
     monkeypatch.undo()
     loaded = CIBPBeliefNet.load(tmp_path / "old.skbnp")
     assert loaded._prior == net._prior

@@ -84,7 +84,7 @@ EXTREMES = [
     {"noise_precision": Gamma(1.0, Gamma(1e-6, 1e6))},
     {"row_clusters": True, "row_concentration": 1e-6},
     {"row_clusters": True, "row_concentration": 1e6},
-    {"feature_range": 1 - 1e-9, "visible": "sigmoid"},
+    {"feature_range": 0.999, "visible": "sigmoid"},
     {"feature_range": 1e-6, "visible": "sigmoid"},
     {"max_units": 1},
     {"sampler": BeliefNetSampler(n_init_units=1000), "max_units": 2},
