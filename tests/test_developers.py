@@ -1,5 +1,8 @@
 """What the pages for developers tell to write, written: a move, a family, a model."""
 
+import os
+import shutil
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -8,9 +11,10 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import skbnp
 from checks.dirichlet_process_mixture import enumerate_posterior, gaussian_prior, partition_z_scores
 from checks.joint_distribution import assert_z_scores_small, paired_one_step
-from checks.mutants import compiled, with_state
+from checks.mutants import compiled
 from contract.registry import Setting
 from skbnp.dirichlet_process_mixture import _model, _sweep
 from skbnp.dirichlet_process_mixture._sampler import Sampler
@@ -18,6 +22,10 @@ from skbnp.dirichlet_process_mixture._sampler import Sampler
 FOLDER = "../doc/developers"
 PAGES = Path(__file__).resolve().parents[1] / "doc" / "developers"
 sys.path.insert(0, str(PAGES))
+
+# Where the page puts the kernel.
+KERNEL = "skbnp.likelihoods.conjugate.gamma_exponential"
+sys.modules[KERNEL] = compiled("gamma_exponential", FOLDER)
 
 from exponential_prior import ExponentialPrior  # noqa: E402
 from gaussian_columns import GaussianColumns  # noqa: E402
@@ -116,9 +124,7 @@ WAITING = _model.Prior(
 
 
 def waiting_sampler(X, prior, label, seed=0, **options):
-    family = compiled("gamma_exponential", FOLDER).GammaExponential
-    kind = with_state(Sampler, _family_of=lambda state, X, p, start: family(X, p.shape, p.rate))
-    return kind(X, prior, label, np.random.PCG64(seed), **options)
+    return Sampler(X, prior, label, np.random.PCG64(seed), **options)
 
 
 @pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
@@ -148,6 +154,100 @@ def test_the_family_of_the_page_paired(algorithm):
         }
 
     assert_z_scores_small(paired_one_step(make, statistics, 2000, seed=1))
+
+
+FILES = "dirichlet_process_mixture/families"
+LINE = f"from skbnp.{FILES.replace('/', '.')}.exponential import ExponentialPrior\n"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The library with two new files, kernel and family, and a line in the list of families."""
+    root, package = tmp_path_factory.mktemp("library"), Path(skbnp.__file__).parent
+    unseen = shutil.ignore_patterns("__pycache__", "*.pyx", "*.pxd")
+    shutil.copytree(package, root / "skbnp", copy_function=os.symlink, ignore=unseen)
+    (root / "skbnp" / FILES / "exponential.py").symlink_to(PAGES / "exponential_prior.py")
+    # An extension module knows its name: this one was compiled under another.
+    built = Path(compiled("gamma_exponential", FOLDER).__file__)
+    kernel = root.joinpath("skbnp", *KERNEL.split(".")[1:]).with_suffix(".py")
+    kernel.write_text(
+        "import sys\n"
+        f"sys.path.append({str(built.parent)!r})\n"
+        f"from {built.name.partition('.')[0]} import GammaExponential\n"
+    )
+    listed = root / "skbnp" / FILES / "__init__.py"
+    before = listed.read_text()
+    place = before.index("\n# isort: on") + 1
+    listed.unlink()
+    listed.write_text(before[:place] + LINE + before[place:])
+    return root
+
+
+def test_a_family_is_two_files_and_a_line(library, tmp_path):
+    """All that users do, with waiting times beside the columns that there are."""
+    code = f"import sys; sys.path.insert(0, {str(library)!r})\n{FACE}"
+    command = [sys.executable, "-c", code, str(tmp_path / "file")]
+    done = subprocess.run(command, cwd=library, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["all", "is", "well"]
+
+
+FACE = """
+import warnings
+import numpy as np, pytest
+from skbnp import DirichletProcessMixture
+from skbnp.laws import Gamma
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+group = np.arange(80) % 2
+X = np.column_stack([
+    rng.exponential(np.where(group, 100.0, 1.0)), rng.normal(5.0 * group, 1.0),
+    rng.exponential(np.where(group, 0.01, 1.0)), rng.poisson(3.0, 80),
+])
+X[rng.random(X.shape) < 0.1] = np.nan
+names = ["exponential", "gaussian", "exponential", "poisson"]
+short = dict(n_chains=2, n_warmup=20, n_draws=20, random_state=0)
+for algorithm in ("collapsed", "parallel"):
+    from skbnp.samplers import MixtureSampler
+    sampler = MixtureSampler(algorithm=algorithm)
+    model = DirichletProcessMixture(family=names, sampler=sampler, **short).fit(X)
+    assert model.n_clusters_ == 2 and (np.bincount(model.labels_) > 30).all()
+    assert list(model.families_) == names
+    # Densities sum to one: over the times, all else missing.
+    times = np.exp(np.linspace(-12, 14, 4001))
+    rows = np.full((len(times), 4), np.nan)
+    rows[:, 0] = times
+    assert abs(np.trapezoid(np.exp(model.score_samples(rows)) * times, np.log(times)) - 1) < 1e-2
+    filled, std = model.impute(X, return_std=True)
+    holes = np.isnan(X)
+    assert np.array_equal(filled[~holes], X[~holes]) and (filled[:, [0, 2]] > 0).all()
+    assert np.isfinite(filled).all() and (std[holes] > 0).all()
+    assert np.array_equal(model.X_imputed_, filled)
+    for table in model.sample_missing(n_tables=3, random_state=1):
+        assert (table[:, [0, 2]] > 0).all() and not np.isnan(table).any()
+    for table in model.sample_missing(X[:5] * [2, 1, 2, 1], n_tables=2, random_state=1):
+        assert (table[:, [0, 2]] > 0).all() and not np.isnan(table).any()
+    drawn, labels = model.sample(30, random_state=2)
+    assert (drawn[:, [0, 2]] > 0).all() and set(labels) <= {-1, 0, 1}
+    assert (model.sample_prior(10, random_state=3)[0][:, 0] > 0).all()
+    assert np.isfinite(model.posterior_.log_likelihood()).all()
+    model.save(sys.argv[1])
+    loaded = DirichletProcessMixture.load(sys.argv[1])
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+assert "exponential_prior : Gamma, default=Gamma(shape=3.0, rate=3.0)" in model.__doc__
+assert '"exponential" (waiting times > 0)' in model.__doc__
+other = DirichletProcessMixture(family=names, exponential_prior=Gamma(2, 9), **short).fit(X)
+assert not np.array_equal(other.score_samples(X), model.score_samples(X))
+for wrong, message in [
+    (dict(exponential_prior=(2, 9)), "write exponential_prior=Gamma"),
+    (dict(exponential_prior=Gamma(1, Gamma(1, 1))), "rate of exponential_prior must be a number"),
+]:
+    with pytest.raises(ValueError, match=message):
+        DirichletProcessMixture(family=names, **short, **wrong).fit(X)
+with pytest.raises(ValueError, match="X must hold times > 0 in a 'exponential' column, got -1"):
+    DirichletProcessMixture(family="exponential", **short).fit([[1.0], [-1.0]])
+print("all is well")
+"""
 
 
 # -- a model

@@ -14,8 +14,11 @@ from checks.saved import answers
 from checks.toy_samplers import TaskLog
 from checks.watched import ToyModel, table_with_holes
 from skbnp import DirichletProcessMixture, TreeFactorModel
-from skbnp.laws import Beta, Gamma, Grid
+from skbnp.dirichlet_process_mixture._model import Prior
+from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.laws import Beta, Gamma, Grid, ShiftedBetaNegativeBinomial
 from skbnp.mcmc import Posterior, io
+from skbnp.numerics.states import is_same
 from skbnp.samplers import MixtureSampler
 from skbnp.tables.labels import index_to_data
 
@@ -240,6 +243,24 @@ def test_parameters_of_version_0_1_become_those_of_now(gaussian, tmp_path):
         loaded.sampler.get_params()
         == MixtureSampler(algorithm="collapsed", n_split_merge=3).get_params()
     )
+
+
+def test_priors_and_rows_of_version_0_1_become_those_of_now(gaussian):
+    rows, prior = gaussian._training_rows, gaussian._prior
+    of_then = {"n_components": None, "n_components_prior": None, "concentration": None}
+    of_then |= {"concentration_prior": (1.0, 1.0), "discount": 0.0, "discount_prior": (1.0, 9.0)}
+    found = Prior.from_data({"parts": prior.parts, "prior_scale": None, **of_then})
+    assert is_same(found, prior)
+    finite = of_then | {"n_components_prior": (1, 4, 3), "concentration": 2.0, "prior_scale": 0.5}
+    found = Prior.from_data({"parts": prior.parts, **finite})
+    assert found.components_law == ShiftedBetaNegativeBinomial(1, 4, 3)
+    assert (found.concentration, found.prior_scale) == (2.0, 0.5)
+    units = {"center": rows.units.center, "scale": rows.units.scale}
+    older = TrainingRows.from_data({"X": rows.X, "prior": prior, **units})
+    fitted = gaussian._fitted_of_file({"_center": 0, "_scale": 0, "_training_rows": older})
+    assert set(fitted) == {"_training_rows", "_units"}
+    np.testing.assert_array_equal(fitted["_units"].scale, rows.units.scale)
+    np.testing.assert_array_equal(older.observed_data(), rows.observed_data())
 
 
 def last_block_with_members(content):

@@ -5,8 +5,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.dirichlet_process_mixture._missing_cells import draw_new_cells, draw_training_cells
-from skbnp.dirichlet_process_mixture._model import CategoricalPrior
 from skbnp.dirichlet_process_mixture._predictive import conditional_moments
+from skbnp.dirichlet_process_mixture.families import KINDS
 from skbnp.estimators.arguments import check_count, refuses_by_name
 from skbnp.mcmc.rows import row_blocks
 from skbnp.summaries.training_cells import TrainingCells, over_chains
@@ -173,7 +173,7 @@ class CellsMixin:
         d = self.n_features_in_
         mean, levels = np.split(mean, [d], axis=1)
         variance = variance[:, :d].copy()
-        for part in self._parts_of(CategoricalPrior):
+        for part in [one for one in self._prior.parts if one.has_levels]:
             for c, j in enumerate(part.columns):
                 p = levels[:, part.level_start[c] : part.level_start[c + 1]]
                 mean[:, j], variance[:, j] = self._level_moments(j, p)
@@ -183,8 +183,5 @@ class CellsMixin:
     def _level_moments(self, column, p):
         """What fills cells of a column of levels, and its variance; p is (n_cells, n_levels)."""
         highest = p.max(axis=1)
-        value = p[:, 1] if self.families_[column] == "bernoulli" else p.argmax(axis=1)
+        value = p.argmax(axis=1) if KINDS[self.families_[column]].has_levels else p[:, 1]
         return value, highest * (1 - highest)
-
-    def _parts_of(self, kind):
-        return [part for part in self._prior.parts if isinstance(part, kind)]

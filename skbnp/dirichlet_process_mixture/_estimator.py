@@ -13,9 +13,6 @@ from skbnp.dirichlet_process_mixture._cells import CellsMixin
 from skbnp.dirichlet_process_mixture._clustering import ClustersMixin
 from skbnp.dirichlet_process_mixture._model import (
     STARTS,
-    CategoricalPrior,
-    GaussianPrior,
-    PoissonPrior,
     Prior,
     draw_joint,
     start_labels,
@@ -37,6 +34,7 @@ from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._sweep import SUBSET
 from skbnp.dirichlet_process_mixture._table import Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
+from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
 from skbnp.estimators.arguments import check_count
 from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.diagnostics import MIN_DRAWS
@@ -52,6 +50,9 @@ from skbnp.units import Units
 _MANY_ROWS = 20_000
 # Draws whose distance to the consensus of each chain is looked at.
 _DRAWS_FOR_DISTANCES = 100
+
+# What columns of whole numbers are called.
+_NAMES_OF_WHOLE = tuple(name for name, kind in KINDS.items() if kind.is_whole)
 
 # What `sample` says of a prior without bounds to speak of.
 _TOO_WIDE = (
@@ -222,7 +223,7 @@ class DirichletProcessMixture(
     _findings = "partitions"
     _parameters_after_sampling = ("point_estimate", "merge_overlap")
     _saved_types = (
-        *(Prior, GaussianPrior, CategoricalPrior, PoissonPrior, Table, TrainingRows),
+        *(Prior, *FAMILIES, Table, TrainingRows),
         *(MergeTree, Units),
     )
     _fitted_attributes: dict = {
@@ -388,7 +389,7 @@ class DirichletProcessMixture(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = self.family != "gaussian"
-        tags.input_tags.sparse = self.family in ("bernoulli", "poisson")
+        tags.input_tags.sparse = self.family in _NAMES_OF_WHOLE
         return tags
 
     def _as_floats(self, X, reset=True):
@@ -410,10 +411,10 @@ class DirichletProcessMixture(
         return super()._columns(X) if self._table is None else self._table.decode(X)
 
     def _whole_columns(self):
-        return self._columns_of("bernoulli", "poisson")
+        return self._columns_of(*_NAMES_OF_WHOLE)
 
     def _nominal_columns(self):
-        return self._columns_of("categorical")
+        return self._columns_of(*[name for name, kind in KINDS.items() if kind.has_levels])
 
     def _auto_lengths(self, X):
         return (100, 100) if len(X) > 100_000 else (200, 300)
@@ -468,6 +469,13 @@ class DirichletProcessMixture(
 
     def _check_draw(self, draw):
         check_draw(draw, self._prior, self._training_rows.X)
+
+    @classmethod
+    def _fitted_of_file(cls, fitted):
+        if "_center" not in fitted:
+            return fitted
+        kept = {name: fitted[name] for name in fitted if name not in ("_center", "_scale")}
+        return kept | {"_units": fitted["_training_rows"].units}
 
     def _check_loaded(self):
         check_fitted(self)

@@ -7,9 +7,6 @@ cells, and new rows know nothing of one another.
 
 import numpy as np
 
-from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
-from skbnp.dirichlet_process_mixture._predictive import LEAST_GAMMA, draw_full_cells
-
 
 def draw_training_cells(X, draw, prior, rng):
     """The training rows with their missing cells drawn from the joint law given the draw.
@@ -30,11 +27,11 @@ def draw_training_cells(X, draw, prior, rng):
         rows, c = np.nonzero(np.isnan(X[:, part.columns]))
         if not rows.size:
             continue
-        if part is prior.gaussian and part.covariance_type == "full":
+        if part.imputes:
             values = draw["imputed"]  # they are part of the state
         else:
             cells = _Cells(rows, c, draw["label"][rows].astype(np.intp), together=True)
-            values = _drawn(part, draw, cells, X[:, part.columns], rng)
+            values = part.draw_cells(draw, cells, X[:, part.columns], rng)
         out[rows, part.columns[c]] = values
     return out
 
@@ -62,13 +59,13 @@ def draw_new_cells(X, rows, draw, prior, log_p, rng):
     out = X[rows.order]
     for part, x in zip(prior.parts, rows.parts, strict=True):
         known = out[:, part.columns]
-        if part is prior.gaussian and part.covariance_type == "full":
-            out[:, part.columns] = _full_rows(part, draw, x, known, block, rng)
+        if part.imputes:
+            out[:, part.columns] = part.draw_rows(draw, x, known, block, rng)
             continue
         i, c = np.nonzero(np.isnan(known))
         if i.size:
             cells = _Cells(i, c, block[i], together=False)
-            out[i, part.columns[c]] = _drawn(part, draw, cells, known, rng)
+            out[i, part.columns[c]] = part.draw_cells(draw, cells, known, rng)
     return rows.unsort(out)
 
 
@@ -91,68 +88,3 @@ class _Cells:
     def at(self, table):
         """The entries of a table (n_blocks, n_columns) for each set of parameters."""
         return table[self.block[self.first], self.column[self.first]]
-
-
-def _drawn(part, draw, cells, X, rng):
-    """Parameters from their posterior, then cells given these: (n_cells,)."""
-    if isinstance(part, CategoricalPrior):
-        return _levels(part, draw, cells, rng)
-    if isinstance(part, PoissonPrior):
-        shape, rate = part.shape + draw["total"], part.rate + draw["cells"]
-        mean = rng.standard_gamma(cells.at(shape)) / cells.at(rate)
-        return rng.poisson(mean[cells.which])
-    kappa0, df = part.numbers(draw)
-    kappa = kappa0 + draw["count"]
-    if part.covariance_type == "diag":
-        gamma = rng.standard_gamma(cells.at((df + draw["count"]) / 2))
-        variance = cells.at(draw["rate"]) / np.maximum(gamma, LEAST_GAMMA)
-    else:
-        variance = _shared_variance(draw, cells, X, kappa, df, rng)
-    mean = cells.at(draw["mean"]) + np.sqrt(variance / cells.at(kappa)) * rng.standard_normal(
-        len(variance)
-    )
-    noise = rng.standard_normal(len(cells.which))
-    return mean[cells.which] + np.sqrt(variance[cells.which]) * noise
-
-
-def _shared_variance(draw, cells, X, kappa, df, rng):
-    """Variances of spherical blocks: one for each block, or given its own cells for each row."""
-    shape, rate = (df + draw["count"].sum(axis=1)) / 2, draw["rate"][:, 0]
-    own = cells.block
-    if not cells.together:
-        own = cells.row
-        block = np.zeros(len(X), dtype=np.intp)
-        block[cells.row] = cells.block
-        off, weight = X - draw["mean"][block], kappa[block] / (kappa[block] + 1)
-        shape = shape[block] + np.sum(~np.isnan(X), axis=1) / 2
-        rate = rate[block] + np.nansum(weight * off**2, axis=1) / 2
-    variance = rate / np.maximum(rng.standard_gamma(shape), LEAST_GAMMA)
-    return variance[own[cells.first]]
-
-
-def _levels(part, draw, cells, rng):
-    """Probabilities of levels in logs, of which tiny pseudo counts make exact zeros otherwise."""
-    counts = draw["level_count"] + np.concatenate(part.pseudo_counts)
-    values = np.empty(len(cells.row))
-    for j in np.unique(cells.column):
-        here = np.flatnonzero(cells.column == j)
-        sets, which = np.unique(cells.which[here], return_inverse=True)
-        level = slice(part.level_start[j], part.level_start[j + 1])
-        g = counts[cells.block[cells.first[sets]], level]
-        log_p = np.log(rng.standard_gamma(g + 1)) + np.log1p(-rng.random_sample(g.shape)) / g
-        noise = rng.gumbel(size=(len(here), g.shape[1]))
-        values[here] = np.argmax(log_p[which.reshape(-1)] + noise, axis=1)
-    return values
-
-
-def _full_rows(part, draw, x, known, block, rng):
-    """The conditional t law of the missing real cells given the observed ones."""
-    kappa0, df = part.numbers(draw)
-    df = df + draw["n_members"][block] - known.shape[1] + 1
-    gamma = rng.standard_gamma((df + np.sum(~np.isnan(known), axis=1)) / 2)
-    out = np.ascontiguousarray(known)
-    draw_full_cells(
-        x, draw["n_members"], draw["mean"], draw["factor"], kappa0, block,
-        rng.standard_normal(known.shape), np.maximum(gamma, LEAST_GAMMA), out,
-    )  # fmt: skip
-    return out

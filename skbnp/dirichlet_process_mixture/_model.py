@@ -6,225 +6,22 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, multigammaln
+from scipy.special import gammaln
 from sklearn.cluster import kmeans_plusplus
 
+from skbnp.dirichlet_process_mixture.families import GaussianPrior
+from skbnp.dirichlet_process_mixture.families._columns import ColumnsPrior
 from skbnp.laws import Beta, Gamma, Grid, Law, ShiftedBetaNegativeBinomial
-from skbnp.numerics.rng import sample_log_dirichlet, sample_wishart
-from skbnp.numerics.scaling import column_scaling
 from skbnp.processes import crp, mfm
 
 # s in {1, 1/2, ..., 2^-12}, uniform: equation (M1.5)
 SCALE_GRID = Grid(2.0 ** -np.arange(13.0))
-# delta and kappa0 of learned covariances, uniform. With powers of 2, chains stay at one delta.
-DEGREES_GRID = 2.0 ** np.arange(0.0, 9.25, 0.25)
-PRECISION_GRID = 2.0 ** np.arange(-10.0, 1.0)
 
 # Chains start from these in turn.
 STARTS = ("one_block", "kmeans")
 
 # Centres of k-means, from and to, its rounds at most, and rows whose distances fit in memory.
 _FEWEST_CENTERS, _MOST_CENTERS, _KMEANS_ROUNDS, _KMEANS_ROWS = 5, 20, 10, 2**16
-
-
-@dataclass(frozen=True)
-class GaussianPrior:
-    """Real columns: one conjugate Gaussian over all of them, in one set of units.
-
-    With numbers for ``mean_precision`` and ``degrees_of_freedom``, ``covariance`` is Psi0: (d, d)
-    for "full", its diagonal (d,) for "diag" and a number for "spherical"; the prior scale s
-    multiplies it. Where ``degrees_of_freedom`` is None, covariances are learned: ``covariance`` is
-    then R, the guess at Lam, which a state holds as its ``covariance``. A ``mean_precision`` of
-    None is sampled, on the grid.
-    """
-
-    columns: np.ndarray
-    covariance_type: str
-    mean: np.ndarray
-    mean_precision: float | None
-    degrees_of_freedom: float | None
-    covariance: np.ndarray
-
-    @property
-    def learned(self):
-        """Whether nu0 and Psi0 are part of the state."""
-        return self.degrees_of_freedom is None
-
-    @property
-    def degrees_grid(self):
-        """Values of delta."""
-        return DEGREES_GRID
-
-    @property
-    def mean_precision_grid(self):
-        """Values of kappa0: its grid, or the one it is fixed to."""
-        return PRECISION_GRID if self.mean_precision is None else np.array([self.mean_precision])
-
-    @property
-    def width(self):
-        """Rows of the matrices that have a Wishart prior."""
-        return len(self.mean) if self.covariance_type == "full" else 1
-
-    def start(self):
-        """Where a chain begins with what is learned: Lam = R, delta near d, kappa0 near 0.1."""
-        d, grid = len(self.mean), self.mean_precision_grid
-        return {
-            "mean_precision": _nearest(grid, 0.1),
-            "degrees_of_freedom": _nearest(self.degrees_grid, d) + self.width + 1.0,
-            "covariance": np.array(self.covariance, dtype=float, ndmin=1),
-        }
-
-    def numbers(self, state):
-        """kappa0 and nu0 of a state or draw."""
-        if not self.learned:
-            return self.mean_precision, self.degrees_of_freedom
-        return state["mean_precision"], state["degrees_of_freedom"]
-
-    def base(self, state):
-        """kappa0, nu0 and Psi0 of a state; the last a number, a diagonal or a matrix."""
-        kappa0, df = self.numbers(state)
-        if not self.learned:
-            return kappa0, df, state["prior_scale"] * np.asarray(self.covariance)
-        psi0 = (df - self.width - 1) * np.asarray(state["covariance"])
-        return kappa0, df, psi0[0] if self.covariance_type == "spherical" else psi0
-
-    def draw_base(self, rng):
-        """Draw what a state holds of learned covariances from its prior."""
-        p, a = self.width, self.width + 2
-        guess = np.asarray(self.covariance)
-        if self.covariance_type == "full":
-            half = np.linalg.cholesky(guess / a)
-            covariance = sample_wishart(rng.bit_generator, float(a), half, 1)[0]
-        else:
-            covariance = np.atleast_1d(guess * rng.chisquare(a, size=np.shape(guess)) / a)
-        return {
-            "mean_precision": float(rng.choice(self.mean_precision_grid)),
-            "degrees_of_freedom": float(rng.choice(self.degrees_grid)) + p + 1,
-            "covariance": covariance,
-        }
-
-    def log_base(self, state):
-        """Log density of that."""
-        p, a = self.width, self.width + 2
-        lam, guess = np.asarray(state["covariance"]), np.asarray(self.covariance)
-        if self.covariance_type == "full":
-            pairs = [(lam, guess)]
-        else:
-            both = zip(lam, np.atleast_1d(guess), strict=True)
-            pairs = [(np.array([[x]]), np.array([[r]])) for x, r in both]
-        total = -np.log(len(self.degrees_grid)) - np.log(len(self.mean_precision_grid))
-        for matrix, center in pairs:
-            total += (
-                (a - p - 1) / 2 * np.linalg.slogdet(matrix)[1]
-                - a / 2 * np.trace(np.linalg.solve(center, matrix))
-                - a * p / 2 * np.log(2)
-                - a / 2 * np.linalg.slogdet(center / a)[1]
-                - multigammaln(a / 2, p)
-            )
-        return total
-
-    def log_marginal(self, X, state):
-        """log m(X) of one block; missing cells of "diag" and "spherical" are integrated out."""
-        kappa0, df, psi0 = self.base(state)
-        if self.covariance_type == "full":
-            n, d = X.shape
-            if n == 0:
-                return 0.0
-            center = X.mean(axis=0)
-            off = center - self.mean
-            shift = kappa0 * n / (kappa0 + n) * np.outer(off, off)
-            psi = psi0 + (X - center).T @ (X - center) + shift
-            return (
-                -n * d / 2 * np.log(np.pi)
-                + multigammaln((df + n) / 2, d)
-                - multigammaln(df / 2, d)
-                + df / 2 * np.linalg.slogdet(psi0)[1]
-                - (df + n) / 2 * np.linalg.slogdet(psi)[1]
-                + d / 2 * np.log(kappa0 / (kappa0 + n))
-            )
-        seen = ~np.isnan(X)
-        n = seen.sum(axis=0)
-        filled = np.where(seen, X, 0.0)
-        center = filled.sum(axis=0) / np.maximum(n, 1)
-        scatter = np.sum(np.where(seen, X - center, 0.0) ** 2, axis=0)
-        gain = 0.5 * scatter + 0.5 * kappa0 * n / (kappa0 + n) * (center - self.mean) ** 2
-        total = np.sum(-n / 2 * np.log(2 * np.pi) + 0.5 * np.log(kappa0 / (kappa0 + n)))
-        # IG(df / 2, covariance / 2): in one dimension the same as the full family.
-        a0, b0 = df / 2, psi0 / 2
-        if self.covariance_type == "spherical":
-            n, gain = n.sum(), gain.sum()
-        a, b = a0 + n / 2, b0 + gain
-        return total + np.sum(gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b))
-
-    def draw_block(self, n, state, rng):
-        """n rows of one block whose parameters come from the prior."""
-        d = len(self.mean)
-        kappa0, df, psi0 = self.base(state)
-        if self.covariance_type == "full":
-            half = np.linalg.cholesky(np.linalg.inv(psi0))
-            precision = sample_wishart(rng.bit_generator, df, half, 1)[0]
-            root = np.linalg.inv(np.linalg.cholesky(precision)).T
-        else:
-            b0 = psi0 / 2
-            variance = b0 / rng.gamma(df / 2, size=np.shape(b0))
-            root = np.diag(np.sqrt(np.broadcast_to(variance, d)))
-        mean = self.mean + root @ rng.standard_normal(d) / np.sqrt(kappa0)
-        return mean + rng.standard_normal((n, d)) @ root.T
-
-
-@dataclass(frozen=True)
-class CategoricalPrior:
-    """Columns of level codes 0, 1, ...: p_j ~ Dirichlet(pseudo_counts[j]).
-
-    A Bernoulli column with p ~ Beta(a, b) is one of two levels with pseudo counts (b, a).
-    """
-
-    columns: np.ndarray
-    pseudo_counts: tuple[np.ndarray, ...]
-
-    @property
-    def level_start(self):
-        """Where the levels of each column begin when all are put in a row, and their number."""
-        return np.concatenate([[0], np.cumsum([len(g) for g in self.pseudo_counts])])
-
-    def log_marginal(self, X, state):
-        """log m(X) of one block, missing cells integrated out."""
-        total = 0.0
-        for x, g in zip(X.T, self.pseudo_counts, strict=True):
-            n = np.bincount(x[~np.isnan(x)].astype(int), minlength=len(g))
-            total += gammaln(g.sum()) - gammaln(g.sum() + n.sum())
-            total += np.sum(gammaln(g + n) - gammaln(g))
-        return total
-
-    def draw_block(self, n, state, rng):
-        """n rows of one block whose parameters come from the prior."""
-        levels = [
-            rng.choice(len(g), size=n, p=np.exp(sample_log_dirichlet(rng.bit_generator, g)))
-            for g in self.pseudo_counts
-        ]
-        return np.array(levels, dtype=float).T
-
-
-@dataclass(frozen=True)
-class PoissonPrior:
-    """Columns of counts: rate_j ~ Gamma(shape[j], rate[j])."""
-
-    columns: np.ndarray
-    shape: np.ndarray
-    rate: np.ndarray
-
-    def log_marginal(self, X, state):
-        """log m(X) of one block, missing cells integrated out."""
-        seen = ~np.isnan(X)
-        n, x = seen.sum(axis=0), np.where(seen, X, 0.0)
-        a = self.shape + x.sum(axis=0)
-        total = gammaln(a) - gammaln(self.shape) + self.shape * np.log(self.rate)
-        return np.sum(total - a * np.log(self.rate + n)) - np.sum(gammaln(x + 1))
-
-    def draw_block(self, n, state, rng):
-        """n rows of one block whose parameters come from the prior."""
-        rate = rng.gamma(self.shape, 1 / self.rate)
-        return rng.poisson(rate, size=(n, len(rate))).astype(float)
 
 
 @dataclass(frozen=True)
@@ -237,11 +34,27 @@ class Prior:
     components is sampled, and ``concentration``, a number, is that of each.
     """
 
-    parts: tuple[GaussianPrior | CategoricalPrior | PoissonPrior, ...]
+    parts: tuple[ColumnsPrior, ...]
     n_components: int | ShiftedBetaNegativeBinomial | None = None
     concentration: float | Gamma = Gamma(1.0, 1.0)
     discount: float | Beta = 0.0
     prior_scale: float | Grid = SCALE_GRID
+
+    @classmethod
+    def from_data(cls, fields):
+        """The prior that a file holds; in version 0.1 a law was None and its numbers a tuple."""
+        if "n_components_prior" in fields:
+            fields = dict(fields)
+            law = fields.pop("n_components_prior")
+            if law is not None:
+                fields["n_components"] = ShiftedBetaNegativeBinomial(*law)
+            for name, kind in (("concentration", Gamma), ("discount", Beta)):
+                numbers = fields.pop(f"{name}_prior")
+                if fields[name] is None:
+                    fields[name] = kind(*numbers)
+            if fields["prior_scale"] is None:
+                fields["prior_scale"] = SCALE_GRID
+        return cls(**fields)
 
     @property
     def components_law(self):
@@ -277,7 +90,7 @@ class Prior:
         """The column that each of them is about; -1 for the one of a column of levels."""
         columns = np.arange(self.n_features)
         for part in self.parts:
-            if isinstance(part, CategoricalPrior):
+            if part.has_levels:
                 columns[part.columns] = -1
                 levels = np.repeat(part.columns, np.diff(part.level_start))
                 columns = np.concatenate([columns, levels])
@@ -291,11 +104,6 @@ class Prior:
         if isinstance(self.prior_scale, Grid):
             return np.array(self.prior_scale.values)
         return np.array([float(self.prior_scale)])
-
-
-def _nearest(grid, value):
-    """The element of a grid of positive numbers that is nearest to a value in logs."""
-    return float(grid[np.argmin(np.abs(np.log(grid / value)))])
 
 
 def log_eppf(sizes, concentration, discount):
@@ -488,25 +296,6 @@ def _nearest_center(X, centers):
 def as_features(X, prior):
     """The table as complete numbers of comparable spread, for distances between rows.
 
-    Real columns are taken as they are, counts by their square root, levels by an indicator each;
-    the latter two are standardised. A missing cell stands at its column's mean.
+    A missing cell stands at its column's mean.
     """
-    blocks = []
-    for part in prior.parts:
-        x = X[:, part.columns]
-        if isinstance(part, PoissonPrior):
-            x = np.sqrt(x)
-        elif isinstance(part, CategoricalPrior):
-            levels = [np.arange(len(g)) for g in part.pseudo_counts]
-            x = np.hstack(
-                [
-                    np.where(np.isnan(column)[:, None], np.nan, column[:, None] == level)
-                    for column, level in zip(x.T, levels, strict=True)
-                ]
-            )
-        if isinstance(part, GaussianPrior):
-            blocks.append(np.where(np.isnan(x), 0.0, x))
-        else:
-            center, scale = column_scaling(x)
-            blocks.append(np.where(np.isnan(x), 0.0, (x - center) / scale))
-    return np.hstack(blocks)
+    return np.hstack([part.as_features(X[:, part.columns]) for part in prior.parts])

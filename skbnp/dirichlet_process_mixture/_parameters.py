@@ -7,12 +7,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.dirichlet_process_mixture._model import SCALE_GRID
 from skbnp.dirichlet_process_mixture._sampler_settings import MixtureSampler
-from skbnp.dirichlet_process_mixture._table import FAMILIES
+from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Beta, Gamma, Grid, ShiftedBetaNegativeBinomial
 
 _SMALLEST, _LARGEST = 1e-100, 1e100
+
+# What families declare: constructor parameters, and what their columns hold.
+PARAMETERS = {name: x for family in FAMILIES for name, x in family.PARAMETERS.items()}
+WORDS = ",\n        ".join(f'"{kind.name}" ({kind.text})' for kind in KINDS.values())
 
 
 class MixtureParameters(BaseMCMCEstimator):
@@ -33,11 +37,11 @@ class MixtureParameters(BaseMCMCEstimator):
     family: str | list | dict = parameter(
         default="gaussian",
         kind="str, sequence of str or dict",
-        rules=[StrOptions({*FAMILIES, "auto"}), list, tuple, dict],
-        text="""
-        What the columns hold: "gaussian" (real numbers), "bernoulli" (0, 1 or bool),
-        "categorical" (names, or integers that name levels) or "poisson" (counts, 0 to 2^22); one
-        for all columns, a sequence with one per column, or a dict by column name, where columns
+        rules=[StrOptions({*KINDS, "auto"}), list, tuple, dict],
+        text=f"""
+        What the columns hold:
+        {WORDS};
+        one for all columns, a sequence with one per column, or a dict by column name, where columns
         it leaves out are "auto". "auto" goes by the dtype: categories, strings and objects are
         categorical, bool is Bernoulli, non-negative integers up to 2^22 are counts, all else is
         real. `families_` says what each column was taken for.
@@ -148,31 +152,8 @@ class MixtureParameters(BaseMCMCEstimator):
         `covariance_prior`, 1.0 takes it as it is.
         """,
     )
-    bernoulli_prior: Beta = parameter(
-        default=Beta(0.5, 0.5),
-        kind="Beta",
-        rules=[Beta],
-        text="""
-        Prior of the probability of a 1 in every Bernoulli column.
-        """,
-    )
-    categorical_prior: float = parameter(
-        default=1.0,
-        kind="float",
-        rules=[Interval(Real, 1e-10, 1e10, closed="both")],
-        text="""
-        Total of the pseudo counts of every categorical column, shared evenly by its levels.
-        """,
-    )
-    poisson_prior: Gamma | None = parameter(
-        default=None,
-        kind="Gamma or None",
-        rules=[Gamma, None],
-        text="""
-        Prior of the rate of every Poisson column. Default: shape 1 and the column's own
-        mean, at least 1 / n_samples.
-        """,
-    )
+    # Those of the families, each beside what it is for.
+    locals().update({name: parameter(**declared) for name, declared in PARAMETERS.items()})
     point_estimate: str = parameter(
         default="vi",
         kind='{"vi", "binder", "map"}',

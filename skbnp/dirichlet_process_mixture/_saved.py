@@ -4,18 +4,10 @@ from numbers import Real
 
 import numpy as np
 
-from skbnp.dirichlet_process_mixture._model import CategoricalPrior, GaussianPrior, PoissonPrior
+from skbnp.dirichlet_process_mixture.families._columns import check_array
 from skbnp.laws import Beta, Gamma, Grid, Law
 from skbnp.numerics.states import check_positive, is_same
 from skbnp.units import check_units
-
-_FAMILIES_OF = {
-    GaussianPrior: {"gaussian"},
-    CategoricalPrior: {"bernoulli", "categorical"},
-    PoissonPrior: {"poisson"},
-}
-# Statistics of blocks that count or add up what is not negative.
-_SUMS = ("count", "level_count", "total", "cells")
 
 
 def check_draw(draw, prior, X):
@@ -32,7 +24,7 @@ def check_draw(draw, prior, X):
         raise ValueError(f"label of a draw has shape {label.shape} and dtype {label.dtype}")
     n_members = draw["n_members"]
     n_blocks = len(n_members)
-    _check("n_members", n_members, (n_blocks,), np.intp)
+    check_array("n_members", n_members, (n_blocks,), np.intp)
     counts = np.bincount(label, minlength=n_blocks)
     empty = np.flatnonzero(n_members == 0)
     if n_blocks < 2 or not np.array_equal(counts, n_members) or empty.tolist() != [n_blocks - 1]:
@@ -50,50 +42,8 @@ def check_draw(draw, prior, X):
         raise ValueError(f"concentration, discount and {of_base} of a draw must be in range")
     if prior.components_law is not None and draw["concentration"] != prior.concentration:
         raise ValueError("concentration of a draw must be that of the prior's components")
-    if prior.learned:
-        _check_learned(draw, prior.gaussian)
     for part in prior.parts:
-        for name, shape in _shapes(part).items():
-            _check(name, draw[name], (n_blocks, *shape))
-            if name in _SUMS and not (draw[name] >= 0.0).all():
-                raise ValueError(f"{name} of a draw must be >= 0")
-    if "rate" in draw and not (draw["rate"] > 0.0).all():
-        raise ValueError("rate of a draw must be > 0")
-    gaussian = prior.gaussian
-    if gaussian is not None and gaussian.covariance_type == "full":
-        factor = draw["factor"]
-        if not (np.diagonal(factor, axis1=1, axis2=2) > 0.0).all() or np.tril(factor, -1).any():
-            raise ValueError("factor of a draw must be upper triangular, its diagonal > 0")
-        n_missing = int(np.isnan(X[:, gaussian.columns]).sum())
-        if n_missing:
-            _check("imputed", draw["imputed"], (n_missing,))
-
-
-def _check_learned(draw, part):
-    """What a draw says of learned covariances: kernels take a root of Lam."""
-    _check("covariance", draw["covariance"], part.start()["covariance"].shape)
-    if not draw["degrees_of_freedom"] > part.width + 1:
-        raise ValueError(f"degrees_of_freedom of a draw must be > {part.width + 1}")
-    if part.covariance_type != "full":
-        _check_positive("covariance", draw["covariance"])
-        return
-    try:
-        np.linalg.cholesky(draw["covariance"])
-    except np.linalg.LinAlgError as error:
-        raise ValueError("covariance of a draw must be positive definite") from error
-
-
-def _shapes(part):
-    """Shape of each statistic of one block."""
-    d = len(part.columns)
-    if isinstance(part, GaussianPrior):
-        if part.covariance_type == "full":
-            return {"mean": (d,), "factor": (d, d)}
-        shared = part.covariance_type == "spherical"
-        return {"mean": (d,), "count": (d,), "rate": (1 if shared else d,)}
-    if isinstance(part, CategoricalPrior):
-        return {"level_count": (int(part.level_start[-1]),)}
-    return {"total": (d,), "cells": (d,)}
+        part.check_draw(draw, n_blocks, X[:, part.columns])
 
 
 def check_prior(prior, n_features):
@@ -106,31 +56,13 @@ def check_prior(prior, n_features):
     """
     columns = [part.columns for part in prior.parts]
     for column in columns:
-        _check("columns", column, (len(column),), np.intp)
+        check_array("columns", column, (len(column),), np.intp)
     shared_out = sorted(np.concatenate(columns).tolist())
     # The length first: the number of features may be anything.
     if len(shared_out) != n_features or shared_out != list(range(n_features)):
         raise ValueError("the parts of a prior must share out the columns")
     for part in prior.parts:
-        d = len(part.columns)
-        if isinstance(part, GaussianPrior):
-            shape = {"full": (d, d), "diag": (d,), "spherical": ()}[part.covariance_type]
-            _check("mean", part.mean, (d,))
-            _check("covariance", np.asarray(part.covariance), shape)
-            check_positive(part, "mean_precision", "degrees_of_freedom")
-            diagonal = np.diag(part.covariance) if shape == (d, d) else part.covariance
-            _check_positive("covariance", diagonal)
-        elif isinstance(part, CategoricalPrior):
-            if len(part.pseudo_counts) != d:
-                raise ValueError("pseudo_counts must have one entry per column")
-            for counts in part.pseudo_counts:
-                _check("pseudo_counts", counts, (len(counts),))
-                _check_positive("pseudo_counts", counts)
-        else:
-            _check("shape", part.shape, (d,))
-            _check("rate", part.rate, (d,))
-            _check_positive("shape", part.shape)
-            _check_positive("rate", part.rate)
+        part.check()
     _check_laws(prior)
 
 
@@ -164,7 +96,7 @@ def check_fitted(estimator):
     """
     rows, d = estimator._training_rows, estimator.n_features_in_
     n = len(rows.X)
-    _check("X", rows.X, (n, d))
+    check_array("X", rows.X, (n, d))
     estimator._form.check(d, n)
     check_prior(estimator._prior, d)
     _check_families(estimator._prior, estimator)
@@ -206,23 +138,5 @@ def _check_families(prior, estimator):
     if list(estimator.families_) != list(families):
         raise ValueError("families_ must be those of the table")
     for part in prior.parts:
-        for t, j in enumerate(part.columns):
-            if families[j] not in _FAMILIES_OF[type(part)]:
-                raise ValueError(f"column {j} must not be {families[j]!r} under its prior")
-            if isinstance(part, CategoricalPrior):
-                n_levels = 2 if families[j] == "bernoulli" else len(table.levels[j])
-                if len(part.pseudo_counts[t]) != n_levels:
-                    raise ValueError(f"column {j} must have one pseudo count for each level")
-
-
-def _check_positive(name, array):
-    if not np.all(array > 0.0):
-        raise ValueError(f"{name} must be > 0")
-
-
-def _check(name, array, shape, dtype=np.float64):
-    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
-        raise ValueError(
-            f"{name} must have shape {shape} and dtype {np.dtype(dtype).name}, got "
-            f"{getattr(array, 'shape', array)} and {getattr(array, 'dtype', type(array))}"
-        )
+        for place, j in enumerate(part.columns):
+            part.check_column(place, families[j], None if table is None else table.levels[j])

@@ -6,14 +6,12 @@ import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import (
     SCALE_GRID,
-    CategoricalPrior,
-    GaussianPrior,
-    PoissonPrior,
     Prior,
     default_covariance,
     default_degrees_of_freedom,
     guess_covariance,
 )
+from skbnp.dirichlet_process_mixture.families import FAMILIES, GaussianPrior
 from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.laws import Grid, Law
 from skbnp.mcmc.caller import warn
@@ -35,9 +33,8 @@ class PriorMixin:
         """What single-parameter constraints cannot say."""
         real = self._columns_of("gaussian")
         d = len(real)
-        for name in ("concentration", "discount", "bernoulli_prior", "poisson_prior"):
-            value = getattr(self, name)
-            if isinstance(value, Law):
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Law) and not isinstance(value, Grid):
                 check_numbers_of_law(name, value, 1e-10, 1e10)
         for name in ("mean_prior", "degrees_of_freedom_prior", "covariance_prior"):
             if not d and getattr(self, name) is not None:
@@ -188,9 +185,9 @@ class PriorMixin:
 
     def _standard_prior(self, X):
         """The prior for standardised X."""
-        parts = [self._gaussian_prior(X), self._categorical_prior(), self._poisson_prior(X)]
+        columns = {one: self._columns_of(*[kind.name for kind in one.KINDS]) for one in FAMILIES}
         return Prior(
-            parts=tuple(part for part in parts if part.columns.size),
+            parts=tuple(one.of(self, here, X) for one, here in columns.items() if here.size),
             n_components=self.n_components,
             concentration=_number_or_law(
                 self.component_concentration
@@ -201,12 +198,12 @@ class PriorMixin:
             prior_scale=_number_or_law(self.prior_scale),
         )
 
-    def _gaussian_prior(self, X):
-        columns = self._columns_of("gaussian")
-        X, d, kind = X[:, columns], len(columns), self.covariance_type
+    def _gaussian_prior(self, columns, X):
+        """Of real columns, which are X."""
+        d, kind = len(columns), self.covariance_type
         kappa0, df, covariance = self.mean_precision_prior, self.degrees_of_freedom_prior, None
         if self._learns_covariance():
-            covariance = guess_covariance(X, kind) if d else np.zeros((0, 0))
+            covariance = guess_covariance(X, kind)
         else:
             kappa0 = _FIXED_MEAN_PRECISION if kappa0 is None else kappa0
             df = float(default_degrees_of_freedom(d, kind) if df is None else df)
@@ -244,30 +241,6 @@ class PriorMixin:
                 f"of X, got {np.min(variances):.3g} to {np.max(variances):.3g} times"
             )
         return covariance
-
-    def _categorical_prior(self):
-        """Binary and categorical columns: a Bernoulli one has the levels 0 and 1."""
-        columns = self._columns_of("bernoulli", "categorical")
-        a, b = self.bernoulli_prior.a, self.bernoulli_prior.b
-        counts = []
-        for j in columns:
-            if self.families_[j] == "bernoulli":
-                counts.append(np.array([b, a], dtype=np.float64))
-            else:
-                n_levels = len(self.levels_[j])
-                counts.append(np.full(n_levels, self.categorical_prior / n_levels))
-        return CategoricalPrior(columns, tuple(counts))
-
-    def _poisson_prior(self, X):
-        columns = self._columns_of("poisson")
-        if self.poisson_prior is None:
-            mean = np.maximum(np.nanmean(X[:, columns], axis=0), 1 / len(X))
-            return PoissonPrior(columns, np.ones(len(columns)), 1 / mean)
-        return PoissonPrior(
-            columns,
-            np.full(len(columns), self.poisson_prior.shape),
-            np.full(len(columns), self.poisson_prior.rate),
-        )
 
 
 def _number_or_law(value):

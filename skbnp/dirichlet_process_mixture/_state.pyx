@@ -13,10 +13,8 @@ from skbnp.mcmc.chain cimport State as BaseState
 from skbnp.numerics.special cimport lgamma
 from skbnp.processes cimport crp_law
 
-from skbnp.dirichlet_process_mixture._model import CategoricalPrior, PoissonPrior
+from skbnp.dirichlet_process_mixture.families import GaussianPrior
 from skbnp.laws import Law
-from skbnp.likelihoods.conjugate.dirichlet_categorical import DirichletCategorical
-from skbnp.likelihoods.conjugate.gamma_poisson import GammaPoisson
 from skbnp.likelihoods.conjugate.learned_covariance import GammaCovariance, WishartCovariance
 from skbnp.likelihoods.conjugate.normal_inverse_gamma import NormalInverseGamma
 from skbnp.likelihoods.conjugate.normal_inverse_wishart import NormalInverseWishart
@@ -92,10 +90,8 @@ cdef class State(BaseState):
 
     def _family_of(self, X, part, start):
         """The family of one kind of columns, its prior's numbers as at the start of a chain."""
-        if isinstance(part, CategoricalPrior):
-            return DirichletCategorical(X, part.pseudo_counts)
-        if isinstance(part, PoissonPrior):
-            return GammaPoisson(X, part.shape, part.rate)
+        if not isinstance(part, GaussianPrior):
+            return part.kernel(X)
         mean_precision, df, _ = part.base(start)
         if part.learned:
             covariance, scale = start["covariance"], df - part.width - 1

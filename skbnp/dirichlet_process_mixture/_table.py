@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skbnp.dirichlet_process_mixture.families import KINDS
 from skbnp.tables.columns import (
     DROP_IT,
     are_dates,
@@ -11,11 +12,6 @@ from skbnp.tables.columns import (
     refuse_inexact,
 )
 from skbnp.tables.labels import labels_from_data, labels_to_data
-
-FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson")
-
-# Sums of counts stay exact in floats: a billion rows of the largest count are below 2^53.
-_LARGEST_COUNT = 2**22
 
 
 class Table:
@@ -33,7 +29,7 @@ class Table:
     Attributes
     ----------
     families : list of str
-        One of ``FAMILIES`` per column.
+        One of ``families.KINDS`` per column.
     levels : list
         Sorted levels of each categorical column, None for the others.
     """
@@ -43,7 +39,7 @@ class Table:
         self.labels = _in_words(names, len(columns))
         self.families = _resolve(family, columns, names, self.labels)
         self.levels = [
-            _levels(column, label) if kind == "categorical" else None
+            _levels(column, label) if KINDS[kind].has_levels else None
             for column, kind, label in zip(columns, self.families, self.labels, strict=True)
         ]
         self.to_data()  # what no file could hold is refused before any sampling
@@ -78,7 +74,7 @@ class Table:
         n = len(data["families"])
         if set(data) != {"labels", "families", "levels"}:
             raise ValueError(f"a table has the attributes {sorted(data)}")
-        if not all(name in FAMILIES for name in data["families"]):
+        if not all(name in KINDS for name in data["families"]):
             raise ValueError(f"a table has the families {data['families']}")
         if len(data["levels"]) != n or len(data["labels"]) != n:
             raise ValueError(f"a table of {n} columns has the levels {data['levels']}")
@@ -89,22 +85,20 @@ class Table:
         return table
 
     def _encode_column(self, j, column):
-        if self.families[j] == "categorical":
+        kind = KINDS[self.families[j]]
+        if kind.has_levels:
             return _codes(column, self.levels[j], self.labels[j])
         x = column.numbers(self.labels[j], f"numbers in a {self.families[j]!r} column")
         if np.isinf(x).any():
             raise ValueError(f"X must not hold infinite values, got one in {self.labels[j]}")
-        seen = x[~np.isnan(x)]
-        if self.families[j] == "bernoulli":
-            wrong = seen[(seen != 0) & (seen != 1)]
-            rule = "0, 1, False or True in a 'bernoulli' column"
-        elif self.families[j] == "poisson":
-            wrong = seen[~((seen >= 0) & (seen <= _LARGEST_COUNT) & (seen == np.floor(seen)))]
-            rule = f"integers from 0 to {_LARGEST_COUNT} in a 'poisson' column"
-        else:
-            return x
-        if wrong.size:
-            raise ValueError(f"X must hold {rule}, got {wrong[0]:g} in {self.labels[j]}")
+        if kind.holds is not None:
+            seen = x[~np.isnan(x)]
+            wrong = seen[~kind.holds(seen)]
+            if wrong.size:
+                raise ValueError(
+                    f"X must hold {kind.rule} in a {kind.name!r} column, got {wrong[0]:g} in "
+                    f"{self.labels[j]}"
+                )
         return x
 
 
@@ -126,8 +120,8 @@ def _resolve(family, columns, names, labels):
     elif len(family) != n:
         raise ValueError(f"family must have one entry per column, {n}, got {len(family)}")
     for name in family:
-        if name not in (*FAMILIES, "auto"):
-            raise ValueError(f"family must be one of {(*FAMILIES, 'auto')}, got {name!r}")
+        if name not in (*KINDS, "auto"):
+            raise ValueError(f"family must be one of {(*KINDS, 'auto')}, got {name!r}")
     return [
         _family_of(column, label) if name == "auto" else name
         for name, column, label in zip(family, columns, labels, strict=True)
@@ -141,14 +135,8 @@ def _family_of(column, label):
             f"X must hold no dates or times where family is 'auto', got some in {label}: "
             f"{DROP_IT}; where they are names of a few groups, family 'categorical' takes them"
         )
-    if column.kind in ("category", "text"):
-        return "categorical"
-    if column.kind == "bool":
-        return "bernoulli"
-    if column.kind == "integer":
-        counts = np.all((column.values >= 0) & (column.values <= _LARGEST_COUNT))
-        return "poisson" if counts else "gaussian"
-    return "gaussian"
+    found = (name for name, kind in KINDS.items() if kind.is_for(column.kind, column.values))
+    return next(found, "gaussian")
 
 
 def _levels(column, label):

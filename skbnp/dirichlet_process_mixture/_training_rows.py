@@ -1,6 +1,6 @@
 """The training rows, for what looks at each of them given all others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,16 @@ class TrainingRows:
     X: np.ndarray
     prior: Prior
     units: Units
+
+    @classmethod
+    def from_data(cls, fields):
+        """The rows that a file holds; in version 0.1 with a center and a scale for units."""
+        if "units" not in fields:
+            fields = dict(fields)
+            center, scale = fields.pop("center"), fields.pop("scale")
+            units = Units.unscaled(len(center))
+            fields["units"] = replace(units, center=center, scale=scale)
+        return cls(**fields)
 
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""

@@ -11,6 +11,7 @@ from checks.monte_carlo import z_score
 from checks.mutants import compiled, with_moves, with_state
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture.families import CategoricalPrior, GaussianPrior, PoissonPrior
 from skbnp.processes.mfm import FiniteMixtures
 
 VECTORS = Path(__file__).parents[1] / "dirichlet_process_mixture" / "vectors.json"
@@ -32,7 +33,7 @@ def gaussian_cases():
 
 def gaussian_prior(kind, mean, mean_precision, degrees_of_freedom, covariance, **of_partition):
     """A prior for a table of real columns alone."""
-    part = _model.GaussianPrior(
+    part = GaussianPrior(
         np.arange(len(mean)), kind, mean, mean_precision, degrees_of_freedom, covariance
     )
     return _model.Prior((part,), **of_partition)
@@ -78,18 +79,18 @@ def case_part(case):
     hyper, columns = case["hyper"], np.arange(len(case["X"][0]))
     if case["family"] == "bernoulli":
         pairs = zip(hyper["b"], hyper["a"], strict=True)
-        return _model.CategoricalPrior(columns, tuple(np.array(pair) for pair in pairs))
+        return CategoricalPrior(columns, tuple(np.array(pair) for pair in pairs))
     if case["family"] == "categorical":
         counts = tuple(np.array(g, dtype=float) for g in hyper["conc"])
-        return _model.CategoricalPrior(columns, counts)
+        return CategoricalPrior(columns, counts)
     if case["family"] == "poisson":
-        return _model.PoissonPrior(columns, np.array(hyper["shape"]), np.array(hyper["rate"]))
+        return PoissonPrior(columns, np.array(hyper["shape"]), np.array(hyper["rate"]))
     if case["family"] == "full":
         df, covariance = hyper["nu0"], np.array(hyper["Psi0"], dtype=float)
     else:
         df, covariance = 2 * hyper["a0"], 2 * np.array(hyper["b0"], dtype=float)
     mean = np.array(hyper["m0"], dtype=float)
-    return _model.GaussianPrior(columns, case["family"], mean, hyper["kappa0"], df, covariance)
+    return GaussianPrior(columns, case["family"], mean, hyper["kappa0"], df, covariance)
 
 
 def case_state(case, label):

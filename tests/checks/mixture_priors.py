@@ -4,6 +4,7 @@ import numpy as np
 
 from checks.dirichlet_process_mixture import case_part, learned_prior, vector_cases
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture.families import CategoricalPrior, GaussianPrior, PoissonPrior
 from skbnp.laws import Beta, Gamma, ShiftedBetaNegativeBinomial
 
 CASES = vector_cases()
@@ -35,13 +36,9 @@ COVARIANCE = {
 
 def mixed_prior(kind, **of_partition):
     """Columns: real, level of three, real, 0/1, count, count."""
-    real = _model.GaussianPrior(
-        np.array([0, 2]), kind, np.array([0.3, -0.2]), 0.5, 8.0, COVARIANCE[kind]
-    )
-    level = _model.CategoricalPrior(
-        np.array([1, 3]), (np.array([0.5, 1.0, 0.7]), np.array([0.8, 0.6]))
-    )
-    count = _model.PoissonPrior(np.array([4, 5]), np.array([1.5, 3.0]), np.array([0.5, 1.0]))
+    real = GaussianPrior(np.array([0, 2]), kind, np.array([0.3, -0.2]), 0.5, 8.0, COVARIANCE[kind])
+    level = CategoricalPrior(np.array([1, 3]), (np.array([0.5, 1.0, 0.7]), np.array([0.8, 0.6])))
+    count = PoissonPrior(np.array([4, 5]), np.array([1.5, 3.0]), np.array([0.5, 1.0]))
     return _model.Prior((real, level, count), **of_partition)
 
 
@@ -56,5 +53,5 @@ def learning_prior(kind, mean_precision=None, mixed=False, **changes):
     )
     if not mixed:
         return prior
-    levels = _model.CategoricalPrior(np.array([2]), (np.array([0.5, 0.5, 1.0]),))
+    levels = CategoricalPrior(np.array([2]), (np.array([0.5, 0.5, 1.0]),))
     return _model.Prior((*prior.parts, levels), **(defaults | changes))

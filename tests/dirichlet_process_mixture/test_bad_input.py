@@ -69,7 +69,7 @@ BAD_X = {
     "ragged": ([[1.0, 2.0], [3.0]], ValueError, ["inhomogeneous"]),
     "no rows": (X[:0], ValueError, ["0 sample(s)", "minimum of 1"]),
     "no columns": (X[:, :0], ValueError, ["0 feature(s)", "minimum of 1"]),
-    "beyond floats": ([[1.7e308, 0.0], [1.6e308, 1.0]], ValueError, ["X", "finite"]),
+    "beyond floats": ([[1.7e308, 0.0], [1.6e308, 1.0]], ValueError, ["X", "floats"]),
 }
 
 

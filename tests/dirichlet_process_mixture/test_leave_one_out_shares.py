@@ -8,13 +8,9 @@ from scipy.stats import multivariate_t
 
 from checks.dirichlet_process_mixture import gaussian_prior
 from skbnp import DirichletProcessMixture
-from skbnp.dirichlet_process_mixture._model import (
-    CategoricalPrior,
-    PoissonPrior,
-    Prior,
-    log_marginal,
-)
+from skbnp.dirichlet_process_mixture._model import Prior, log_marginal
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.dirichlet_process_mixture.families import CategoricalPrior, PoissonPrior
 from skbnp.units import Units
 
 N, D = 24, 3
