@@ -314,17 +314,6 @@ def as_generator(random_state=None):
     )
 
 
-def sample_log_gamma(bit_generator, double shape, Py_ssize_t size):
-    """Logs of ``size`` Gamma(shape, rate 1) draws, shape (size,)."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    cdef double[::1] out = np.empty(size)
-    cdef Py_ssize_t t
-    with bit_generator.lock:
-        for t in range(size):
-            out[t] = log_gamma(rng, shape)
-    return np.asarray(out)
-
-
 def sample_truncated_gamma(bit_generator, double shape, double rate, double high, Py_ssize_t size):
     """``size`` draws of Gamma(shape, rate) on (0, high), shape (size,)."""
     cdef bitgen_t* rng = borrow(bit_generator)
@@ -336,61 +325,12 @@ def sample_truncated_gamma(bit_generator, double shape, double rate, double high
     return np.asarray(out)
 
 
-def sample_poisson(bit_generator, double rate, Py_ssize_t size):
-    """``size`` Poisson(rate) draws, shape (size,)."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    cdef double[::1] out = np.empty(size)
-    cdef Py_ssize_t t
-    with bit_generator.lock:
-        for t in range(size):
-            out[t] = poisson(rng, rate)
-    return np.asarray(out)
-
-
-def sample_log_beta(bit_generator, double a, double b, Py_ssize_t size):
-    """Logs of ``size`` Beta(a, b) draws, shape (size,)."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    cdef double[::1] out = np.empty(size)
-    cdef Py_ssize_t t
-    with bit_generator.lock:
-        for t in range(size):
-            out[t] = log_beta(rng, a, b)
-    return np.asarray(out)
-
-
 def sample_log_dirichlet(bit_generator, const double[::1] shape):
     """Logs of one Dirichlet(shape) draw, shape (n,); zero shapes are allowed but not all."""
     cdef bitgen_t* rng = borrow(bit_generator)
     cdef double[::1] out = np.empty(shape.shape[0])
     with bit_generator.lock:
         log_dirichlet(rng, &shape[0], shape.shape[0], &out[0])
-    return np.asarray(out)
-
-
-def sample_categorical_from_logs(bit_generator, const double[::1] log_weight, Py_ssize_t size):
-    """``size`` draws of k with probability proportional to exp(log_weight[k])."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    cdef Py_ssize_t n = log_weight.shape[0], t
-    cdef double[::1] scratch = np.empty(n)
-    cdef Py_ssize_t[::1] out = np.empty(size, dtype=np.intp)
-    with bit_generator.lock:
-        for t in range(size):
-            scratch[:] = log_weight
-            if categorical_from_logs(rng, &scratch[0], n, &out[t]) != 0:
-                raise ArithmeticError(
-                    "log_weight must have a finite value and no NaN or +inf, got "
-                    + np.array2string(np.asarray(log_weight), threshold=6)
-                )
-    return np.asarray(out)
-
-
-def sample_permutation(bit_generator, Py_ssize_t n):
-    """A uniformly random permutation of 0..n-1."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    cdef Py_ssize_t[::1] out = np.arange(n, dtype=np.intp)
-    with bit_generator.lock:
-        if n > 0:
-            shuffle(rng, &out[0], n)
     return np.asarray(out)
 
 
@@ -404,37 +344,3 @@ def sample_wishart(bit_generator, double df, const double[:, ::1] scale_factor, 
             wishart_factor(rng, df, n, &factor[t, 0, 0])
     half = np.asarray(scale_factor) @ np.asarray(factor)
     return half @ half.transpose(0, 2, 1)
-
-
-def philox(counter, key):
-    """The four 32-bit words of Philox4x32-10 for a counter of four and a key of two words."""
-    cdef uint32_t[::1] c = np.ascontiguousarray(counter, dtype=np.uint32)
-    cdef uint32_t[::1] k = np.ascontiguousarray(key, dtype=np.uint32)
-    cdef uint32_t[::1] out = np.empty(4, dtype=np.uint32)
-    if c.shape[0] != 4 or k.shape[0] != 2:
-        raise ValueError(
-            f"counter must have 4 words and key 2, got {c.shape[0]} and {k.shape[0]}"
-        )
-    philox4x32(&c[0], &k[0], &out[0])
-    return np.asarray(out)
-
-
-def uniforms_by_counter(uint64_t seed, uint64_t sweep, Py_ssize_t n_rows, uint64_t first_row=0):
-    """Two uniforms for each of n_rows rows from first_row on, shape (n_rows, 2)."""
-    cdef double[:, ::1] out = np.empty((n_rows, 2))
-    cdef Py_ssize_t i
-    for i in range(n_rows):
-        philox_uniforms(seed, sweep, first_row + <uint64_t> i, &out[i, 0])
-    return np.asarray(out)
-
-
-def normals_by_row(uint64_t seed, uint32_t sweep, Py_ssize_t n_rows, Py_ssize_t size):
-    """The first normals of the streams of rows 0..n_rows-1, shape (n_rows, size)."""
-    cdef double[:, ::1] out = np.empty((n_rows, size))
-    cdef RowStream stream
-    cdef Py_ssize_t i, t
-    for i in range(n_rows):
-        start_row_stream(&stream, seed, sweep, <uint64_t> i)
-        for t in range(size):
-            out[i, t] = normal(&stream.rng)
-    return np.asarray(out)

@@ -3,8 +3,6 @@
 from libc.math cimport INFINITY, exp, log, log1p
 from scipy.special.cython_special cimport gammainc, gammaln
 
-import numpy as np
-
 
 cdef double LOG_PI = 1.1447298858494002
 cdef double LOG_2 = 0.6931471805599453
@@ -100,41 +98,3 @@ cdef double log_multigamma_ratio(double x, double step, Py_ssize_t d) noexcept n
         total += gammaln(2.0 * (y + step) - 1.0) - gammaln(2.0 * y - 1.0) - 2.0 * step * LOG_2
         y -= 1.0
     return total + gammaln(y + step) - gammaln(y) if d % 2 == 1 else total
-
-
-# -- Python faces -----------------------------------------------------------------------------
-
-
-def evaluate_log_gamma_cdf(double shape, double rate, double x):
-    """log P(g < x) for g ~ Gamma(shape, rate)."""
-    return log_gamma_cdf(shape, rate, x)
-
-
-def evaluate_log_gamma_density(double x, double shape, double rate):
-    """``log_gamma_density`` as a Python function."""
-    return log_gamma_density(x, shape, rate)
-
-
-def evaluate_log_sum_exp(const double[::1] x):
-    """log sum exp(x)."""
-    return log_sum_exp(&x[0] if x.shape[0] else NULL, x.shape[0])
-
-
-def evaluate_log1p_exp(const double[::1] x):
-    """log(1 + e^x) for each entry."""
-    return np.array([log1p_exp(value) for value in x])
-
-
-def evaluate_log_multigamma(double x, Py_ssize_t d):
-    """log Gamma_d(x), without its power of pi."""
-    return log_multigamma(x, d)
-
-
-def evaluate_log_multigamma_ratio(double x, double step, Py_ssize_t d):
-    """log Gamma_d(x + step) / Gamma_d(x)."""
-    return log_multigamma_ratio(x, step, d)
-
-
-def evaluate_log_rising(double x, double n):
-    """log Gamma(x + n) / Gamma(x)."""
-    return log_rising(x, n)

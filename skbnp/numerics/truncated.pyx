@@ -2,9 +2,7 @@
 
 from libc.math cimport log, sqrt
 
-import numpy as np
-
-from skbnp.numerics.rng cimport borrow, draw_gamma, normal, uniform
+from skbnp.numerics.rng cimport draw_gamma, normal, uniform
 
 
 cdef double normal_above(bitgen_t* rng, double bound) noexcept nogil:
@@ -39,20 +37,3 @@ cdef double gamma_above(bitgen_t* rng, double shape, double rate, double low) no
         x = -log(uniform(rng)) / slope
         if log(uniform(rng)) < (shape - 1.0) * log(1.0 + x / start) - (1.0 - slope) * x:
             return (start + x) / rate
-
-
-# -- Python faces -----------------------------------------------------------------------------
-
-
-def sample_normal_above(bit_generator, double bound, Py_ssize_t size):
-    """Standard normal numbers above a bound."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    with bit_generator.lock:
-        return np.array([normal_above(rng, bound) for _ in range(size)])
-
-
-def sample_gamma_above(bit_generator, double shape, double rate, double low, Py_ssize_t size):
-    """Draws from Gamma(shape, rate) above a bound."""
-    cdef bitgen_t* rng = borrow(bit_generator)
-    with bit_generator.lock:
-        return np.array([gamma_above(rng, shape, rate, low) for _ in range(size)])

@@ -10,7 +10,10 @@ from scipy import stats
 from scipy.special import digamma, polygamma
 
 from checks.monte_carlo import z_score
+from checks.mutants import compiled
 from skbnp.numerics import rng as numerics_rng
+
+faces = compiled("numerics", "faces")
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def source():
 
 @pytest.mark.parametrize("shape", [1e-8, 1e-3, 0.3, 0.999, 1.0, 2.5, 1e3, 1e8])
 def test_log_gamma(source, shape):
-    draws = numerics_rng.sample_log_gamma(source, shape, 20_000)
+    draws = faces.sample_log_gamma(source, shape, 20_000)
     assert np.isfinite(draws).all()
     mean, variance = digamma(shape), polygamma(1, shape)
     assert abs(z_score(draws, mean)) < 4
@@ -35,12 +38,12 @@ def test_log_gamma(source, shape):
 @pytest.mark.parametrize("shape", [1e-8, 1e-3])
 def test_log_gamma_of_a_tiny_shape_is_exponential(source, shape):
     # shape log G(shape) -> -Exponential(1) as the shape vanishes.
-    draws = -shape * numerics_rng.sample_log_gamma(source, shape, 5000)
+    draws = -shape * faces.sample_log_gamma(source, shape, 5000)
     assert stats.kstest(draws, "expon").pvalue > 1e-4
 
 
 def test_log_gamma_of_shape_zero_is_minus_infinity(source):
-    np.testing.assert_array_equal(numerics_rng.sample_log_gamma(source, 0.0, 3), -np.inf)
+    np.testing.assert_array_equal(faces.sample_log_gamma(source, 0.0, 3), -np.inf)
 
 
 # Nearly all mass below the bound, half of it, little, next to none, and shapes from tiny to huge.
@@ -79,7 +82,7 @@ def test_truncated_gamma_without_a_bound(source):
 
 @pytest.mark.parametrize("rate", [0.0, 1e-3, 0.7, 9.0, 11.0, 1e3, 1e12])
 def test_poisson(source, rate):
-    draws = numerics_rng.sample_poisson(source, rate, 20_000)
+    draws = faces.sample_poisson(source, rate, 20_000)
     assert (draws == np.floor(draws)).all() and (draws >= 0).all()
     assert abs(z_score(draws, rate)) < 4
     assert abs(z_score((draws - rate) ** 2, rate)) < 4
@@ -87,7 +90,7 @@ def test_poisson(source, rate):
 
 @pytest.mark.parametrize("a, b", [(1.0, 1.0), (0.5, 3.0), (40.0, 2.0), (1e-3, 1e-3), (2.0, 0.05)])
 def test_log_beta(source, a, b):
-    draws = numerics_rng.sample_log_beta(source, a, b, 20_000)
+    draws = faces.sample_log_beta(source, a, b, 20_000)
     assert (draws <= 0.0).all()
     mean, variance = digamma(a) - digamma(a + b), polygamma(1, a) - polygamma(1, a + b)
     assert abs(z_score(draws, mean)) < 4
@@ -130,7 +133,7 @@ def test_categorical_from_logs(source, offset):
         log_weight = np.log(weight) + offset
     if offset == -1e300:  # everything but -inf rounds to the same log weight
         weight = (weight > 0.0) / 4.0
-    draws = numerics_rng.sample_categorical_from_logs(source, log_weight, 20_000)
+    draws = faces.sample_categorical_from_logs(source, log_weight, 20_000)
     counts = np.bincount(draws, minlength=6)
     positive = weight > 0.0
     assert (counts[~positive] == 0).all()
@@ -139,7 +142,7 @@ def test_categorical_from_logs(source, offset):
 
 def test_categorical_with_logs_far_apart(source):
     log_weight = np.array([-1e308, -800.0, 0.0, -46.0, -np.inf, 0.0])
-    draws = numerics_rng.sample_categorical_from_logs(source, log_weight, 5000)
+    draws = faces.sample_categorical_from_logs(source, log_weight, 5000)
     assert set(draws) == {2, 5}
     assert abs(z_score(draws == 2, 0.5)) < 4
 
@@ -152,19 +155,19 @@ def test_categorical_without_a_valid_weight_is_refused(source, log_weight):
     before = source.state
     log_weight = np.array(log_weight, dtype=np.float64)
     with pytest.raises(ArithmeticError, match="log_weight must have a finite value"):
-        numerics_rng.sample_categorical_from_logs(source, np.append(log_weight, np.nan), 3)
+        faces.sample_categorical_from_logs(source, np.append(log_weight, np.nan), 3)
     if log_weight.size:
         with pytest.raises(ArithmeticError, match="no NaN or \\+inf, got "):
-            numerics_rng.sample_categorical_from_logs(source, log_weight, 3)
+            faces.sample_categorical_from_logs(source, log_weight, 3)
     assert source.state == before
 
 
 def test_permutations_are_uniform(source):
-    counts = Counter(tuple(numerics_rng.sample_permutation(source, 4)) for _ in range(12_000))
+    counts = Counter(tuple(faces.sample_permutation(source, 4)) for _ in range(12_000))
     assert len(counts) == math.factorial(4)
     assert stats.chisquare(list(counts.values())).pvalue > 1e-4
     for n in (0, 1, 1000):
-        np.testing.assert_array_equal(np.sort(numerics_rng.sample_permutation(source, n)), range(n))
+        np.testing.assert_array_equal(np.sort(faces.sample_permutation(source, n)), range(n))
 
 
 # -- Wishart ----------------------------------------------------------------------------------
@@ -213,12 +216,12 @@ KNOWN_ANSWERS = [
 
 @pytest.mark.parametrize("counter, key, expected", KNOWN_ANSWERS)
 def test_philox_known_answers(counter, key, expected):
-    np.testing.assert_array_equal(numerics_rng.philox(counter, key), expected)
+    np.testing.assert_array_equal(faces.philox(counter, key), expected)
 
 
 def test_philox_checks_its_lengths():
     with pytest.raises(ValueError, match="counter must have 4 words and key 2, got 3 and 2"):
-        numerics_rng.philox([0] * 3, [0] * 2)
+        faces.philox([0] * 3, [0] * 2)
 
 
 def counter_of(output, key):
@@ -240,39 +243,37 @@ def counter_of(output, key):
 @pytest.mark.parametrize("word", [0x00000000, 0xFFFFFFFF])
 def test_counter_uniforms_stay_inside_the_open_interval(word):
     row_low, row_high, sweep_low, sweep_high = counter_of([word] * 4, [5, 0])
-    u = numerics_rng.uniforms_by_counter(
-        5, sweep_high << 32 | sweep_low, 1, row_high << 32 | row_low
-    )
+    u = faces.uniforms_by_counter(5, sweep_high << 32 | sweep_low, 1, row_high << 32 | row_low)
     assert (u > 0.0).all()
     assert (u < 1.0).all()
     np.testing.assert_allclose(u, float(word > 0), atol=2e-16)
 
 
 def test_counter_uniforms_are_the_words_of_philox():
-    u = numerics_rng.uniforms_by_counter(2**33 + 1, 2**34 + 2, 1, 2**35 + 3)
-    words = numerics_rng.philox([3, 8, 2, 4], [1, 2]).astype(np.uint64)
+    u = faces.uniforms_by_counter(2**33 + 1, 2**34 + 2, 1, 2**35 + 3)
+    words = faces.philox([3, 8, 2, 4], [1, 2]).astype(np.uint64)
     bits = [words[1] << np.uint64(32) | words[0], words[3] << np.uint64(32) | words[2]]
     np.testing.assert_allclose(u[0], np.array(bits, dtype=np.float64) / 2.0**64, atol=2.0**-52)
 
 
 def test_counter_uniforms_do_not_depend_on_how_rows_are_shared_out():
-    whole = numerics_rng.uniforms_by_counter(3, 4, 1000)
-    np.testing.assert_array_equal(whole[:10], numerics_rng.uniforms_by_counter(3, 4, 10))
+    whole = faces.uniforms_by_counter(3, 4, 1000)
+    np.testing.assert_array_equal(whole[:10], faces.uniforms_by_counter(3, 4, 10))
     starts = range(0, 1000, 37)
     with ThreadPoolExecutor(4) as pool:
         pieces = pool.map(
-            lambda start: numerics_rng.uniforms_by_counter(3, 4, min(37, 1000 - start), start),
+            lambda start: faces.uniforms_by_counter(3, 4, min(37, 1000 - start), start),
             reversed(starts),
         )
         np.testing.assert_array_equal(whole, np.concatenate(list(pieces)[::-1]))
 
 
 def test_counter_uniforms_are_uniform_and_unrelated():
-    rows = numerics_rng.uniforms_by_counter(0, 0, 20_000)
+    rows = faces.uniforms_by_counter(0, 0, 20_000)
     for column in rows.T:
         assert stats.kstest(column, "uniform").pvalue > 1e-4
-    next_sweep = numerics_rng.uniforms_by_counter(0, 1, 20_000)
-    next_seed = numerics_rng.uniforms_by_counter(1, 0, 20_000)
+    next_sweep = faces.uniforms_by_counter(0, 1, 20_000)
+    next_seed = faces.uniforms_by_counter(1, 0, 20_000)
     pairs = [
         (rows[:, 0], rows[:, 1]),
         (rows[:-1, 0], rows[1:, 0]),
@@ -307,11 +308,11 @@ def test_as_generator_refuses_anything_else(random_state):
 def test_row_streams_are_normal_and_apart():
     """Normals of neighbouring rows and sweeps, each from a stream of its own, are independent."""
     a, b = (
-        numerics_rng.normals_by_row(5, 3, 100_000, 3),
-        numerics_rng.normals_by_row(5, 4, 100_000, 3),
+        faces.normals_by_row(5, 3, 100_000, 3),
+        faces.normals_by_row(5, 4, 100_000, 3),
     )
     assert stats.kstest(a.ravel(), "norm").pvalue > 1e-4
     together = np.column_stack([a[:-1], a[1:], b[:-1]])
     correlation = np.corrcoef(together.T) - np.eye(9)
     assert np.abs(correlation).max() < 4.5 / np.sqrt(len(together))
-    np.testing.assert_array_equal(numerics_rng.normals_by_row(5, 3, 10, 3), a[:10])
+    np.testing.assert_array_equal(faces.normals_by_row(5, 3, 10, 3), a[:10])
