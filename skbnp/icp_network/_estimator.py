@@ -208,15 +208,15 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New rows; where cells are missing, the density of the observed ones (0 for none).
-            Constant columns of the training data do not count.
+            New rows. If cells are missing, the density is that of the observed cells; the log
+            density of a row without any is 0. Columns that were constant in `fit` are ignored.
 
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            Averaged over draws inside the logarithm; a density in the units of X. -inf for a row
-            beyond the range of "sigmoid" columns, with one warning. Estimated as `density` says;
-            the same rows get the same answer.
+            Logarithm of the density averaged over draws, in the units of X. It is -inf, with a
+            warning, for a row beyond the range of "sigmoid" columns. It is an estimate, made as
+            `density` says, and is the same for the same rows.
         """
         X = self._check_new(X)
         outside = self._units.is_outside(X)
@@ -245,22 +245,22 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         return np.where(outside, -np.inf, np.where(empty, 0.0, log_density))
 
     def impute(self, X, return_std=False):
-        """Fill missing cells with their mean given the row's observed ones, over all draws alike.
+        """Fill missing cells with their mean given the observed cells of the row, over all draws.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing. A row without values gets the predictive mean.
+            Rows, NaN where missing. A row without any value gets the predictive mean.
         return_std : bool, default=False
             Also return the predictive standard deviation.
 
         Returns
         -------
         X_filled : ndarray or frame of shape (n_samples, n_features)
-            Observed cells are those of X, bit for bit.
-            A frame of the kind, names and index of X where that is one.
+            Observed cells are those of X, bit for bit. If X is a frame, so is this, of the same
+            kind, names and index.
         std : ndarray or frame of shape (n_samples, n_features)
-            Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
+            Only if `return_std`: the variance within and between draws, 0 for observed cells.
         """
 
         def of_draw(draw, t, A):
@@ -281,7 +281,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         Returns
         -------
         activations : ndarray of shape (n_samples, `n_hidden_`)
-            Between -1 and 1, in ascending order of the nodes; signs mean nothing.
+            Between -1 and 1; the nodes are sorted by order, lowest first. Signs are arbitrary.
         """
         X = self._check_new(X)
         A, draw = self._clipped(X), self._reference
@@ -294,7 +294,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         return self._by_row_blocks(activations, len(X))
 
     def sample(self, n_samples=1, random_state=None):
-        """Draw rows from the posterior predictive distribution, each from a draw of its own.
+        """Sample rows from the posterior predictive distribution, each from its own random draw.
 
         Parameters
         ----------
@@ -304,8 +304,8 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         Returns
         -------
         X : ndarray or frame of shape (n_samples, n_features)
-            In the units and the form of the training data; constant columns are restored.
-            "sigmoid" columns keep to the range that -1 and 1 stand for, which is wider than
+            In the units and the form of the training data, constant columns included. "sigmoid"
+            columns stay within the range that corresponds to (-1, 1), which is wider than
             `feature_bounds`.
         """
         check_is_fitted(self, "posterior_")

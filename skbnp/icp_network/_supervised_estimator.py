@@ -237,22 +237,22 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Hidden nodes and draws averaged out.
+            Averaged over hidden nodes and draws.
         std : ndarray of the same shape
-            Only if `return_std`: by the law of total variance over draws, noise included.
+            Only if `return_std`: the variance within and between draws, noise included.
         """
         mean, std = self._in_units(*self._predicted(X))
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def sample_y(self, X, n_samples=1, random_state=None):
-        """Draw targets from the posterior predictive distribution.
+        """Sample targets from the posterior predictive distribution.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
             New rows; NaN is refused.
         n_samples : int, default=1
-            Samples for each row; one sample of all rows comes from one draw.
+            Samples for each row. The i-th samples of all rows come from the same draw.
         random_state : int, RandomState instance or None, default=None
 
         Returns
