@@ -8,10 +8,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from gaussian_columns._model import Prior, log_densities, units
+from gaussian_columns._model import Prior, log_densities
 from gaussian_columns._sampler import Sampler
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.units import Units, check_units, standard_units
 
 
 class GaussianColumns(BaseMCMCEstimator):
@@ -43,12 +44,11 @@ class GaussianColumns(BaseMCMCEstimator):
     )
 
     _reported_traces = ("log_joint", "log_precision")
-    _saved_types = (Prior,)
+    _saved_types = (Prior, Units)
     _fitted_attributes: dict = {
         **BaseMCMCEstimator._fitted_attributes,
         "means_": np.ndarray,
-        "_center": np.ndarray,
-        "_scale": np.ndarray,
+        "_units": Units,
         "_prior": Prior,
     }
 
@@ -66,12 +66,13 @@ class GaussianColumns(BaseMCMCEstimator):
             A density in the units of X.
         """
         X = self._check_new(X)
-        A, draws = self._standard(X), self._prediction_draws()
+        A, draws = self._units.to_visible(X), self._prediction_draws()
 
         def of_rows(start, stop):
             return np.logaddexp.reduce([log_densities(A[start:stop], draw) for draw in draws])
 
-        return self._by_row_blocks(of_rows, len(X)) - np.log(len(draws)) + self._log_jacobian(X)
+        log_density = self._by_row_blocks(of_rows, len(X))
+        return log_density - np.log(len(draws)) + self._units.log_jacobian(X)
 
     def impute(self, X, return_std=False):
         """Fill missing cells with the mean of their column.
@@ -95,7 +96,7 @@ class GaussianColumns(BaseMCMCEstimator):
             return like + draw["mean"], like + 1.0 / draw["precision"]
 
         check_is_fitted(self, "posterior_")
-        return self._impute(X, return_std, self._standard, of_draw)
+        return self._impute(X, return_std, self._units.to_visible, of_draw)
 
     def sample(self, n_samples=1, random_state=None):
         """Draw rows from the posterior predictive distribution, each from a draw of its own.
@@ -115,7 +116,7 @@ class GaussianColumns(BaseMCMCEstimator):
         draws = [self.posterior_.in_order(t) for t in chosen]
         mean, precision = (np.array([draw[name] for draw in draws]) for name in draws[0])
         A = mean + rng.standard_normal(mean.shape) / np.sqrt(precision)
-        return self._as_sampled(A * self._scale + self._center)
+        return self._as_sampled(self._units.from_visible(A))
 
     # -- what the base asks for
 
@@ -123,16 +124,18 @@ class GaussianColumns(BaseMCMCEstimator):
         return 100, 200
 
     def _prepare(self, X):
-        self._center, self._scale = units(X)
+        self._units = standard_units(X, keep_constant=True, named=self._named)
         self._prior = Prior(float(self.mean_variance), 1.0, 1.0)
-        log_jacobian = float(self._log_jacobian(X).sum())
         return partial(
-            _make_sampler, X=self._standard(X), prior=self._prior, log_jacobian=log_jacobian
+            _make_sampler,
+            X=self._units.to_visible(X),
+            prior=self._prior,
+            log_jacobian=float(self._units.log_jacobian(X).sum()),
         )
 
     def _summarise(self, X):
         mean = np.mean([draw["mean"] for draw in self.posterior_], axis=0)
-        self.means_ = mean * self._scale + self._center
+        self.means_ = self._units.from_visible(mean[np.newaxis])[0]
 
     def _check_draw(self, draw):
         if set(draw) != {"mean", "precision"}:
@@ -144,26 +147,12 @@ class GaussianColumns(BaseMCMCEstimator):
             raise ValueError("precision must be > 0")
 
     def _check_loaded(self):
-        arrays = (self._center, self._scale, self.means_)
-        if any(array.shape != (self.n_features_in_,) for array in arrays):
-            raise ValueError("units and means_ must be those of the columns")
-
-    def _check_new(self, X):
-        X = super()._check_new(X)
-        self._refuse_far(self._standard(X), np.arange(X.shape[1]))
-        return X
-
-    # -- units
-
-    def _standard(self, X):
-        with np.errstate(over="ignore"):
-            return (X - self._center) / self._scale
+        check_units(self._units, self.n_features_in_, keep_constant=True)
+        if self.means_.shape != (self.n_features_in_,):
+            raise ValueError("means_ must be those of the columns")
 
     def _in_units(self, mean, variance):
-        return mean * self._scale + self._center, np.sqrt(variance) * self._scale
-
-    def _log_jacobian(self, X):
-        return -np.where(np.isnan(X), 0.0, np.log(self._scale)).sum(axis=1)
+        return self._units.moments(mean, variance)
 
 
 def _make_sampler(bit_generator, chain, *, X, prior, log_jacobian):

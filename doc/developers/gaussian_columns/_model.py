@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from skbnp.numerics.scaling import column_scaling
-
 
 @dataclass(frozen=True)
 class Prior:
@@ -18,14 +16,6 @@ class Prior:
     mean_variance: float
     shape: float
     rate: float
-
-
-def units(X):
-    """Center and scale of each column."""
-    center, scale = column_scaling(X)
-    if not np.all(np.isfinite(center) & np.isfinite(scale)):
-        raise ValueError("X must have a finite mean and spread in every column, got overflow")
-    return center, scale
 
 
 def log_joint(state, X, prior):
