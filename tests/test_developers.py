@@ -1,6 +1,7 @@
 """What the pages for developers tell to write, written: a move, a family, a model."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from skbnp.dirichlet_process_mixture import _model, _sweep
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 
 FOLDER = "../doc/developers"
-PAGES = Path(__file__).resolve().parents[1] / "doc" / "developers"
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "doc" / "developers"
 sys.path.insert(0, str(PAGES))
 
 # Where the page puts the kernel.
@@ -248,6 +250,40 @@ with pytest.raises(ValueError, match="X must hold times > 0 in a 'exponential' c
     DirichletProcessMixture(family="exponential", **short).fit([[1.0], [-1.0]])
 print("all is well")
 """
+
+
+# -- a law
+
+
+def documented_changes():
+    """Section -> file -> blocks of lines that the page of laws says to change."""
+    found, section, file, before = {}, None, None, ""
+    for line in (PAGES / "change_a_law.rst").read_text().splitlines():
+        if re.fullmatch(r"-{5,}", line):
+            section = found.setdefault(before, {})
+        named = re.search(r"``([\w/]+\.pyx?)``", line)
+        if named and (before.startswith("**") or line.startswith("**")):
+            folder = next((Path(other).parent for other in section or {}), Path())
+            path = Path(named[1])
+            file = path if (ROOT / path).exists() else folder / path
+            section[file] = [[]]
+        elif line.startswith("    -"):
+            section[file][-1].append(line[5:])
+        elif file in (section or {}) and section[file][-1]:
+            section[file].append([])
+        before = line
+    return found
+
+
+@pytest.mark.parametrize("section", documented_changes())
+def test_another_law_is_three_files(section):
+    changed = documented_changes()[section]
+    assert len(changed) == 3
+    for file, blocks in changed.items():
+        text = (ROOT / file).read_text()
+        assert any(blocks), file
+        for block in blocks:
+            assert "\n".join(block) in text, (file, block)
 
 
 # -- a model

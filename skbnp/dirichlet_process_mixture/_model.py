@@ -17,6 +17,9 @@ from skbnp.processes import crp, mfm
 # s in {1, 1/2, ..., 2^-12}, uniform: equation (M1.5)
 SCALE_GRID = Grid(2.0 ** -np.arange(13.0))
 
+# What kernels draw from: the laws that hyperparameters may have.
+LAWS = {"concentration": Gamma, "discount": Beta, "prior_scale": Grid}
+
 # Chains start from these in turn.
 STARTS = ("one_block", "kmeans")
 
@@ -48,10 +51,10 @@ class Prior:
             law = fields.pop("n_components_prior")
             if law is not None:
                 fields["n_components"] = ShiftedBetaNegativeBinomial(*law)
-            for name, kind in (("concentration", Gamma), ("discount", Beta)):
+            for name in ("concentration", "discount"):
                 numbers = fields.pop(f"{name}_prior")
                 if fields[name] is None:
-                    fields[name] = kind(*numbers)
+                    fields[name] = LAWS[name](*numbers)
             if fields["prior_scale"] is None:
                 fields["prior_scale"] = SCALE_GRID
         return cls(**fields)

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skbnp.dirichlet_process_mixture._model import SCALE_GRID
+from skbnp.dirichlet_process_mixture._model import LAWS, SCALE_GRID
 from skbnp.dirichlet_process_mixture._sampler_settings import MixtureSampler
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
 from skbnp.estimators.chains import BaseMCMCEstimator
@@ -84,8 +84,8 @@ class MixtureParameters(BaseMCMCEstimator):
     )
     concentration: float | Gamma = parameter(
         default=Gamma(1.0, 1.0),
-        kind="float or Gamma",
-        rules=[Interval(Real, -1, None, closed="neither"), Gamma],
+        kind=f"float or {LAWS['concentration'].__name__}",
+        rules=[Interval(Real, -1, None, closed="neither"), LAWS["concentration"]],
         text="""
         Strength alpha; more gives more clusters. A number, > -discount (> 0 for a finite mixture),
         fixes it; a law samples it.
@@ -93,8 +93,8 @@ class MixtureParameters(BaseMCMCEstimator):
     )
     discount: float | Beta = parameter(
         default=0.0,
-        kind="float in [0, 1) or Beta",
-        rules=[Interval(Real, 0, 1, closed="left"), Beta],
+        kind=f"float in [0, 1) or {LAWS['discount'].__name__}",
+        rules=[Interval(Real, 0, 1, closed="left"), LAWS["discount"]],
         text="""
         Discount of the Pitman-Yor process; more gives more small clusters. ``Beta(1, 9)`` samples
         it, small values being likely.
@@ -143,8 +143,8 @@ class MixtureParameters(BaseMCMCEstimator):
     )
     prior_scale: float | Grid = parameter(
         default=SCALE_GRID,
-        kind="float or Grid",
-        rules=[Interval(Real, _SMALLEST, _LARGEST, closed="both"), Grid],
+        kind=f"float or {LAWS['prior_scale'].__name__}",
+        rules=[Interval(Real, _SMALLEST, _LARGEST, closed="both"), LAWS["prior_scale"]],
         text="""
         Multiplier s of `covariance_prior`; only where that or `degrees_of_freedom_prior` is
         given. A grid of positive values, each alike, samples it; the default is 1, 1/2, ...,
@@ -239,8 +239,8 @@ class MixtureParameters(BaseMCMCEstimator):
         law = ShiftedBetaNegativeBinomial(*new.pop("n_components_prior"))
         if new["n_components"] == "sample":
             new["n_components"] = law
-        for name, kind in (("concentration", Gamma), ("discount", Beta)):
-            law = kind(*new.pop(f"{name}_prior"))
+        for name in ("concentration", "discount"):
+            law = LAWS[name](*new.pop(f"{name}_prior"))
             if new[name] == "sample":
                 new[name] = law
         if new["prior_scale"] == "sample":

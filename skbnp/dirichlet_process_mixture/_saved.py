@@ -4,8 +4,9 @@ from numbers import Real
 
 import numpy as np
 
+from skbnp.dirichlet_process_mixture._model import LAWS
 from skbnp.dirichlet_process_mixture.families._columns import check_array
-from skbnp.laws import Beta, Gamma, Grid, Law
+from skbnp.laws import Grid, Law
 from skbnp.numerics.states import check_positive, is_same
 from skbnp.units import check_units
 
@@ -73,7 +74,7 @@ def _check_laws(prior):
         check_positive(prior, "concentration")
         if isinstance(prior.concentration, Law) or prior.discount != 0.0:
             raise ValueError("a law of n_components fixes the concentration of each component")
-    for name, kind in {"concentration": Gamma, "discount": Beta, "prior_scale": Grid}.items():
+    for name, kind in LAWS.items():
         value = getattr(prior, name)
         if type(value) is not kind and not (isinstance(value, Real) and np.isfinite(value)):
             raise ValueError(
