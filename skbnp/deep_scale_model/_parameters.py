@@ -22,8 +22,8 @@ class ScaleParameters(SparseFactorEstimator):
         kind="float, array-like of shape (n_features,) or InverseGamma",
         rules=[NOISE_LAW, Interval(Real, 0, None, closed="left"), tuple, list, "array-like"],
         text="""
-        Noise variances :math:`s^2`. A law is sampled, in units of scaled columns. Given variances,
-        one or one for each column, are > 0 and in the squared units of X.
+        Noise variances :math:`s^2`. A law is for columns in the units of `scaling`. Given
+        variances, one or one for each column, are > 0 and in the squared units of X.
         """,
     )
     drift: float | Normal = parameter(

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbnp.deep_scale_model._model import Prior
 from skbnp.estimators.arguments import checked_array
+from skbnp.estimators.sparse_factors import number_or_law
 from skbnp.laws import Law
 from skbnp.mcmc.caller import warn
 
@@ -73,7 +74,7 @@ class PriorMixin:
         return Prior(
             **self._shared_prior(),
             noise_variance=self._standard_noise(),
-            drift=self.drift if isinstance(self.drift, Law) else float(self.drift),
+            drift=number_or_law(self.drift),
             location_variance=_LOCATION_VARIANCE if self.center == "sample" else 0.0,
             birth_move=self.birth_move,
         )

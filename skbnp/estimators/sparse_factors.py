@@ -22,6 +22,11 @@ MOST_SUMMARY_DRAWS = 300
 _COMPARISONS = 2e9
 
 
+def number_or_law(value):
+    """A hyperparameter as a prior takes it."""
+    return value if isinstance(value, Law) else float(value)
+
+
 class SparseFactorEstimator(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
     """Base of estimators of rows that have scores on sparse factors.
 
@@ -172,7 +177,7 @@ class SparseFactorEstimator(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
     def _shared_prior(self):
         """Hyperparameters of the layers, by their names in the prior."""
         return {
-            "mass": self.mass,
+            "mass": number_or_law(self.mass),
             "mass_upper": float(self.mass_upper),
             "loading_variance": self.loading_variance,
             "max_layers": MOST_LAYERS if self.max_layers is None else int(self.max_layers),

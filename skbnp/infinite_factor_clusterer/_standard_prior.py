@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from skbnp.estimators.sparse_factors import number_or_law
 from skbnp.infinite_factor_clusterer._model import NOISE_RATE_LAW, Prior
 from skbnp.infinite_factor_clusterer._parameters import MOST_CONCENTRATION
 from skbnp.laws import Law
@@ -36,7 +37,7 @@ class PriorMixin:
     def _make_prior(self):
         return Prior(
             **self._shared_prior(),
-            concentration=self.concentration,
+            concentration=number_or_law(self.concentration),
             score_variance=self.score_variance,
             mean_precision_prior=float(self.mean_precision_prior),
             noise=self.noise,

@@ -1,23 +1,18 @@
-"""The estimator's promises: scikit-learn, units, clusters, files, resumed runs."""
+"""What is the estimator's own; `tests/sparse_factors` has what it shares."""
 
-import pickle
 from dataclasses import dataclass, replace
+from functools import partial
 
-import joblib
 import numpy as np
-import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from checks import sparse_factors
+from checks.sparse_factors import answers, assert_same_answers, table
 from skbnp import InfiniteFactorClusterer
 from skbnp.estimators.chains import BaseMCMCEstimator
-from skbnp.infinite_factor_clusterer import _model
 from skbnp.laws import Gamma, InverseGamma
 from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
@@ -29,9 +24,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def short(**changes):
-    options = dict(n_chains=2, n_warmup=15, n_draws=10, predict_draws=6, random_state=0)
-    return InfiniteFactorClusterer(**(options | changes))
+short = partial(sparse_factors.short, InfiniteFactorClusterer)
 
 
 @parametrize_with_checks([short()])
@@ -41,213 +34,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.fixture(scope="module")
 def X():
-    """Two far clusters with correlated columns and holes."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(80, 4))
-    X[40:] += [6.0, -6.0, 6.0, 0.0]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X
-
-
-def answers(model, X):
-    found = {
-        **model.posterior_.traces,
-        "labels_": model.labels_,
-        "feature_labels_": model.feature_labels_,
-        "energy_correlation_": model.energy_correlation_,
-        "predict": model.predict(X),
-        "predict_proba": model.predict_proba(X),
-        "transform": model.transform(X),
-        "score_samples": model.score_samples(X),
-        "impute": np.stack(model.impute(X, return_std=True)),
-        "sample": model.sample(5, random_state=0),
-        "observed": model.posterior_.observed_data(),
-        "log_likelihood": model.posterior_.log_likelihood(max_draws=4),
-        "component_labels_": model.component_labels_,
-        "novelty_score": model.novelty_score(X),
-        **model.cluster_energies_,
-    }
-    return found
-
-
-def assert_same_answers(one, other):
-    assert one.keys() == other.keys()
-    for name in one:
-        assert_array_equal(one[name], other[name], err_msg=name)
-
-
-OPTIONS = [
-    {},
-    {"noise": "shared"},
-    {"means": "both", "merge_overlap": None},
-    {"means": "feature", "sampler": FactorClustererSampler(n_init_clusters=3)},
-    {"tails": "t"},
-    {"max_layers": 2, "mass_upper": 1.0},
-    {"detection_limit": -2.0},
-    {"detection_limit": [-2.0, -9.0, -3.0, -2.0], "tails": "t"},
-    {
-        "mass": 2.0,
-        "concentration": 0.5,
-        "loading_variance": InverseGamma(3.0, 1.0),
-        "scaling": "none",
-    },
-    {
-        "sampler": FactorClustererSampler(n_births=2, n_split_merge=1),
-        "mean_precision_prior": 1.0,
-        "noise_variance": InverseGamma(2, Gamma(2, 3)),
-    },
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_every_option_gives_finite_answers(X, options):
-    model = short(**options).fit(X)
-    for name, value in answers(model, X).items():
-        if name not in ("observed",):
-            assert np.isfinite(value[~np.isnan(value)]).all(), name
-            assert not np.isnan(value).any(), name
-    proba = model.predict_proba(X)
-    assert_allclose(proba.sum(axis=1), 1.0)
-    n_factors = len(model.get_feature_names_out())
-    assert model.transform(X).shape == (80, n_factors)
-    assert proba.shape == (80, model.n_clusters_)
-    assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
-    assert model.cluster_energies_["factors"].shape == (model.n_clusters_, n_factors)
-    assert model.cluster_energies_["noise"].shape == (model.n_clusters_, 4)
-    assert (model.novelty_score(X) <= 1).all()
-    filled, std = model.impute(X, return_std=True)
-    seen = ~np.isnan(X)
-    assert_array_equal(filled[seen], X[seen])
-    assert (std[seen] == 0).all() and (std[~seen] > 0).all()
-    assert_array_equal(model.impute(X), filled)
-    assert len(model.labels_per_level_) >= 1
-    assert_array_equal(model.labels_per_level_[0], model.labels_)
-    assert 0 <= model.n_shared_factors_ <= model.n_factors_
-    assert 0 <= model.n_layers_ <= 8
-    assert_allclose(np.diag(model.energy_correlation_), 1.0)
-
-
-@pytest.mark.parametrize("options", [{}, {"tails": "t"}], ids=str)
-def test_the_same_whatever_the_jobs(X, options):
-    one = short(**options).fit(X)
-    assert_same_answers(answers(one, X), answers(short(n_jobs=2, **options).fit(X), X))
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert_same_answers(answers(one, X), answers(short(n_jobs=2, **options).fit(X), X))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"max_layers": 2, "detection_limit": -2.0}],
-    ids=str,
-)
-def test_clones_pickles_and_files(X, tmp_path, options):
-    model = short(**options).fit(X)
-    expected = answers(model, X)
-    assert_same_answers(answers(clone(model).fit(X), X), expected)
-    assert_same_answers(answers(pickle.loads(pickle.dumps(model)), X), expected)
-    path = tmp_path / "model.skbnp"
-    model.save(path)
-    assert_same_answers(answers(InfiniteFactorClusterer.load(path), X), expected)
-
-
-@pytest.mark.parametrize("options", [{}, {"max_layers": 2}], ids=str)
-def test_runs_go_on_with_the_same_draws(X, tmp_path, options):
-    whole = short(n_draws=20, **options).fit(X)
-    short(checkpoint=tmp_path, **options).fit(X)
-    resumed = short(n_draws=20, checkpoint=tmp_path, **options).fit(X)
-    assert_same_answers(answers(whole, X), answers(resumed, X))
-    warm = short(warm_start=True, **options).fit(X)
-    assert_same_answers(answers(whole, X), answers(warm.set_params(n_draws=20).fit(X), X))
-
-
-def changed(name, function):
-    return lambda draw: {**draw, name: function(draw[name])}
-
-
-DAMAGED = {
-    "label of no cluster": changed("label", lambda x: x + 1),
-    "label short": changed("label", lambda x: x[1:]),
-    "members": changed("n_members", lambda x: x[::-1] + 1),
-    "loadings": changed("loadings1", lambda x: x[:-1]),
-    "noise": changed("noise_variance", lambda x: -x),
-    "energies": changed("score_energy", lambda x: np.append(x, 1.0)),
-    "hyper": changed("hyper", lambda x: x[:3]),
-}
-
-
-@pytest.mark.parametrize("how", DAMAGED)
-def test_a_damaged_draw_is_refused(X, tmp_path, how):
-    model = short().fit(X)
-    damaged = DAMAGED[how](model.posterior_[0, 0])
-    with pytest.raises(ValueError):
-        model._check_draw(damaged)
-    model._reference = damaged
-    model.save(tmp_path / "damaged.skbnp")
-    with pytest.raises(FileFormatError):
-        InfiniteFactorClusterer.load(tmp_path / "damaged.skbnp")
-
-
-@pytest.mark.parametrize("options", [{}, {"tails": "t"}], ids=str)
-def test_units_of_x(X, options):
-    """Powers of two give identical draws; densities and moments follow the units."""
-    factors = 2.0 ** np.array([-20, 3, 0, 30])
-    one, other = short(**options).fit(X), short(**options).fit(X * factors)
-    for a, b in zip(one.posterior_, other.posterior_, strict=True):
-        assert_array_equal(a["loadings1"], b["loadings1"])
-    shift = np.where(np.isnan(X), 0.0, np.log(factors)).sum(axis=1)
-    assert_allclose(other.score_samples(X * factors) + shift, one.score_samples(X), atol=1e-9)
-    for got, expected in zip(
-        other.impute(X * factors, return_std=True), one.impute(X, return_std=True), strict=True
-    ):
-        assert_allclose(got, expected * factors, rtol=1e-9)
-    assert_array_equal(one.labels_, other.labels_)
-
-
-def test_log_joint_is_in_the_units_of_x(X):
-    """The trace equals the reference density of the data in its own units, to 1e-10."""
-    model = short(n_chains=1).fit(X)
-    end = model.posterior_.final_states[0]
-    jacobian = np.sum(~np.isnan(X), axis=0) @ np.log(np.nanstd(X, axis=0))
-    expected = _model.log_joint(end, model._training_rows.X, model._prior) - jacobian
-    assert_allclose(model.posterior_.traces["log_joint"][0, -1], expected, rtol=1e-10)
-
-
-@pytest.mark.parametrize("options", [{}, {"tails": "t"}, {"max_layers": 2}], ids=str)
-def test_densities_integrate_to_one(options):
-    """Over the whole line, in the units of X; a missing cell leaves the marginal density."""
-    rng = np.random.default_rng(4)
-    X = 50.0 + 7.0 * rng.normal(size=(60, 2)) * (1 + 2 * (rng.random((60, 1)) < 0.3))
-    model = short(**options).fit(X)
-    angle = np.linspace(-np.pi / 2, np.pi / 2, 1_003)[1:-1]
-    rows = np.column_stack([50.0 + 10.0 * np.tan(angle), np.full(len(angle), np.nan)])
-    slope = 10.0 / np.cos(angle) ** 2
-    total = np.sum(np.exp(model.score_samples(rows)) * slope) * (angle[1] - angle[0])
-    assert_allclose(total, 1.0, rtol=2e-3)
-
-
-def test_pandas_and_names(X):
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = short().set_output(transform="pandas").fit(frame)
-    out = model.transform(frame)
-    assert list(out.columns) == list(model.get_feature_names_out())
-    assert out.columns[0] == "factor0"
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame.rename(columns={"a": "z"}))
-
-
-def test_pipelines_and_searches(X):
-    pipeline = make_pipeline(StandardScaler(), short())
-    assert len(pipeline.fit_predict(X)) == len(X)
-    search = GridSearchCV(short(), {"noise": ["cluster", "shared"]}, cv=KFold(2, shuffle=True))
-    assert np.isfinite(search.fit(X).cv_results_["mean_test_score"]).all()
-
-
-def test_rows_without_cells(X):
-    empty = np.full((1, 4), np.nan)
-    model = short().fit(X)
-    assert model.score_samples(empty)[0] == 0.0
-    assert np.isfinite(model.impute(empty)).all()
-    assert_allclose(model.predict_proba(empty).sum(), 1.0)
+    return table()
 
 
 @pytest.mark.filterwarnings("ignore:Pareto's k:UserWarning")
