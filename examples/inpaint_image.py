@@ -216,7 +216,7 @@ def main():
         n_jobs=arguments.jobs,
         random_state=arguments.seed,
     )
-    print(f"{model.n_branches_} kinds of patches, {time.perf_counter() - start:.0f} s")
+    print(f"{model.n_clusters_} kinds of patches, {time.perf_counter() - start:.0f} s")
     filled = fill(picture, model, arguments.side, arguments.step)
     print(f"filled after {time.perf_counter() - start:.0f} s")
     if arguments.truth:

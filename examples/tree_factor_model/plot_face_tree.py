@@ -53,7 +53,7 @@ print(f"branching below levels {model.branch_levels_}, started from {model.init_
 # Mean faces of the pictures of each branch, and how many there are. The branches' own means, in
 # ``tree_``, are of one draw: what they lack or have in excess is made up for by the scores.
 
-mean_of = [X[model.labels_ == branch].mean(axis=0) for branch in range(model.n_branches_)]
+mean_of = [X[model.labels_ == branch].mean(axis=0) for branch in range(model.n_clusters_)]
 display = TreeDisplay({**tree, "leaf_mean": np.array(mean_of)}, image_shape=shape).plot()
 display.figure_.savefig("face_tree.png", dpi=120)
 

@@ -64,7 +64,7 @@ with warnings.catch_warnings(record=True) as caught:
 for warning in caught:
     print(warning.message)
 filled, std = model.impute(X, return_std=True)
-print(f"{model.n_branches_} branches, {time.perf_counter() - start:.0f} s")
+print(f"{model.n_clusters_} branches, {time.perf_counter() - start:.0f} s")
 
 # %%
 # Back to a photograph

@@ -66,7 +66,7 @@ for warning in caught:
 branch = model.labels_
 for what, truth in (("regions", region), ("populations", population)):
     print(
-        f"{model.n_branches_} branches beside {len(np.unique(truth))} {what}: adjusted Rand index "
+        f"{model.n_clusters_} branches beside {len(np.unique(truth))} {what}: adjusted Rand index "
         f"{adjusted_rand_score(truth, branch):.2f}, V-measure {v_measure_score(truth, branch):.2f}"
     )
 
@@ -78,7 +78,7 @@ for what, truth in (("regions", region), ("populations", population)):
 figure, (above, below) = plt.subplots(
     2, 1, figsize=(11, 7), layout="constrained", height_ratios=[3, 2]
 )
-display = TreeDisplay.from_estimator(model, max_branches=model.n_branches_, ax=above)
+display = TreeDisplay.from_estimator(model, max_branches=model.n_clusters_, ax=above)
 shown = display.branches_
 
 
@@ -112,7 +112,7 @@ for k in np.unique(population):
     while any(np.linalg.norm(place - other) < 3.0 for other in taken):
         place[0] += 3.0
     taken.append(place)
-    count = np.bincount(branch[population == k], minlength=model.n_branches_)
+    count = np.bincount(branch[population == k], minlength=model.n_clusters_)
     color = plt.get_cmap("tab20")(np.flatnonzero(shown == count.argmax())[0] % 20)
     ax.scatter(*place, s=150 * count.max() / count.sum(), color=color)
 for t, b in enumerate(shown):

@@ -4,9 +4,6 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.base import TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.cibp_belief_net._model import Prior, checked_state, draw_joint
@@ -27,14 +24,18 @@ from skbnp.cibp_belief_net._predictive_laws import (
 from skbnp.cibp_belief_net._prior_checks import check_prior
 from skbnp.cibp_belief_net._training_rows import TrainingRows
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.density import DensityMixin
+from skbnp.estimators.factors import OutputsMixin
+from skbnp.estimators.network import NetworkMixin
 from skbnp.mcmc.caller import warn
+from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units, check_units, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
 
 
-class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
+class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, BeliefNetParameters):
     r"""Deep sparse belief network whose width, depth and edges are inferred.
 
     .. math::
@@ -126,6 +127,8 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
     True
     """
 
+    _output_name = "unit"
+    _level_name = "layer"
     _reported_traces = ("log_joint", "width1", "n_edges")
     _parameters_after_sampling = ("density", "n_temperatures", "n_particles")
     _bool_parameters = (
@@ -149,43 +152,6 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
     _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
 
     # -- prediction
-
-    def score_samples(self, X):
-        """Log posterior predictive density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows; where cells are missing, the density of the observed ones (0 for none).
-            Constant columns of the training data do not count.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Averaged over draws inside the logarithm; a density in the units of X. -inf for a row
-            beyond the range of "sigmoid" units, with one warning. Estimated as `density` says;
-            the same rows get the same answer.
-        """
-        X = self._check_new(X)
-        self._check_density(self._prior.max_layers)
-        outside = self._units.is_outside(X)
-        if outside.any():
-            self._warn_outside(outside, "have density 0")
-        log_density = self._units.log_jacobian(X)
-
-        def of_draw(draw, t, A):
-            return log_densities(
-                draw, A, self.seed_, t, components=self._components(draw, t),
-                **self._density_options(),
-            )  # fmt: skip
-
-        for rows, parts in self._over_draws(self._units.to_visible(X), of_draw):
-            log_density[rows] += logsumexp(np.concatenate(parts), axis=0) - np.log(
-                sum(len(part) for part in parts)
-            )
-        # Estimates of the integral over nothing are 0 up to their error only.
-        empty = np.isnan(X[:, self._units.columns]).all(axis=1)
-        return np.where(outside, -np.inf, np.where(empty, 0.0, log_density))
 
     def impute(self, X, return_std=False, prior="network", n_burn_in=50, n_passes=80):
         """Fill missing cells with their mean given the row's observed ones, over all draws alike.
@@ -224,16 +190,16 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
 
-        def of_draw(draw, t, A):
-            components = self._components(draw, t)
+        def of_draw(law, t, rows):
+            draw, components = law
             if prior == "rows" and len(draw["widths"]) > 1:
                 components = row_components(draw)
             return imputed_moments(
-                draw, A, self.visible_, self.seed_, t, components=components,
+                draw, rows, self.visible_, self.seed_, t, components=components,
                 n_burn_in=int(n_burn_in), n_kept=int(n_passes),
             )  # fmt: skip
 
-        return self._impute(X, return_std, self._clipped, of_draw)
+        return self._impute(X, return_std, of_draw)
 
     def transform(self, X, layer=1):
         """Expected activations of a hidden layer of the reference draw given each row.
@@ -258,7 +224,7 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             raise ValueError(f"layer must be at most n_layers_ = {self.n_layers_}, got {layer}")
         if self.n_layers_ == 0:
             return np.empty((len(X), 0))
-        A, draw = self._clipped(X), self._reference
+        A, draw = self._conditioned(X), self._reference
         components = self._components(draw, 0)
 
         def activations(start, stop):
@@ -267,123 +233,6 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
             )
 
         return self._by_row_blocks(activations, len(X))
-
-    def sample(self, n_samples=1, random_state=None):
-        """Draw rows from the posterior predictive distribution, each from a draw of its own.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        X : ndarray or frame of shape (n_samples, n_features)
-            In the units and the form of the training data; constant columns are restored.
-            "sigmoid" columns keep to the range that -1 and 1 stand for, which is wider than
-            `feature_bounds`.
-        """
-        check_is_fitted(self, "posterior_")
-        self._validate_params()
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
-        rng = check_random_state(random_state)
-        generator = np.random.default_rng(rng.randint(2**32, dtype=np.uint64))
-        A = np.empty((n_samples, len(self._units.columns)))
-        chosen = generator.integers(self.posterior_.n_stored, size=n_samples)
-        for t in np.unique(chosen):
-            rows = np.flatnonzero(chosen == t)
-            draw = self.posterior_.in_order(int(t))
-            components = self._components(draw, int(generator.integers(2**31)))
-            A[rows] = sample_rows(draw, len(rows), generator, components)
-        return self._as_sampled(self._units.from_visible(A))
-
-    # -- the networks
-
-    def network(self, draw=None):
-        """Units and edges of a draw, numbered with all columns of X first.
-
-        Parameters
-        ----------
-        draw : dict, default=None
-            One of `posterior_`; None is the reference draw.
-
-        Returns
-        -------
-        network : dict of ndarray
-            ``layer`` of each unit, 0 for columns; ``edges`` (n_edges, 2), each [parent, child];
-            ``weights`` (n_edges,), ``biases`` and ``unit_precision`` of each unit, for columns as
-            they are scaled inside; NaN for constant columns.
-        """
-        check_is_fitted(self, "posterior_")
-        draw = self._given_draw(draw)
-        n_visible, n_hidden = draw["widths"][0], int(draw["widths"][1:].sum())
-        number = np.concatenate([self._units.columns, self.n_features_in_ + np.arange(n_hidden)])
-        layer = np.zeros(self.n_features_in_ + n_hidden, dtype=np.intp)
-        layer[self.n_features_in_ :] = np.repeat(np.arange(len(draw["widths"])), draw["widths"])[
-            n_visible:
-        ]
-        out = {"layer": layer, "edges": number[draw["edges"]], "weights": draw["weights"].copy()}
-        for name in ("biases", "unit_precision"):
-            out[name] = np.full(len(layer), np.nan)
-            out[name][number] = draw[name]
-        return out
-
-    def structure_graph(self, draw=None):
-        """The network of a draw as a networkx.DiGraph.
-
-        Parameters
-        ----------
-        draw : dict, default=None
-            One of `posterior_`; None is the reference draw.
-
-        Returns
-        -------
-        graph : networkx.DiGraph
-            Edges from parent to child with ``weight``; units with ``layer``, ``bias``,
-            ``precision`` and, for columns, ``name``.
-
-        Raises
-        ------
-        ImportError
-            Without networkx, which comes with ``pip install skbnp[plot]``.
-        """
-        network = self.network(draw)
-        import networkx
-
-        names = getattr(self, "feature_names_in_", None)
-        graph = networkx.DiGraph()
-        columns = zip(network["layer"], network["biases"], network["unit_precision"], strict=True)
-        for unit, (layer, bias, precision) in enumerate(columns):
-            label = {}
-            if unit < self.n_features_in_:
-                label = {"name": f"x{unit}" if names is None else str(names[unit])}
-            graph.add_node(
-                unit, layer=int(layer), bias=float(bias), precision=float(precision), **label
-            )
-        for (parent, child), weight in zip(network["edges"], network["weights"], strict=True):
-            graph.add_edge(int(parent), int(child), weight=float(weight))
-        return graph
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: "unit0", "unit1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "posterior_")
-        return np.array([f"unit{k}" for k in range(self._n_features_out)], dtype=object)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "density_estimator"
-        return tags
 
     # -- before sampling
 
@@ -439,7 +288,7 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
     # -- after sampling
 
     def _summarise(self, X):
-        draw = self._reference = self.posterior_.highest()
+        draw = self._reference = reference_draw(self.posterior_)
         self.n_layers_ = len(draw["widths"]) - 1
         self.layer_widths_ = draw["widths"][1:].copy()
         self.n_edges_ = len(draw["edges"])
@@ -483,19 +332,23 @@ class CIBPBeliefNet(TransformerMixin, PriorMixin, BeliefNetParameters):
         kappa, shape, *_ = self._prior.cluster_prior
         return cluster_components(draw, self._prior.row_concentration, kappa, shape, self.seed_, t)
 
-    def _in_units(self, mean, variance):
-        """Means and standard deviations of all columns in the units of X."""
-        return self._units.moments(mean, variance)
+    def _law_of(self, draw, t):
+        return draw, self._components(draw, t)
 
-    def _clipped(self, X):
-        """Pre-activations of rows; says so where it had to clip them."""
-        outside = self._units.is_outside(X)
-        if outside.any():
-            self._warn_outside(outside, "are clipped to the range of the training data")
-        return self._units.to_visible(X)
+    def _log_density_of(self, law, t, rows):
+        self._check_density(self._prior.max_depth)
+        draw, components = law
+        options = self._density_options()
+        return log_densities(draw, rows, self.seed_, t, components=components, **options)
 
-    def _warn_outside(self, outside, what):
-        warn(
-            f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
-            f"feature_bounds and {what}",
-        )
+    def _sample_of(self, draw, n_rows, rng):
+        components = self._components(draw, int(rng.integers(2**31)))
+        return sample_rows(draw, n_rows, rng, components)
+
+    # -- nodes
+
+    def _node_columns(self):
+        return self._units.columns
+
+    def _levels_of(self, draw):
+        return np.repeat(np.arange(len(draw["widths"])), draw["widths"])

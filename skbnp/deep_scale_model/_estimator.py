@@ -3,8 +3,6 @@
 from functools import partial
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.utils.validation import check_is_fitted
 
 from skbnp.deep_scale_model._model import Prior
 from skbnp.deep_scale_model._parameters import ScaleParameters
@@ -20,10 +18,9 @@ from skbnp.deep_scale_model._saved import check_draw, check_fitted
 from skbnp.deep_scale_model._standard_prior import PriorMixin
 from skbnp.deep_scale_model._start import start_state
 from skbnp.deep_scale_model._training_rows import TrainingRows
-from skbnp.estimators.sparse_factors import MOST_SUMMARY_DRAWS
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.factors import column_signs
-from skbnp.summaries.partitions import central_draw
+from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units
 
 # Share of the warm-up in which the noise is annealed.
@@ -164,7 +161,7 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
         labels = np.argmax(self.predict_proba(X), axis=1) - 1
         if not self.signed:
             return labels
-        found = row_moments(self._reference, self._visible(self._check_new(X)), self.seed_)
+        found = row_moments(self._reference, self._modelled(self._check_new(X)), self.seed_)
         return _split_by_sign(labels, found["mean"] * column_signs(self._reference["loadings1"]))
 
     def predict_proba(self, X):
@@ -182,54 +179,14 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
         proba : ndarray of shape (n_samples, 1 + n_factors)
             That of the background first. Rows sum to one.
         """
-        A = self._visible(self._check_new(X))
+        A = self._modelled(self._check_new(X))
 
         def largest(start, stop):
             return row_moments(self._reference, A[start:stop], self.seed_)["largest"][0]
 
         return self._by_row_blocks(largest, len(A))
 
-    # -- densities, factors, missing cells
-
-    def score_samples(self, X):
-        """Log posterior predictive density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; where cells are missing, the density of the observed ones (0 for none). Constant
-            columns of the training data do not count.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Averaged over draws inside the logarithm; a density in the units of X.
-
-        Warns
-        -----
-        UserWarning
-            If fewer than 50 points effectively carry a row's density.
-        """
-        X = self._check_new(X)
-        draws = self._prediction_draws()
-
-        def of_draw(draw, t, block):
-            return np.stack(log_density(draw, block, self.seed_, t))
-
-        density, error = np.empty(len(X)), np.empty(len(X))
-        for rows, parts in self._over_draws(self._visible(X), of_draw):
-            log_p, relative = np.concatenate(parts).transpose(1, 0, 2)
-            density[rows] = logsumexp(log_p, axis=0) - np.log(len(draws))
-            error[rows] = relative.mean(axis=0)
-        few = np.count_nonzero(error > 1 / _LEAST_EFFECTIVE)
-        if few:
-            warn(
-                f"the density of {few} row(s) rests on fewer than {_LEAST_EFFECTIVE} effective "
-                "points: they are far from what the factors explain",
-            )
-        # Sums of nothing are 0 up to their rounding only.
-        empty = np.isnan(X[:, self._units.columns]).all(axis=1)
-        return np.where(empty, 0.0, density + self._units.log_jacobian(X))
+    # -- factors
 
     def transform(self, X):
         """Expected scores of the factors given each row, averaged over draws.
@@ -249,47 +206,10 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
             What `transform_output` says, in the scale of the model's scores, not in units of X.
             There are no columns where the reference draw has no factor.
         """
-        A = self._visible(self._check_new(X))
-        kind = self._output_kind()
-
-        def scores_of(draw, t, block):
-            return row_moments(draw, block, self.seed_, t, n_kept=_N_KEPT)[kind]
-
-        scores = self._matched_scores(A, scores_of, has_signs=kind == "mean")
+        scores = super().transform(X)
         if self.transform_output == "log_energy":
             return np.log(np.maximum(scores, np.finfo(float).tiny))
         return scores
-
-    def impute(self, X, return_std=False):
-        """Fill missing cells with their mean given the row's observed ones, over all draws alike.
-
-        Without a drift that is the location, whatever the other columns say. They only predict the
-        variance, which `return_std` returns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing.
-        return_std : bool, default=False
-            Also return the predictive standard deviation.
-
-        Returns
-        -------
-        X_filled : ndarray or frame of shape (n_samples, n_features)
-            Observed cells are those of X, bit for bit.
-            A frame of the kind, names and index of X where that is one.
-        std : ndarray or frame of shape (n_samples, n_features)
-            Only if `return_std`: by the law of total variance over draws, 0 for observed cells.
-        """
-        check_is_fitted(self, "posterior_")
-
-        def of_draw(draw, t, block):
-            return cell_moments(draw, block, self.seed_, t)
-
-        return self._impute(X, return_std, self._visible, of_draw)
-
-    def _sample_rows(self, draw, n, rng):
-        return sample_rows(draw, n, rng)
 
     # -- before sampling
 
@@ -297,7 +217,7 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
         """Check the parameters against X, scale it and say how to build a sampler."""
         self._check_parameters(X)
         self._units = self._fitted_units(X)
-        A = self._visible(X)
+        A = self._modelled(X)
         self._prior = self._make_prior()
         self._training_rows = TrainingRows(A, self._prior, self._units)
         self._advise(A)
@@ -320,9 +240,10 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
     # -- after sampling
 
     def _summarise(self, X):
-        draws = self.posterior_.evenly_spaced(MOST_SUMMARY_DRAWS)
+        draws = self._summary_draws()
         labels = [draw["level_labels"][0] for draw in draws]
-        self._reference = self._central(draws, labels)
+        partitions = [one + 1 for one in labels]
+        self._reference = reference_draw(self.posterior_, draws, partitions)
         self.labels_ = self._most_frequent(draws, labels)
         if self.signed:
             scores = self._reference["scores1"] * column_signs(self._reference["loadings1"])
@@ -335,13 +256,6 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
 
     def _anchor_scores(self):
         return lambda draw: draw["scores1"]
-
-    def _central(self, draws, labels):
-        """The draw in the middle by its labels; where no row has a factor, the most probable."""
-        if not any((one >= 0).any() for one in labels):
-            return self.posterior_.highest()
-        some = self._comparable(draws)
-        return draws[some][central_draw([one + 1 for one in labels[some]], "binder")]
 
     def _most_frequent(self, draws, labels):
         """The label that each row has in most draws, factors matched to those of the reference."""
@@ -368,11 +282,31 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
         super()._check_loaded()
         check_fitted(self)
 
-    # -- rows
+    # -- one draw
 
-    def _visible(self, X):
-        """The modelled columns, standardised."""
-        return np.ascontiguousarray(self._units.scaled(X))
+    def _log_density_of(self, law, t, rows):
+        return np.stack(log_density(law, rows, self.seed_, t))
+
+    def _judge(self, figures):
+        few = np.count_nonzero(figures.mean(axis=0) > 1 / _LEAST_EFFECTIVE)
+        if few:
+            warn(
+                f"the density of {few} row(s) rests on fewer than {_LEAST_EFFECTIVE} effective "
+                "points: they are far from what the factors explain",
+            )
+
+    def _cell_moments_of(self, law, t, rows):
+        return cell_moments(law, rows, self.seed_, t)
+
+    def _scores_of(self, law, t, rows):
+        return row_moments(law, rows, self.seed_, t, n_kept=_N_KEPT)[self._output_kind()]
+
+    @property
+    def _scores_have_signs(self):
+        return self._output_kind() == "mean"
+
+    def _sample_of(self, draw, n_rows, rng):
+        return sample_rows(draw, n_rows, rng)
 
     def _output_kind(self):
         """What `transform` averages: "mean", "magnitude" or "energy" of scores."""

@@ -5,14 +5,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.dirichlet_process_mixture._missing_cells import draw_new_cells, draw_training_cells
-from skbnp.dirichlet_process_mixture._predictive import conditional_moments
+from skbnp.dirichlet_process_mixture._predictive import conditional_moments, log_densities
 from skbnp.dirichlet_process_mixture.families import KINDS
 from skbnp.estimators.arguments import check_count, refuses_by_name
+from skbnp.estimators.density import DensityMixin
 from skbnp.mcmc.rows import row_blocks
 from skbnp.summaries.training_cells import TrainingCells, over_chains
 
 
-class CellsMixin:
+class CellsMixin(DensityMixin):
     """Fills missing cells, and completes tables several times over."""
 
     @refuses_by_name
@@ -48,15 +49,9 @@ class CellsMixin:
             observed cells, inf where a component has no second moment. For a level, the root of
             p (1 - p) with p the probability of the one that was filled in.
         """
-
-        def of_draw(draw, t, rows):
-            log_p = self._log_densities(rows, draw)
-            moments = conditional_moments(rows, draw, self._prior, log_p)
-            return [rows.unsort(one) for one in moments]
-
         check_is_fitted(self, "posterior_")
         whole = self._whole_columns() if rounding else []
-        return self._impute(X, return_std, self._units.to_visible, of_draw, self._as_rows, whole)
+        return self._impute(X, return_std, self._cell_moments_of, whole)
 
     @refuses_by_name
     def sample_missing(self, X=None, n_tables=5, random_state=None):
@@ -123,7 +118,7 @@ class CellsMixin:
             equals = [self._training_cells.rows[places] for places in found if places]
             known, new = new[is_known], new[~is_known]
         blocks = [new[rows] for rows in row_blocks(len(new))]
-        prepared = [self._as_rows(standard[block]) for block in blocks]
+        prepared = [self._prepared(standard[block]) for block in blocks]
 
         def complete(draw, rng):
             out = standard.copy()
@@ -132,11 +127,15 @@ class CellsMixin:
                 chosen = [rows[rng.randint(len(rows))] for rows in equals]
                 out[known] = draw_training_cells(trained, draw, self._prior, rng)[chosen]
             for block, rows in zip(blocks, prepared, strict=True):
-                log_p = self._log_densities(rows, draw)
+                log_p = log_densities(rows, draw, self._prior, self._log_weights(draw))
                 out[block] = draw_new_cells(standard[block], rows, draw, self._prior, log_p, rng)
             return out
 
         return complete
+
+    def _cell_moments_of(self, law, t, rows):
+        log_p = log_densities(rows, law, self._prior, self._log_weights(law))
+        return [rows.unsort(x) for x in conditional_moments(rows, law, self._prior, log_p)]
 
     # -- after sampling
 

@@ -2,10 +2,8 @@
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from skbnp.dirichlet_process_mixture._predictive import accumulate_shares
-from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
@@ -16,7 +14,7 @@ from skbnp.summaries.joining import (
     merge_tree,
     move_rows,
 )
-from skbnp.summaries.partitions import companion_table, expected_loss, relabel_by_size
+from skbnp.summaries.partitions import expected_loss, relabel_by_size
 
 # Beyond so many rows joining goes by the labels of some of them.
 _MANY_ROWS = 20_000
@@ -24,77 +22,11 @@ _MANY_ROWS = 20_000
 _OVERLAP = "share"
 
 
-class ClustersMixin(PartitionMixin):
-    """``labels_`` of the training rows, and the clusters of new rows."""
+class ClustersMixin(PartitionMixin, OutputsMixin):
+    """``labels_`` of the training rows, and the tree of components that they are joined by."""
 
     _consensus_labels = "component_labels_"
-
-    @refuses_by_name
-    def predict(self, X):
-        """Most probable cluster of each row, among those of `labels_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows, NaN where missing. Training rows count as new rows; their own clusters are
-            in `labels_`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        return np.argmax(self.predict_proba(X), axis=1)
-
-    @refuses_by_name
-    def predict_proba(self, X):
-        """Probability that each row belongs with each cluster of `labels_`.
-
-        Averaged over draws by companions, so no draw is relabelled: the probability, given the
-        training data and the row, that a training row drawn from the row's block has label k,
-        given that the row's block is not a new one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows, NaN where missing. A row with no observed cell gets the cluster sizes.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, `n_clusters_`)
-            Rows sum to one. Cost O(predict_draws n_clusters d^2) per row for full covariance.
-        """
-        return self._companion_shares(self._check_new(X), new=False)[:, :-1]
-
-    @refuses_by_name
-    def novelty_proba(self, X):
-        """Probability that each row opens a cluster of its own, given the training data and it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows, NaN where missing.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples,)
-        """
-        return self._companion_shares(self._check_new(X), new=True)[:, -1]
-
-    @refuses_by_name
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: "cluster0", "cluster1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "posterior_")
-        return np.array([f"cluster{k}" for k in range(self.n_clusters_)], dtype=object)
+    _output_name = "cluster"
 
     # -- after sampling
 
@@ -171,39 +103,3 @@ class ClustersMixin(PartitionMixin):
                 "merge_overlap=None",
                 ConvergenceWarning,
             )
-
-    def _search_work(self, X):
-        """Trial moves that the partition search may make: about as long as the sampling."""
-        n_sweeps = self.n_warmup_ + self.n_draws_ * self.posterior_.sweeps_per_draw
-        mean_k = self.posterior_.traces["n_clusters"].mean()
-        return int(max(1e8, self.n_chains * n_sweeps * X.size * mean_k))
-
-    def _companion_table(self, draw):
-        """|c and r_k| / |c| for the draw's blocks c and the clusters r_k, and a column for new."""
-        n_blocks = len(draw["n_members"]) - 1
-        table = np.zeros((n_blocks + 1, self.n_clusters_ + 1))
-        table[:-1, :-1] = companion_table(
-            draw["label"].astype(np.int32), n_blocks, self.labels_, self.n_clusters_
-        )
-        table[-1, -1] = 1.0
-        return table
-
-    def _companion_shares(self, X, new):
-        """Shares of the clusters and, last, of a new one if that counts: rows sum to one."""
-        draws = self._prediction_draws()
-        tables = [self._companion_table(draw) for draw in draws]
-
-        def shares(start, stop):
-            rows = self._rows(X[start:stop])
-            level = np.full(stop - start, -np.inf)
-            sums = np.zeros((stop - start, self.n_clusters_ + 1))
-            # Summed over draws before they are normalised: draws that explain the row count more.
-            for draw, table in zip(draws, tables, strict=True):
-                log_p = self._log_densities(rows, draw)
-                if not new:
-                    # Before the sums: far out a new block would drown the others in rounding.
-                    log_p[:, -1] = -np.inf
-                accumulate_shares(log_p, table, level, sums)
-            return rows.unsort(sums / sums.sum(axis=1, keepdims=True))
-
-        return self._by_row_blocks(shares, len(X))

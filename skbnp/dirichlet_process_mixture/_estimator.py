@@ -5,9 +5,8 @@ from numbers import Integral, Real
 from types import NoneType
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_array, validate_data
 
 from skbnp.dirichlet_process_mixture._cells import CellsMixin
 from skbnp.dirichlet_process_mixture._clustering import ClustersMixin
@@ -20,7 +19,6 @@ from skbnp.dirichlet_process_mixture._model import (
 from skbnp.dirichlet_process_mixture._parameters import MixtureParameters
 from skbnp.dirichlet_process_mixture._predictive import (
     Rows,
-    accumulate_shares,
     log_densities,
     log_weights,
     sample_row,
@@ -35,7 +33,6 @@ from skbnp.dirichlet_process_mixture._sweep import SUBSET
 from skbnp.dirichlet_process_mixture._table import Table
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
-from skbnp.estimators.arguments import check_count
 from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.summaries.consensus import (
@@ -62,7 +59,7 @@ _TOO_WIDE = (
 
 
 class DirichletProcessMixture(
-    ClusterMixin, TransformerMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
+    ClusterMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
 ):
     r"""Mixture with an unknown number of components, by Markov chain Monte Carlo.
 
@@ -265,33 +262,6 @@ class DirichletProcessMixture(
         """
         return self.predict_proba(X)
 
-    def score_samples(self, X):
-        """Log posterior predictive density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows; where cells are missing, the density of the observed ones (0 for none).
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Averaged over draws inside the logarithm; a density in the units of X.
-        """
-        X = self._check_new(X)
-        draws = self._prediction_draws()
-
-        def log_mean_density(start, stop):
-            rows = self._rows(X[start:stop])
-            level, sums = np.full(stop - start, -np.inf), np.zeros((stop - start, 1))
-            for draw in draws:
-                log_p = self._log_densities(rows, draw)
-                accumulate_shares(log_p, np.ones((log_p.shape[1], 1)), level, sums)
-            return rows.unsort(level + np.log(sums[:, 0]))
-
-        log_density = self._by_row_blocks(log_mean_density, len(X))
-        return log_density - np.log(len(draws)) + self._units.log_jacobian(X)
-
     @property
     def levels_(self):
         """The levels of each categorical column in sorted order, None for the other columns."""
@@ -322,23 +292,16 @@ class DirichletProcessMixture(
         ValueError
             If a prior that was given is so wide that rows leave the range of floats.
         """
-        check_is_fitted(self, "posterior_")
-        check_count("n_samples", n_samples)
-        rng = check_random_state(random_state)
+        rng = self._generator(n_samples, random_state)
         X = np.empty((n_samples, self.n_features_in_))
         labels = np.empty(n_samples, dtype=np.intp)
-        chosen = rng.randint(self.posterior_.n_stored, size=n_samples)
-        for t in np.unique(chosen):
-            draw = self.posterior_.in_order(t)
-            weight = np.exp(self._log_weights(draw))
-            table = self._companion_table(draw)
-            rows = np.flatnonzero(chosen == t)
+        for rows, draw in self._chosen_draws(n_samples, rng):
+            weight, table = np.exp(self._log_weights(draw)), self._companion_table(draw)
             blocks = rng.choice(len(weight), size=len(rows), p=weight / weight.sum())
             for i, k in zip(rows, blocks, strict=True):
                 with np.errstate(over="ignore"):
                     X[i] = sample_row(draw, self._prior, k, rng)
-                labels[i] = rng.choice(table.shape[1], p=table[k])
-        labels[labels == self.n_clusters_] = -1
+                labels[i] = rng.choice(table.shape[1], p=table[k]) if k < len(table) else -1
         return self._as_drawn(X), labels
 
     def sample_prior(self, n_samples=1, random_state=None):
@@ -364,12 +327,10 @@ class DirichletProcessMixture(
         ValueError
             If a prior that was given is so wide that rows leave the range of floats.
         """
-        check_is_fitted(self, "posterior_")
-        check_count("n_samples", n_samples)
-        seed = check_random_state(random_state).randint(2**31, size=4)
+        rng = self._generator(n_samples, random_state)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             try:
-                state, X = draw_joint(self._prior, n_samples, np.random.default_rng(seed))
+                state, X = draw_joint(self._prior, n_samples, rng)
             except np.linalg.LinAlgError as error:
                 raise ValueError(_TOO_WIDE) from error
         return self._as_drawn(X), state["label"]
@@ -483,17 +444,15 @@ class DirichletProcessMixture(
     def _columns_of(self, *families):
         return np.flatnonzero(np.isin(self.families_, families))
 
-    def _rows(self, X):
-        return self._as_rows(self._units.to_visible(X))
-
-    def _as_rows(self, standard):
-        return Rows(standard, self._prior)
+    def _prepared(self, A):
+        return Rows(A, self._prior)
 
     def _log_weights(self, draw):
         return log_weights(draw, self._prior)
 
-    def _log_densities(self, rows, draw):
-        return log_densities(rows, draw, self._prior, self._log_weights(draw))
+    def _log_joint_of(self, law, t, rows, new=True):
+        """Of the blocks of a draw and last of a new one, (n_rows, n_blocks + 1)."""
+        return rows.unsort(log_densities(rows, law, self._prior, self._log_weights(law)))
 
     # -- after sampling
 

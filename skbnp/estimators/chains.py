@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.arguments import refuses_by_name
-from skbnp.estimators.density import DensityMixin
+from skbnp.estimators.draws import DrawsMixin
 from skbnp.estimators.files import FilesMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.tables import TablesMixin
@@ -45,13 +45,13 @@ _LEAST_POOL_GAIN = 0.02
 
 
 class BaseMCMCEstimator(
-    FilesMixin, TablesMixin, DensityMixin, Declared, CallbackSupportMixin, BaseEstimator
+    FilesMixin, TablesMixin, DrawsMixin, Declared, CallbackSupportMixin, BaseEstimator
 ):
     """Fit by Markov chain Monte Carlo, predict from the kept draws.
 
     A subclass defines ``_prepare(X)``, which checks its own parameters against the validated X
     and returns ``make_sampler(bit_generator, chain)``; ``_summarise(X)``, which computes point
-    estimates from ``posterior_``; ``_auto_lengths(X)``; and ``score_samples``. With
+    estimates from ``posterior_``; and ``_auto_lengths(X)``. With
     ``_density(X, rows)`` it has the trace ``log_density``, with ``_work(X)`` a warm-up that ends
     when it is done. For files it says
     which attributes ``fit`` sets, which of their numbers need not be finite, and in

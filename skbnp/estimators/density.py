@@ -1,23 +1,107 @@
-"""What follows from the density of rows: scores, and missing cells filled with their moments."""
-
-from functools import partial
+"""What follows from the density of rows: scores, samples, missing cells and their moments."""
 
 import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
-from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks, row_blocks
-from skbnp.numerics.moments import merged
-
-# Numbers that the moments of one block of rows may take, and groups of draws that are summed.
-_BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
+from skbnp.mcmc.caller import warn
+from skbnp.mcmc.rows import row_blocks
 
 
 class DensityMixin:
-    """Averages over draws of what each says of rows, block by block and the same for any threads.
+    """Densities, samples and filled cells, from what each draw says of rows.
 
-    A subclass defines ``score_samples``; where it fills missing cells, ``_in_units(mean,
-    variance)``. ``_training_cells``, if it is there, knows those of the training rows.
+    A subclass has ``_units`` of the columns, or says itself how rows look to its draws and back:
+
+    - ``_modelled(X)``: rows of numbers (n_rows, n_modelled), NaN where missing;
+      ``_conditioned(X)`` the same where rows are given and not scored;
+    - ``_log_jacobian(X)``: log |d modelled / d X| of the observed cells of each row;
+    - ``_in_units(mean, variance)``: means and standard deviations of all columns in the units of X;
+    - ``_sampled_in_units(A)``: rows that were sampled, in the units of X.
+
+    ``_prepared(A)`` is what it works out once of a block of such rows for all draws. Of a draw, as
+    ``_law_of`` has it, it says
+
+    - ``_log_density_of(law, t, rows)``: log density of each row, (n_rows,), or (2, n_rows) with a
+      figure of how good an estimate it is, which goes to ``_judge``;
+    - ``_cell_moments_of(law, t, rows)``: mean and variance of every missing cell;
+    - ``_sample_of(draw, n_rows, rng)``: new rows.
     """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        return tags
+
+    # -- rows
+
+    def _modelled(self, X):
+        return self._units.to_visible(X)
+
+    def _conditioned(self, X):
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "are clipped to the range of the training data")
+        return self._modelled(X)
+
+    def _log_jacobian(self, X):
+        outside = self._units.is_outside(X)
+        if outside.any():
+            self._warn_outside(outside, "have density 0")
+        return np.where(outside, -np.inf, self._units.log_jacobian(X))
+
+    def _warn_outside(self, outside, what):
+        warn(
+            f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
+            f"feature_bounds and {what}",
+        )
+
+    def _in_units(self, mean, variance):
+        return self._units.moments(mean, variance)
+
+    def _sampled_in_units(self, A):
+        return self._units.from_visible(A)
+
+    def _prepared(self, A):
+        return A
+
+    def _judge(self, figures):
+        """Warn of poor estimates; ``figures`` (n_draws, n_rows), None where there are none."""
+
+    # -- answers
+
+    @refuses_by_name
+    def score_samples(self, X):
+        """Log posterior predictive density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows. If cells are missing, the density is that of the observed cells; the log
+            density of a row without any is 0. Columns that `fit` has set aside as constant are
+            ignored.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Logarithm of the density averaged over draws, in the units of X. It is -inf, with a
+            warning, for a row beyond the range of columns that have one. Where it is an estimate,
+            it is the same for the same rows.
+        """
+        X = self._check_new(X)
+        density, figures = np.empty(len(X)), []
+        A = self._modelled(X)
+        for rows, parts in self._over_draws(A, self._log_density_of, prepare=self._prepared):
+            found = np.concatenate(parts)
+            if found.ndim == 3:
+                figures.append(found[:, 1])
+                found = found[:, 0]
+            density[rows] = logsumexp(found, axis=0) - np.log(len(found))
+        if figures:
+            self._judge(np.concatenate(figures, axis=1))
+        # Of nothing the density is 1, whatever sums and estimates of it round to.
+        return np.where(np.isnan(A).all(axis=1), 0.0, density + self._log_jacobian(X))
 
     @refuses_by_name
     def score(self, X, y=None):
@@ -37,6 +121,60 @@ class DensityMixin:
         """
         return float(np.mean(self.score_samples(X)))
 
+    @refuses_by_name
+    def sample(self, n_samples=1, random_state=None):
+        """Sample rows from the posterior predictive distribution, each from its own random draw.
+
+        All stored draws take part, not only `predict_draws` of them.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        X : ndarray or frame of shape (n_samples, n_features)
+            In the units and the form of the training data, constant columns included.
+        """
+        rng = self._generator(n_samples, random_state)
+        samples = [
+            (rows, self._sample_of(draw, len(rows), rng))
+            for rows, draw in self._chosen_draws(n_samples, rng)
+        ]
+        A = np.empty((n_samples, samples[0][1].shape[1]))
+        for rows, sample in samples:
+            A[rows] = sample
+        return self._as_sampled(self._sampled_in_units(A))
+
+    @refuses_by_name
+    def impute(self, X, return_std=False):
+        """Fill missing cells with their mean given the observed ones, averaged over draws.
+
+        All draws have equal weights. The posterior predictive mean would weight a draw by its
+        density of the row's observed cells, as `score_samples` does. For a fitted row that counts
+        the row twice, and in many columns it leaves one draw of a hundred in effect: equal weights
+        have smaller errors and honest standard deviations.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where missing. A row without values gets the predictive mean.
+        return_std : bool, default=False
+            Also return the predictive standard deviation.
+
+        Returns
+        -------
+        X_filled : ndarray or frame of shape (n_samples, n_features)
+            Observed cells are those of X, bit for bit.
+            A frame of the kind, names and index of X where that is one.
+        std : ndarray or frame of shape (n_samples, n_features)
+            Only if `return_std`: by the law of total variance over draws and what the model
+            averages over in each, 0 for observed cells, inf where a law has no second moment.
+        """
+        check_is_fitted(self, "posterior_")
+        return self._impute(X, return_std, self._cell_moments_of)
+
     @property
     def X_imputed_(self):
         """The training table with its holes filled, in the form it was given in."""
@@ -55,81 +193,14 @@ class DensityMixin:
             )
         return self._form.build_floats(self._filled_training()[1])
 
-    def _given_draw(self, draw):
-        """The draw that the user names: the reference draw for None."""
-        if draw is None:
-            return self._reference
-        rule = "draw must be None or a draw of posterior_, such as posterior_[0, 0]"
-        if not isinstance(draw, dict):
-            raise TypeError(f"{rule}, got a {type(draw).__name__}")
-        try:
-            self._check_draw(draw)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise ValueError(f"{rule} of this estimator: {error}") from error
-        return draw
+    # -- missing cells
 
-    def _prediction_draws(self):
-        return self.posterior_.evenly_spaced(self.predict_draws)
-
-    def _row_threads(self):
-        """``for_rows`` of each chain's sampler: together they use as many threads as `n_jobs`."""
-        n_threads = available_threads(self.n_jobs)
-        return partial(for_row_blocks, n_threads=max(1, n_threads // min(self.n_chains, n_threads)))
-
-    def _by_row_blocks(self, function, n_rows):
-        """Results of ``function(start, stop)`` over fixed row blocks, stacked."""
-        return np.concatenate(self._by_blocks(function, n_rows))
-
-    def _by_blocks(self, function, n, size=BLOCK_SIZE):
-        """Results of ``function(start, stop)`` over fixed blocks of so many rows, or draws."""
-        return for_row_blocks(function, n, size, n_threads=available_threads(self.n_jobs))
-
-    def _over_draws(self, A, of_draw, combine=None, prepare=None):
-        """Results of ``of_draw(draw, t, rows of A)`` for blocks of rows: yields (rows, parts).
-
-        A part is what ``combine`` makes of the results of one group of draws, by default a stack
-        of them; groups and blocks do not depend on the number of threads. What
-        ``prepare(rows of A)`` makes of a block goes to all draws in its place.
-        """
-        combine = combine or _stacked
-        draws = self._prediction_draws()
-        size = max(1, min(BLOCK_SIZE, _BLOCK_NUMBERS // max(1, A.shape[1])))
-        for start in range(0, len(A), size):
-            rows = slice(start, min(start + size, len(A)))
-            block = A[rows] if prepare is None else prepare(A[rows])
-
-            def part(first, last, block=block):
-                return combine(of_draw(draws[t], t, block) for t in range(first, last))
-
-            yield rows, self._by_blocks(part, len(draws), -(-len(draws) // _DRAW_GROUPS))
-
-    def _moments(self, A, of_draw, prepare=None):
-        """Mean and variance of what the draws say of the rows of A, all draws alike.
-
-        Yields (rows, mean, variance) block by block. ``of_draw(draw, t, rows of A)`` gives those
-        of one draw; by the law of total variance, inf where a draw's is.
-
-        All draws weigh the same, although Bayes' rule lets each count by its density of what is
-        observed of the row. Of a row that the draws were fitted to they know that already, and in
-        many columns such weights leave one draw of a hundred in effect: intervals too short, and
-        larger errors for new rows as well.
-        """
-
-        def combine(results):
-            return merged((1.0, mean, variance) for mean, variance in results)
-
-        for rows, parts in self._over_draws(A, of_draw, combine, prepare):
-            n_draws, mean, square = merged(parts)
-            yield rows, mean, square / n_draws
-
-    def _impute(self, X, return_std, to_model, of_draw, prepare=None, whole=()):
+    def _impute(self, X, return_std, of_draw, whole=()):
         """X with its missing cells filled, and with ``return_std`` their standard deviations too.
 
-        ``to_model(rows of X)`` are rows as the draws know them, of whose missing cells
-        ``of_draw`` gives mean and variance as `_moments` wants them; `_in_units` makes of these
-        mean and standard deviation of all columns in the units of X. The columns ``whole`` are
-        filled with whole numbers. Training rows, where an estimator keeps what its chains say of
-        their missing cells, are answered with that.
+        ``of_draw(law, t, rows)`` gives mean and variance as `_cell_moments_of` does. The columns
+        ``whole`` are filled with whole numbers. Training rows, where an estimator keeps what its
+        chains say of their missing cells, are answered with that.
         """
         given, X = X, self._check_new(X)
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
@@ -140,7 +211,8 @@ class DensityMixin:
             self._fill_known(filled, std, incomplete[known], [found[t] for t in known])
             incomplete = np.delete(incomplete, known)
         if incomplete.size:
-            for rows, *moments in self._moments(to_model(X[incomplete]), of_draw, prepare):
+            A = self._conditioned(X[incomplete])
+            for rows, *moments in self._moments(A, of_draw, self._prepared):
                 self._fill(filled, std, incomplete[rows], *moments)
         filled[:, whole] = np.rint(filled[:, whole])
         return self._filled_as(given, X, filled, std if return_std else None, whole)
@@ -167,7 +239,3 @@ class DensityMixin:
         for block in row_blocks(len(rows)):
             moments = self._training_cells.moments(places[block])
             self._fill(filled, std, rows[block], *moments)
-
-
-def _stacked(results):
-    return np.stack(list(results))

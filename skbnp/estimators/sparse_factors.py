@@ -3,23 +3,19 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from skbnp.estimators.arguments import check_count, check_numbers_of_law, refuses_by_name
+from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.density import DensityMixin
+from skbnp.estimators.factors import FactorsMixin
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
-from skbnp.summaries.factors import aligned, alignments, energy_correlation
+from skbnp.summaries.factors import energy_correlation
 from skbnp.units import Units, check_units, standard_units
 
-# Draws that summaries of all draws look at, at most.
-MOST_SUMMARY_DRAWS = 300
-# Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
-_COMPARISONS = 2e9
 
 
 def number_or_law(value):
@@ -27,17 +23,12 @@ def number_or_law(value):
     return value if isinstance(value, Law) else float(value)
 
 
-class SparseFactorEstimator(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
+class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEstimator):
     """Base of estimators of rows that have scores on sparse factors.
 
     A subclass has the class of its ``_prior`` and sets ``_units``, ``_training_rows`` and, in
-    ``_summarise``, the draw ``_reference``; and it defines
-
-    - ``_visible(X)``, the modelled columns as the model has them,
-    - ``_anchor_scores()``, a function of a draw: its scores of some rows, the same in all draws, by
-      which factors of draws are matched,
-    - ``_feature_labels()``, those of the modelled columns in the reference draw,
-    - ``_sample_rows(draw, n, rng)``.
+    ``_summarise``, the draw ``_reference``; beside what densities and factors are made of it says
+    in ``_feature_labels()`` those of the modelled columns in the reference draw.
     """
 
     max_layers: int | None = parameter(
@@ -114,48 +105,6 @@ class SparseFactorEstimator(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
         "_n_features_out": Integral,
     }
 
-    @refuses_by_name
-    def sample(self, n_samples=1, random_state=None):
-        """Draw rows from the posterior predictive distribution, each from a draw of its own.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        X : ndarray or frame of shape (n_samples, n_features)
-            In the units and the form of the training data; constant columns are restored.
-        """
-        check_is_fitted(self, "posterior_")
-        self._validate_params()
-        check_count("n_samples", n_samples)
-        seed = check_random_state(random_state).randint(2**32, dtype=np.uint64)
-        rng = np.random.default_rng(seed)
-        A = np.empty((n_samples, len(self._units.columns)))
-        chosen = rng.integers(self.posterior_.n_stored, size=n_samples)
-        for t in np.unique(chosen):
-            rows = np.flatnonzero(chosen == t)
-            A[rows] = self._sample_rows(self.posterior_.in_order(int(t)), len(rows), rng)
-        return self._as_sampled(self._units.from_visible(A))
-
-    @refuses_by_name
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: "factor0", "factor1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "posterior_")
-        return np.array([f"factor{k}" for k in range(self._n_features_out)], dtype=object)
-
     # -- before sampling
 
     def _auto_lengths(self, X):
@@ -213,43 +162,8 @@ class SparseFactorEstimator(ClusterMixin, TransformerMixin, BaseMCMCEstimator):
         levels = self._reference.get("level_labels", [])
         return [level.astype(np.intp) for level in levels[len(levels) - n_upper :]]
 
-    def _comparable(self, draws):
-        """As many of the draws as can be compared with one another, evenly spaced."""
-        most = max(16, int((_COMPARISONS / len(self._training_rows.X)) ** 0.5))
-        return slice(None, None, -(-len(draws) // most))
-
-    def _alignments(self, draws):
-        """Where each column of the reference is in each draw, -1 for nowhere, and its sign."""
-        return alignments(self._reference, draws, self._anchor_scores())
-
-    def _matched_scores(self, A, scores_of, has_signs=True):
-        """Scores of the factors of the reference draw, averaged over the draws that have them.
-
-        ``scores_of(draw, t, rows of A)`` are those of a draw, the reference first.
-        """
-        draws = [self._reference, *self._prediction_draws()]
-        places = [
-            (column, sign if has_signs else np.ones(len(sign)))
-            for column, sign in self._alignments(draws)
-        ]
-
-        def of_rows(start, stop):
-            block = A[start:stop]
-            return sum(
-                aligned(scores_of(draw, t, block), *places[t]) for t, draw in enumerate(draws)
-            )
-
-        n_matched = np.sum([column >= 0 for column, _ in places], axis=0)
-        return self._by_row_blocks(of_rows, len(A)) / n_matched
-
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)
 
     def _check_loaded(self):
         check_units(self._units, self.n_features_in_)
-
-    # -- rows
-
-    def _in_units(self, mean, variance):
-        """Means and standard deviations of all columns in the units of X."""
-        return self._units.moments(mean, variance)

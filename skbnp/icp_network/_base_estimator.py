@@ -5,12 +5,11 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
-from skbnp.estimators.arguments import check_numbers_of_law, refuses_by_name
+from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.network import ColumnGraphMixin
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.icp_network._sampler import Sampler
@@ -20,6 +19,7 @@ from skbnp.icp_network._start import start_state
 from skbnp.icp_network._training_rows import TrainingRows
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.mcmc.caller import warn
+from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units, range_units, standard_units
 
 # Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
@@ -35,7 +35,7 @@ _INIT_UNITS = 10
 _SETTLING = 0.1
 
 
-class BaseICPNetwork(BaseMCMCEstimator):
+class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
     """Networks under the Indian chefs process: what a table of nodes is made of differs.
 
     A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes, in
@@ -239,79 +239,13 @@ class BaseICPNetwork(BaseMCMCEstimator):
         "visible": (np.nan,),
     }
 
-    # -- the networks
+    # -- nodes
 
-    @refuses_by_name
-    def network(self, draw=None):
-        """Nodes and edges of a draw, numbered with all columns first.
-
-        Parameters
-        ----------
-        draw : dict, default=None
-            One of `posterior_`; None is the reference draw.
-
-        Returns
-        -------
-        network : dict
-            ``names``, a list of those of the columns, targets before features;
-            ``order`` of each node, these first; ``edges`` (n_edges, 2), each [parent, child];
-            ``weights`` (n_edges,), ``biases`` and ``unit_precision`` of each node, for columns as
-            they are scaled inside; NaN for constant columns, which stand at order 0, features
-            that are inputs at 1.
-        """
-        check_is_fitted(self, "posterior_")
-        draw = self._given_draw(draw)
-        columns, names = self._node_columns(), self._node_names()
-        n_hidden = len(draw["order"]) - len(columns)
-        number = np.concatenate([columns, len(names) + np.arange(n_hidden)])
-        out = {"names": names, "edges": number[draw["edges"]], "weights": draw["weights"].copy()}
-        for name in ("order", "biases", "unit_precision"):
-            out[name] = np.full(len(names) + n_hidden, np.nan)
-            out[name][number] = draw[name]
-        n_targets = len(names) - self.n_features_in_
-        at_the_top = (np.arange(len(out["order"])) >= n_targets) & ("input" in self._prior.roles)
-        out["order"] = np.where(np.isnan(out["order"]), at_the_top, out["order"])
-        return out
-
-    @refuses_by_name
-    def structure_graph(self, draw=None):
-        """The network of a draw as a networkx.DiGraph.
-
-        Parameters
-        ----------
-        draw : dict, default=None
-            One of `posterior_`; None is the reference draw.
-
-        Returns
-        -------
-        graph : networkx.DiGraph
-            Edges from parent to child with ``weight``; nodes with ``order``, ``bias``,
-            ``precision`` and, for columns, ``name``.
-
-        Raises
-        ------
-        ImportError
-            Without networkx, which comes with ``pip install skbnp[plot]``.
-        """
-        network = self.network(draw)
-        import networkx
-
-        graph = networkx.DiGraph()
-        columns = zip(network["order"], network["biases"], network["unit_precision"], strict=True)
-        for node, (order, bias, precision) in enumerate(columns):
-            label = {"name": network["names"][node]} if node < len(network["names"]) else {}
-            graph.add_node(
-                node, order=float(order), bias=float(bias), precision=float(precision), **label
-            )
-        for (parent, child), weight in zip(network["edges"], network["weights"], strict=True):
-            graph.add_edge(int(parent), int(child), weight=float(weight))
-        return graph
-
-    def _feature_names(self):
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return [f"x{j}" for j in range(self.n_features_in_)]
-        return [str(name) for name in names]
+    def _levels_of_constants(self):
+        # Targets and columns stand at 0, features that are inputs at 1.
+        names = self._node_names()
+        is_feature = np.arange(len(names)) >= len(names) - self.n_features_in_
+        return np.where(is_feature & ("input" in self._prior.roles), 1.0, 0.0)
 
     # -- before sampling
 
@@ -426,7 +360,7 @@ class BaseICPNetwork(BaseMCMCEstimator):
     # -- after sampling
 
     def _summarise(self, X):
-        draw = self._reference = self.posterior_.highest()
+        draw = self._reference = reference_draw(self.posterior_)
         self.n_hidden_ = len(draw["order"]) - self._prior.n_observed
         self.n_edges_ = len(draw["edges"])
         self.depth_ = _depth(draw)
@@ -471,25 +405,13 @@ class BaseICPNetwork(BaseMCMCEstimator):
         if (self.n_hidden_, self.n_edges_, self.depth_) != found:
             raise ValueError("n_hidden_, n_edges_ and depth_ must be those of the reference draw")
 
-    # -- one draw
-
-    def _in_units(self, mean, variance):
-        """Means and standard deviations of all columns in the units of X."""
-        return self._units.moments(mean, variance)
+    # -- rows
 
 
 def _n_values(table):
     """Number of distinct values of each column, counted up to 2."""
     low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
     return np.where(np.isnan(low), 0, 1 + (low < high))
-
-
-def generator_for(n_samples, random_state):
-    """A Generator for so many samples."""
-    if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-        raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
-    rng = check_random_state(random_state)
-    return np.random.default_rng(rng.randint(2**32, dtype=np.uint64))
 
 
 def _depth(draw):

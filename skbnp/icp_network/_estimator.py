@@ -3,13 +3,12 @@
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
+from skbnp.estimators.density import DensityMixin
+from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.parameters import parameter
-from skbnp.icp_network._base_estimator import BaseICPNetwork, generator_for
+from skbnp.icp_network._base_estimator import BaseICPNetwork
 from skbnp.icp_network._predictive import (
     expected_activations,
     imputed_moments,
@@ -27,7 +26,7 @@ from skbnp.units import (
 _FEW_FANTASIES = 5.0
 
 
-class ICPNetwork(TransformerMixin, BaseICPNetwork):
+class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
     r"""Density of real columns by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
@@ -198,77 +197,10 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         """,
     )
     _layers = ("gaussianised", "two-level")
+    _output_name = "unit"
     _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_units": Units}
 
     # -- prediction
-
-    def score_samples(self, X):
-        """Log posterior predictive density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows. If cells are missing, the density is that of the observed cells; the log
-            density of a row without any is 0. Columns that were constant in `fit` are ignored.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Logarithm of the density averaged over draws, in the units of X. It is -inf, with a
-            warning, for a row beyond the range of "sigmoid" columns. It is an estimate, made as
-            `density` says, and is the same for the same rows.
-        """
-        X = self._check_new(X)
-        outside = self._units.is_outside(X)
-        if outside.any():
-            self._warn_outside(outside, "have density 0")
-        log_density = self._units.log_jacobian(X)
-
-        def of_draw(draw, t, A):
-            return np.stack(
-                log_densities(draw, self._prior, A, self.seed_, t, **self._density_options())
-            )
-
-        n_effective = []
-        A = self._units.to_visible(X)
-        for rows, parts in self._over_draws(A, of_draw):
-            value, effective = np.concatenate(parts).transpose(1, 0, 2)
-            log_density[rows] += logsumexp(value, axis=0) - np.log(len(value))
-            n_effective.append(np.median(effective, axis=0))
-        if self.density == "fantasies" and np.median(np.concatenate(n_effective)) < _FEW_FANTASIES:
-            warn(
-                "Most rows have the weight of fewer than 5 fantasies under most draws: raise "
-                "n_fantasies or set density='auto'",
-            )
-        # Estimates of the integral over nothing are 0 up to their error only.
-        empty = np.isnan(X[:, self._units.columns]).all(axis=1)
-        return np.where(outside, -np.inf, np.where(empty, 0.0, log_density))
-
-    def impute(self, X, return_std=False):
-        """Fill missing cells with their mean given the observed cells of the row, over all draws.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing. A row without any value gets the predictive mean.
-        return_std : bool, default=False
-            Also return the predictive standard deviation.
-
-        Returns
-        -------
-        X_filled : ndarray or frame of shape (n_samples, n_features)
-            Observed cells are those of X, bit for bit. If X is a frame, so is this, of the same
-            kind, names and index.
-        std : ndarray or frame of shape (n_samples, n_features)
-            Only if `return_std`: the variance within and between draws, 0 for observed cells.
-        """
-
-        def of_draw(draw, t, A):
-            return imputed_moments(
-                draw, self._prior, A, self._units.visible, self.seed_, t, **self._density_options()
-            )
-
-        return self._impute(X, return_std, self._clipped, of_draw)
 
     def transform(self, X):
         """Expected activations of the hidden nodes of the reference draw given each row.
@@ -284,7 +216,7 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             Between -1 and 1; the nodes are sorted by order, lowest first. Signs are arbitrary.
         """
         X = self._check_new(X)
-        A, draw = self._clipped(X), self._reference
+        A, draw = self._conditioned(X), self._reference
 
         def activations(start, stop):
             return expected_activations(
@@ -292,82 +224,6 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
             )
 
         return self._by_row_blocks(activations, len(X))
-
-    def sample(self, n_samples=1, random_state=None):
-        """Sample rows from the posterior predictive distribution, each from its own random draw.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        X : ndarray or frame of shape (n_samples, n_features)
-            In the units and the form of the training data, constant columns included. "sigmoid"
-            columns stay within the range that corresponds to (-1, 1), which is wider than
-            `feature_bounds`.
-        """
-        check_is_fitted(self, "posterior_")
-        self._validate_params()
-        generator = generator_for(n_samples, random_state)
-        A = np.empty((n_samples, self._prior.n_observed))
-        chosen = generator.integers(self.posterior_.n_stored, size=n_samples)
-        for t in np.unique(chosen):
-            rows = np.flatnonzero(chosen == t)
-            draw = self.posterior_.in_order(int(t))
-            A[rows] = sample_rows(draw, self._prior, len(rows), generator)
-        return self._as_sampled(self._units.from_visible(A))
-
-    # -- the networks
-
-    def edge_probabilities(self):
-        """Posterior probability that a column is a parent of another.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_features, n_features)
-            [parent, child]; 0 wherever `observed_order` is the same for both.
-        """
-        return self._column_probabilities(_edges_among)
-
-    def ancestor_probabilities(self):
-        """Posterior probability that a column is an ancestor of another, through any nodes.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_features, n_features)
-            [ancestor, descendant].
-        """
-        return self._column_probabilities(_ancestors_among)
-
-    def _column_probabilities(self, of_draw):
-        check_is_fitted(self, "posterior_")
-        total = np.zeros((self.n_features_in_,) * 2)
-        columns = np.ix_(self._units.columns, self._units.columns)
-        for t in range(self.posterior_.n_stored):
-            total[columns] += of_draw(self.posterior_.in_order(t), self._prior.n_observed)
-        return total / self.posterior_.n_stored
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: "unit0", "unit1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "posterior_")
-        return np.array([f"unit{k}" for k in range(self.n_hidden_)], dtype=object)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "density_estimator"
-        return tags
 
     # -- before sampling
 
@@ -434,33 +290,27 @@ class ICPNetwork(TransformerMixin, BaseICPNetwork):
         if len(self._training_rows.labels) or "input" in self._prior.roles:
             raise ValueError("the prior must have columns alone")
 
-    def _clipped(self, X):
-        """Pre-activations of rows; says so where it had to clip them."""
-        outside = self._units.is_outside(X)
-        if outside.any():
-            self._warn_outside(outside, "are clipped to the range of the training data")
-        return self._units.to_visible(X)
+    # -- one draw
 
-    def _warn_outside(self, outside, what):
-        warn(
-            f"{outside.sum()} row(s) of X reach beyond the range of the training data or "
-            f"feature_bounds and {what}",
+    @property
+    def _n_features_out(self):
+        return self.n_hidden_
+
+    def _log_density_of(self, law, t, rows):
+        options = self._density_options()
+        return np.stack(log_densities(law, self._prior, rows, self.seed_, t, **options))
+
+    def _judge(self, figures):
+        if self.density == "fantasies" and np.median(np.median(figures, axis=0)) < _FEW_FANTASIES:
+            warn(
+                "Most rows have the weight of fewer than 5 fantasies under most draws: raise "
+                "n_fantasies or set density='auto'",
+            )
+
+    def _cell_moments_of(self, law, t, rows):
+        return imputed_moments(
+            law, self._prior, rows, self._units.visible, self.seed_, t, **self._density_options()
         )
 
-
-def _edges_among(draw, n_observed):
-    """Which observed nodes are parents of which, (n_observed, n_observed)."""
-    out = np.zeros((n_observed, n_observed))
-    out[tuple(draw["edges"][(draw["edges"] < n_observed).all(axis=1)].T)] = 1.0
-    return out
-
-
-def _ancestors_among(draw, n_observed):
-    """Which observed nodes are ancestors of which, (n_observed, n_observed)."""
-    below = np.zeros((len(draw["order"]), n_observed), dtype=bool)
-    lowest_first = np.argsort(draw["order"][draw["edges"][:, 0]], kind="stable")
-    for parent, child in draw["edges"][lowest_first]:
-        below[parent] |= below[child]
-        if child < n_observed:
-            below[parent, child] = True
-    return below[:n_observed]
+    def _sample_of(self, draw, n_rows, rng):
+        return sample_rows(draw, self._prior, n_rows, rng)

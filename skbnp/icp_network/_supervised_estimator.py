@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from skbnp.estimators.parameters import parameter
-from skbnp.icp_network._base_estimator import BaseICPNetwork, generator_for
+from skbnp.icp_network._base_estimator import BaseICPNetwork
 from skbnp.icp_network._predictive import (
     predicted,
     sample_rows,
@@ -241,7 +241,7 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         std : ndarray of the same shape
             Only if `return_std`: the variance within and between draws, noise included.
         """
-        mean, std = self._in_units(*self._predicted(X))
+        mean, std = self._units.moments(*self._predicted(X))
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def sample_y(self, X, n_samples=1, random_state=None):
@@ -260,7 +260,7 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         y : ndarray of shape (n_rows, n_samples) or (n_rows, n_targets, n_samples)
         """
         A = self._nodes(X)
-        generator = generator_for(n_samples, random_state)
+        generator = self._generator(n_samples, random_state)
         n_outputs, samples = self._n_outputs(), []
         for t in generator.integers(self.posterior_.n_stored, size=n_samples):
             rows = sample_rows(

@@ -53,10 +53,10 @@ class CellsMixin:
 
     def _distances(self, X):
         # What is below the limit is at no distance.
-        A = self._visible(X)
+        A = self._modelled(X)
         return np.where(A == -np.inf, 0.0, A)
 
-    def _visible(self, X):
+    def _modelled(self, X):
         """The modelled columns, standardised; -inf where below the detection limit."""
         if self._limit is not None:
             X = np.where(self._is_below(X), -np.inf, X)
@@ -68,5 +68,5 @@ class CellsMixin:
             X = np.where(self._is_below(X), np.nan, X)
         return self._units.log_jacobian(X)
 
-    def _rows(self, A):
+    def _prepared(self, A):
         return as_rows(A, self._training_rows.limit)

@@ -1,15 +1,12 @@
 """The public estimator."""
 
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from types import NoneType
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.files import OldFileError
-from skbnp.estimators.sparse_factors import MOST_SUMMARY_DRAWS
 from skbnp.infinite_factor_clusterer._cells import CellsMixin
 from skbnp.infinite_factor_clusterer._clustering import ClustersMixin
 from skbnp.infinite_factor_clusterer._model import Prior
@@ -68,6 +65,8 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         The same with the components of the draws as they are.
     n_clusters_ : int
         Number of clusters in `labels_`.
+    expected_loss_ : float
+        Posterior expected loss of `component_labels_`, variation of information in nats.
     labels_per_level_ : list of ndarray of shape (n_samples,)
         `labels_`, and for each layer above the first the factor with the largest share of a row's
         energy in the layer below, in the reference draw; -1 for the background.
@@ -95,6 +94,9 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         What the search for `labels_` did. ``dropped`` has an entry for each cluster that was noise
         or had too little support. ``support`` has, for each cluster left, the share of the draws
         that have a component or a cluster much like it; see `skbnp.summaries.consensus`.
+    X_imputed_, X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
+        The training table with its missing cells filled as `impute` does, and their standard
+        deviations, 0 for observed cells. Only if X had missing cells.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes.
     n_warmup_ : int
@@ -157,11 +159,13 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     """
 
     _parameters_after_sampling = ("merge_overlap",)
+    _fills_training_table = True
     _reported_traces = ("log_joint", "n_clusters", "n_factors", "concentration")
     _saved_types = (Prior, ScalePrior, Units, TrainingRows)
     _fitted_attributes: dict = {
         **ClustererParameters._fitted_attributes,
         "component_labels_": np.ndarray,
+        "expected_loss_": Real,
         "cluster_energies_": dict,
         "partition_info_": dict,
         "_limit": (np.ndarray, NoneType),
@@ -176,107 +180,13 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         "hyper": (np.inf,),
     }
 
-    # -- densities, factors, missing cells
-
-    def score_samples(self, X):
-        """Log posterior predictive density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; where cells are missing, the density of the observed ones (0 for none). Cells
-            below `detection_limit` count by their probability. Constant columns of the training
-            data do not count.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Averaged over draws inside the logarithm; a density in the units of X.
-        """
-        X = self._check_new(X)
-        draws = self._prediction_draws()
-        laws = [components(draw, self._prior) for draw in draws]
-
-        def of_draw(draw, t, block):
-            log_p = log_densities(self._rows(block), laws[t]) + laws[t].log_weight
-            return logsumexp(log_p, axis=1)
-
-        density = np.empty(len(X))
-        for rows, parts in self._over_draws(self._visible(X), of_draw):
-            density[rows] = logsumexp(np.concatenate(parts), axis=0) - np.log(len(draws))
-        # Sums of nothing are 0 up to their rounding only.
-        empty = np.isnan(X[:, self._units.columns]).all(axis=1)
-        return np.where(empty, 0.0, density + self._log_jacobian(X))
-
-    def transform(self, X):
-        """Expected scores of the factors given each row, averaged over draws.
-
-        Columns are the factors of one draw, the reference. Factors of other draws are matched to
-        them by the correlation of scores, and the largest loading of each is positive. Where a draw
-        has no partner for a column, it does not count in this column.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_factors)
-            In the scale of the model's scores, not in units of X. There are no columns where the
-            reference draw has no factor.
-        """
-        A = self._visible(self._check_new(X))
-        draws = [self._reference, *self._prediction_draws()]
-        laws = [components(draw, self._prior) for draw in draws]
-
-        def scores_of(draw, t, block):
-            return expected_scores(self._rows(block), laws[t])
-
-        return self._matched_scores(A, scores_of)
-
-    def impute(self, X, return_std=False):
-        """Fill missing cells with their mean given the row's observed ones, over all draws alike.
-
-        Rows are taken to belong to the clusters that there are. Unlike in `score_samples`, a row
-        that a new cluster would explain better (`novelty_score` near 1) is filled from the nearest
-        of these.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing. Cells below `detection_limit` are readings and stay.
-        return_std : bool, default=False
-            Also return the predictive standard deviation.
-
-        Returns
-        -------
-        X_filled : ndarray or frame of shape (n_samples, n_features)
-            Observed cells are those of X, bit for bit.
-            A frame of the kind, names and index of X where that is one.
-        std : ndarray or frame of shape (n_samples, n_features)
-            Only if `return_std`: by the law of total variance over draws and clusters, 0 for
-            observed cells, inf where a tail has no variance.
-        """
-        check_is_fitted(self, "posterior_")
-        # What a draw makes of clusters is the same for all rows.
-        laws = [components(draw, self._prior) for draw in self._prediction_draws()]
-
-        def of_draw(draw, t, block):
-            return cell_moments(block, laws[t])
-
-        return self._impute(X, return_std, self._visible, of_draw, self._rows)
-
-    def _sample_rows(self, draw, n, rng):
-        return sample_rows(draw, self._prior, n, rng)[0]
-
     # -- before sampling
 
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
         self._check_parameters(X)
         self._units = self._fitted_units(X)
-        A, limit = self._visible(X), self._standard_limit()
+        A, limit = self._modelled(X), self._standard_limit()
         self._prior = self._make_prior()
         self._training_rows = TrainingRows(A, self._prior, self._units, limit)
         settings = self._sampler_settings()
@@ -297,10 +207,11 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     # -- after sampling
 
     def _summarise(self, X):
-        draws = self.posterior_.evenly_spaced(MOST_SUMMARY_DRAWS)
+        draws = self._summary_draws()
         self._summarise_partition(X, draws)
         self.cluster_energies_ = self._cluster_energies()
         self._summarise_factors(draws)
+        self._keep_training_cells(X)
 
     def _feature_labels(self):
         draw = self._reference
@@ -311,7 +222,7 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         return np.column_stack([noise, energy]).argmax(axis=1) - 1
 
     def _anchor_scores(self):
-        anchors = self._rows(some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
+        anchors = self._prepared(some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
         return lambda draw: expected_scores(anchors, components(draw, self._prior))
 
     # -- files
@@ -331,6 +242,26 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     def _check_loaded(self):
         super()._check_loaded()
         check_fitted(self)
+        missing = np.zeros((len(self._training_rows.X), self.n_features_in_), dtype=bool)
+        missing[:, self._units.columns] = np.isnan(self._training_rows.X)
+        self._check_training_cells(missing)
+
+    # -- one draw
+
+    def _law_of(self, draw, t):
+        return components(draw, self._prior)
+
+    def _log_joint_of(self, law, t, rows, new=True):
+        return log_densities(rows, law, new) + law.log_weight
+
+    def _cell_moments_of(self, law, t, rows):
+        return cell_moments(rows, law)
+
+    def _scores_of(self, law, t, rows):
+        return expected_scores(rows, law)
+
+    def _sample_of(self, draw, n_rows, rng):
+        return sample_rows(draw, self._prior, n_rows, rng)[0]
 
 
 def _make_sampler(bit_generator, chain, *, X, prior, limit, n_init_clusters, **options):

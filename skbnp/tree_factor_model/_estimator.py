@@ -4,14 +4,16 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skbnp.estimators.density import DensityMixin
+from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
-from skbnp.summaries.partitions import central_draw
+from skbnp.summaries.partitions import expected_loss
+from skbnp.summaries.reference import reference_draw
 from skbnp.tree_factor_model._model import Prior
 from skbnp.tree_factor_model._new_branches import with_new_branches
 from skbnp.tree_factor_model._new_chain import make_sampler
@@ -21,7 +23,8 @@ from skbnp.tree_factor_model._predictive import (
     conditional_moments,
     expected_scores,
     inverted,
-    log_score,
+    log_branch_weights,
+    log_densities,
     sample_rows,
 )
 from skbnp.tree_factor_model._rows import Rows
@@ -32,11 +35,9 @@ from skbnp.units import Units, check_units, standard_units
 
 # New branches that stand for all, below each node.
 _NEW_BRANCHES = 4
-# Pairs of labels, of one row in two draws, that the choice of the reference draw looks at, at most.
-_COMPARISONS = 2e9
 
 
-class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParameters):
+class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, TreeParameters):
     r"""Tree-structured infinite factor model: low-rank Gaussians whose covariances share terms.
 
     .. math::
@@ -68,12 +69,14 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Branch of each training row in the reference draw. Of at most `predict_draws` stored draws
-        this is the one whose partition into branches has the least expected variation of
-        information to all of them; for one path it is the draw with the highest log joint density.
-        Trees are never averaged over draws.
-    n_branches_ : int
+        Branch of each training row in the reference draw. Of at most 300 evenly spaced draws this
+        is the one whose partition into branches has the least expected variation of information to
+        all of them; where all rows share a branch it is the draw with the highest log joint
+        density. Trees are never averaged over draws.
+    n_clusters_ : int
         Branches of the reference draw.
+    expected_loss_ : float
+        Posterior expected loss of `labels_`, variation of information in nats.
     tree_ : dict of ndarray
         The tree of the reference draw: ``parent`` (-1 at level 1), ``level``, ``count`` of rows and
         ``loadings`` of its nodes; ``leaf_node``, ``leaf_count`` and ``leaf_mean`` of its branches.
@@ -142,7 +145,8 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
     _fitted_attributes: dict = {
         **TreeParameters._fitted_attributes,
         "labels_": np.ndarray,
-        "n_branches_": Integral,
+        "n_clusters_": Integral,
+        "expected_loss_": Real,
         "tree_": dict,
         "max_depth_": Integral,
         "branch_levels_": tuple,
@@ -158,91 +162,6 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
 
     # -- prediction
 
-    def score_samples(self, X):
-        """Log posterior predictive density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows; where entries are missing, the density of the observed ones (0 for none).
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Averaged over draws inside the logarithm; a density in the units of X.
-        """
-        X = self._check_new(X)
-        draws = self._prediction_draws()
-
-        def score(start, stop):
-            return log_score(self._rows(X[start:stop]), draws)
-
-        return self._by_row_blocks(score, len(X)) + self._units.log_jacobian(X)
-
-    def impute(self, X, return_std=False):
-        """Fill missing entries with their mean given the observed ones, averaged over draws.
-
-        All draws have equal weights. The posterior predictive mean would weight a draw by its
-        density of the row's observed entries. For a fitted row that counts the row twice, and in
-        many columns it leaves one draw of a hundred in effect: equal weights have smaller errors
-        and honest standard deviations.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing. An empty row is filled with the predictive mean.
-        return_std : bool, default=False
-            Also return the predictive standard deviation.
-
-        Returns
-        -------
-        X_filled : ndarray or frame of shape (n_samples, n_features)
-            Observed entries are those of X, bit for bit.
-            A frame of the kind, names and index of X where that is one.
-        std : ndarray or frame of shape (n_samples, n_features)
-            Only if `return_std`: by the law of total variance over draws and branches, 0 for
-            observed entries, inf where a tail has no variance.
-        """
-
-        def of_draw(draw, t, rows):
-            return conditional_moments(rows, draw)
-
-        return self._impute(X, return_std, self._units.to_visible, of_draw, Rows)
-
-    def predict(self, X):
-        """Most probable branch of each row under the reference draw, as in `labels_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        return np.argmax(self.predict_proba(X), axis=1)
-
-    def predict_proba(self, X):
-        """Probability of each branch of the reference draw.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing. A row without entries gets the branches' weights.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, `n_branches_`)
-            Rows sum to one.
-        """
-        X = self._check_new(X)
-
-        def probabilities(start, stop):
-            return branch_probabilities(self._rows(X[start:stop]), self._reference)
-
-        return self._by_row_blocks(probabilities, len(X))
-
     def transform(self, X):
         """Expected scores of the nodes of the reference draw.
 
@@ -257,10 +176,10 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             Expectation given the row of the score of each node of `tree_`, 0 where the row's path
             does not hold the node.
         """
-        X = self._check_new(X)
+        A = self._modelled(self._check_new(X))
 
         def scores(start, stop):
-            rows = self._rows(X[start:stop])
+            rows = Rows(A[start:stop])
             weight = branch_probabilities(rows, self._reference)
             return expected_scores(rows, self._reference, weight)
 
@@ -308,10 +227,10 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             with np.errstate(over="ignore", invalid="ignore"):
                 return inverted(Phi_standard, block, noise_var, draw)
 
-        n_draws, y = len(self._prediction_draws()), np.empty((len(v), self.n_features_in_))
+        laws, y = self._prediction_laws(), np.empty((len(v), self.n_features_in_))
         try:
-            for rows, parts in self._over_draws(v_standard, of_draw, sum):
-                y[rows] = np.sum(parts, axis=0) / n_draws
+            for rows, parts in self._over_draws(v_standard, of_draw, sum, laws=laws):
+                y[rows] = np.sum(parts, axis=0) / len(laws)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "Phi must have linearly independent rows where noise_var is 0"
@@ -324,57 +243,8 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             )
         return y[0] if single else y
 
-    def sample(self, n_samples=1, random_state=None):
-        """Draw rows from the posterior predictive distribution, each from a draw of its own.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        X : ndarray or frame of shape (n_samples, n_features)
-            In the units and the form of the training data.
-        """
-        check_is_fitted(self, "posterior_")
-        self._validate_params()
-        if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-            raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}")
-        rng = check_random_state(random_state)
-        X = np.empty((n_samples, self.n_features_in_))
-        chosen = rng.randint(self.posterior_.n_stored, size=n_samples)
-        for t in np.unique(chosen):
-            rows = np.flatnonzero(chosen == t)
-            draw = self.posterior_.in_order(t)
-            if self.new_branch == "prior":
-                seed = rng.randint(2**32, dtype=np.uint64)
-                new = np.random.default_rng(seed)
-                draw = with_new_branches(draw, self._prior, _NEW_BRANCHES, new)
-            X[rows] = sample_rows(draw, len(rows), rng)
-        return self._as_sampled(self._units.from_visible(X))
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`: "factor0", "factor1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "posterior_")
-        return np.array([f"factor{k}" for k in range(len(self.tree_["parent"]))], dtype=object)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "density_estimator"
-        return tags
-
-    def _labels_of(self, draw):
+    @staticmethod
+    def _labels_of(draw):
         return draw["branch"]
 
     # -- before sampling
@@ -415,9 +285,11 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
     # -- after sampling
 
     def _summarise(self, X):
-        draw = self._reference = self._reference_draw(len(X))
+        draws, labels = self._summary_draws(), self._label_draws()
+        draw = self._reference = reference_draw(self.posterior_, draws, labels)
         self.labels_ = draw["branch"].astype(np.intp)
-        self.n_branches_ = len(draw["leaf_node"])
+        self.n_clusters_ = len(draw["leaf_node"])
+        self.expected_loss_ = expected_loss(self.labels_, labels)
         self.tree_ = self._tree_of(draw)
         self._n_features_out = len(draw["parent"])
 
@@ -438,14 +310,6 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
             "leaf_mean": draw["leaf_mean"] * self._units.scale + self._units.center,
         }
 
-    def _reference_draw(self, n_rows):
-        """The draw whose branches part the rows most like those of all others."""
-        if not self.branch_levels_:
-            return self.posterior_.highest()
-        most = max(16, int((_COMPARISONS / n_rows) ** 0.5))
-        draws = self.posterior_.evenly_spaced(min(self.predict_draws, most))
-        return draws[central_draw([self._labels_of(draw) for draw in draws])]
-
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)
 
@@ -457,10 +321,12 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
 
     @classmethod
     def _fitted_of_file(cls, fitted):
-        if "_center" not in fitted:
-            return fitted
-        kept = {name: fitted[name] for name in fitted if name not in ("_center", "_scale")}
-        return kept | {"_units": fitted["_training_rows"].units}
+        # Names that 0.1 had.
+        fitted = {"n_clusters_" if k == "n_branches_" else k: x for k, x in fitted.items()}
+        if "_center" in fitted:
+            del fitted["_center"], fitted["_scale"]
+            fitted["_units"] = fitted["_training_rows"].units
+        return super()._fitted_of_file(fitted)
 
     def _check_draw(self, draw):
         checked_draw(draw, self._prior, len(self._training_rows.X))
@@ -483,24 +349,33 @@ class TreeFactorModel(TransformerMixin, PartitionMixin, PriorMixin, TreeParamete
         )
         if not same or not np.array_equal(self.labels_, self._reference["branch"]):
             raise ValueError("tree_ and labels_ must be those of the reference draw")
-        if (self.n_branches_, self._n_features_out) != (
+        if (self.n_clusters_, self._n_features_out) != (
             len(tree["leaf_node"]),
             len(tree["parent"]),
         ):
-            raise ValueError("n_branches_ must be that of the reference draw")
+            raise ValueError("n_clusters_ must be that of the reference draw")
 
     # -- one draw
 
-    def _prediction_draws(self):
-        draws = super()._prediction_draws()
-        if self.new_branch == "drop":
+    def _laws_of_blocks(self, draws, new):
+        if not new and self.new_branch == "drop":
             return draws
         rng = np.random.default_rng(self.seed_)
         return [with_new_branches(draw, self._prior, _NEW_BRANCHES, rng) for draw in draws]
 
-    def _in_units(self, mean, variance):
-        """Means and standard deviations in the units of X, of moments of standardised columns."""
-        return self._units.moments(mean, variance)
+    def _prediction_laws(self):
+        return self._laws_of_blocks(self._prediction_draws(), new=False)
 
-    def _rows(self, X):
-        return Rows(self._units.to_visible(X))
+    def _log_joint_of(self, law, t, rows, new=True):
+        return log_densities(rows, law) + log_branch_weights(law)
+
+    def _cell_moments_of(self, law, t, rows):
+        return conditional_moments(rows, law)
+
+    def _sample_of(self, draw, n_rows, rng):
+        if self.new_branch == "prior":
+            draw = with_new_branches(draw, self._prior, _NEW_BRANCHES, rng)
+        return sample_rows(draw, n_rows, rng)
+
+    def _prepared(self, A):
+        return Rows(A)

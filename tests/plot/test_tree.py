@@ -144,7 +144,7 @@ def test_fitted_trees():
     with pytest.warns(UserWarning, match="converged"):
         model.fit(X)
     display = TreeDisplay.from_estimator(model, image_shape=(2, 2), max_branches=100)
-    assert_array_equal(np.sort(display.branches_), np.arange(model.n_branches_))
+    assert_array_equal(np.sort(display.branches_), np.arange(model.n_clusters_))
     shown = [text.get_text() for text in display.ax_.get_xticklabels()]
     assert shown == [str(np.sum(model.labels_ == branch)) for branch in display.branches_]
     nodes = np.concatenate(display.segments_)

@@ -4,18 +4,17 @@ from functools import partial
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from gaussian_columns._model import Prior, log_densities
 from gaussian_columns._sampler import Sampler
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.parameters import parameter
 from skbnp.units import Units, check_units, standard_units
 
 
-class GaussianColumns(BaseMCMCEstimator):
+class GaussianColumns(DensityMixin, BaseMCMCEstimator):
     r"""Independent Gaussian columns of unknown mean and precision.
 
     Attributes
@@ -52,72 +51,6 @@ class GaussianColumns(BaseMCMCEstimator):
         "_prior": Prior,
     }
 
-    def score_samples(self, X):
-        """Log posterior predictive density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            A density in the units of X.
-        """
-        X = self._check_new(X)
-        A, draws = self._units.to_visible(X), self._prediction_draws()
-
-        def of_rows(start, stop):
-            return np.logaddexp.reduce([log_densities(A[start:stop], draw) for draw in draws])
-
-        log_density = self._by_row_blocks(of_rows, len(X))
-        return log_density - np.log(len(draws)) + self._units.log_jacobian(X)
-
-    def impute(self, X, return_std=False):
-        """Fill missing cells with the mean of their column.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where missing.
-        return_std : bool, default=False
-            Also return the predictive standard deviation.
-
-        Returns
-        -------
-        X_filled : ndarray or frame of shape (n_samples, n_features)
-        std : ndarray or frame of shape (n_samples, n_features)
-            Only if `return_std`.
-        """
-
-        def of_draw(draw, t, rows):
-            like = np.zeros(rows.shape)
-            return like + draw["mean"], like + 1.0 / draw["precision"]
-
-        check_is_fitted(self, "posterior_")
-        return self._impute(X, return_std, self._units.to_visible, of_draw)
-
-    def sample(self, n_samples=1, random_state=None):
-        """Draw rows from the posterior predictive distribution, each from a draw of its own.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        X : ndarray or frame of shape (n_samples, n_features)
-        """
-        check_is_fitted(self, "posterior_")
-        rng = check_random_state(random_state)
-        chosen = rng.randint(self.posterior_.n_stored, size=n_samples)
-        draws = [self.posterior_.in_order(t) for t in chosen]
-        mean, precision = (np.array([draw[name] for draw in draws]) for name in draws[0])
-        A = mean + rng.standard_normal(mean.shape) / np.sqrt(precision)
-        return self._as_sampled(self._units.from_visible(A))
-
     # -- what the base asks for
 
     def _auto_lengths(self, X):
@@ -126,11 +59,9 @@ class GaussianColumns(BaseMCMCEstimator):
     def _prepare(self, X):
         self._units = standard_units(X, keep_constant=True, named=self._named)
         self._prior = Prior(float(self.mean_variance), 1.0, 1.0)
+        log_jacobian = float(self._log_jacobian(X).sum())
         return partial(
-            _make_sampler,
-            X=self._units.to_visible(X),
-            prior=self._prior,
-            log_jacobian=float(self._units.log_jacobian(X).sum()),
+            _make_sampler, X=self._modelled(X), prior=self._prior, log_jacobian=log_jacobian
         )
 
     def _summarise(self, X):
@@ -151,8 +82,18 @@ class GaussianColumns(BaseMCMCEstimator):
         if self.means_.shape != (self.n_features_in_,):
             raise ValueError("means_ must be those of the columns")
 
-    def _in_units(self, mean, variance):
-        return self._units.moments(mean, variance)
+    # -- one draw
+
+    def _log_density_of(self, law, t, rows):
+        return log_densities(rows, law)
+
+    def _cell_moments_of(self, law, t, rows):
+        like = np.zeros(rows.shape)
+        return like + law["mean"], like + 1.0 / law["precision"]
+
+    def _sample_of(self, draw, n_rows, rng):
+        noise = rng.standard_normal((n_rows, len(draw["mean"])))
+        return draw["mean"] + noise / np.sqrt(draw["precision"])
 
 
 def _make_sampler(bit_generator, chain, *, X, prior, log_jacobian):

@@ -1,0 +1,119 @@
+"""Going over the draws of a posterior: which of them, block by block, the same for any threads."""
+
+from functools import partial
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skbnp.estimators.arguments import check_count
+from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks
+from skbnp.numerics.moments import merged
+
+# Numbers that the moments of one block of rows may take, and groups of draws that are summed.
+_BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
+# Draws that summaries of all draws look at, at most.
+MOST_SUMMARY_DRAWS = 300
+
+
+class DrawsMixin:
+    """What an estimator asks of its draws, and over how many threads.
+
+    ``_law_of(draw, t)`` is what a subclass works out of the t-th draw of a prediction, once for
+    all rows; the draw itself where there is nothing to work out.
+    """
+
+    def _law_of(self, draw, t):
+        return draw
+
+    def _given_draw(self, draw):
+        """The draw that the user names: the reference draw for None."""
+        if draw is None:
+            return self._reference
+        rule = "draw must be None or a draw of posterior_, such as posterior_[0, 0]"
+        if not isinstance(draw, dict):
+            raise TypeError(f"{rule}, got a {type(draw).__name__}")
+        try:
+            self._check_draw(draw)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise ValueError(f"{rule} of this estimator: {error}") from error
+        return draw
+
+    def _prediction_draws(self):
+        return self.posterior_.evenly_spaced(self.predict_draws)
+
+    def _summary_draws(self):
+        return self.posterior_.evenly_spaced(MOST_SUMMARY_DRAWS)
+
+    def _prediction_laws(self):
+        """What the draws of a prediction say, each worked out once."""
+        return [self._law_of(draw, t) for t, draw in enumerate(self._prediction_draws())]
+
+    def _row_threads(self):
+        """``for_rows`` of each chain's sampler: together they use as many threads as `n_jobs`."""
+        n_threads = available_threads(self.n_jobs)
+        return partial(for_row_blocks, n_threads=max(1, n_threads // min(self.n_chains, n_threads)))
+
+    def _by_row_blocks(self, function, n_rows):
+        """Results of ``function(start, stop)`` over fixed row blocks, stacked."""
+        return np.concatenate(self._by_blocks(function, n_rows))
+
+    def _by_blocks(self, function, n, size=BLOCK_SIZE):
+        """Results of ``function(start, stop)`` over fixed blocks of so many rows, or draws."""
+        return for_row_blocks(function, n, size, n_threads=available_threads(self.n_jobs))
+
+    def _over_draws(self, A, of_draw, combine=None, prepare=None, laws=None):
+        """Results of ``of_draw(law, t, rows of A)`` for blocks of rows: yields (rows, parts).
+
+        A part is what ``combine`` makes of the results of one group of draws, by default a stack
+        of them; groups and blocks do not depend on the number of threads. What
+        ``prepare(rows of A)`` makes of a block goes to all draws in its place.
+        """
+        combine = combine or _stacked
+        laws = self._prediction_laws() if laws is None else laws
+        size = max(1, min(BLOCK_SIZE, _BLOCK_NUMBERS // max(1, A.shape[1])))
+        for start in range(0, len(A), size):
+            rows = slice(start, min(start + size, len(A)))
+            block = A[rows] if prepare is None else prepare(A[rows])
+
+            def part(first, last, block=block):
+                return combine(of_draw(laws[t], t, block) for t in range(first, last))
+
+            yield rows, self._by_blocks(part, len(laws), -(-len(laws) // _DRAW_GROUPS))
+
+    def _moments(self, A, of_draw, prepare=None):
+        """Mean and variance of what the draws say of the rows of A, all draws alike.
+
+        Yields (rows, mean, variance) block by block. ``of_draw(law, t, rows of A)`` gives those
+        of one draw; by the law of total variance, inf where a draw's is.
+
+        All draws weigh the same, although Bayes' rule lets each count by its density of what is
+        observed of the row. Of a row that the draws were fitted to they know that already, and in
+        many columns such weights leave one draw of a hundred in effect: intervals too short, and
+        larger errors for new rows as well.
+        """
+
+        def combine(results):
+            return merged((1.0, mean, variance) for mean, variance in results)
+
+        for rows, parts in self._over_draws(A, of_draw, combine, prepare):
+            n_draws, mean, square = merged(parts)
+            yield rows, mean, square / n_draws
+
+    def _generator(self, n_samples, random_state):
+        """A generator for so many samples of the fitted model."""
+        check_is_fitted(self, "posterior_")
+        self._validate_params()
+        check_count("n_samples", n_samples)
+        seed = check_random_state(random_state).randint(2**32, dtype=np.uint64)
+        return np.random.default_rng(seed)
+
+    def _chosen_draws(self, n_samples, rng):
+        """A stored draw for each sample, at random: yields (which samples, draw)."""
+        chosen = rng.integers(self.posterior_.n_stored, size=n_samples)
+        for t in np.unique(chosen):
+            yield np.flatnonzero(chosen == t), self.posterior_.in_order(int(t))
+
+
+def _stacked(results):
+    return np.stack(list(results))
