@@ -103,4 +103,4 @@ new[0] = np.where(near[0], 8.0, 0.5)
 new[1, 4] = 9.0
 new[2] = 0.1
 print(np.round(clusterer.predict_proba(new), 2))
-print("novelty:", np.round(clusterer.novelty_score(new), 3))
+print("novelty:", np.round(clusterer.novelty_proba(new), 3))

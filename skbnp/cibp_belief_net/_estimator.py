@@ -336,7 +336,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         return draw, self._components(draw, t)
 
     def _log_density_of(self, law, t, rows):
-        self._check_density(self._prior.max_depth)
+        self._check_density(self._prior.max_layers)
         draw, components = law
         options = self._density_options()
         return log_densities(draw, rows, self.seed_, t, components=components, **options)

@@ -16,6 +16,8 @@ from skbnp.summaries.training_cells import TrainingCells, over_chains
 class CellsMixin(DensityMixin):
     """Fills missing cells, and completes tables several times over."""
 
+    _fills_training_table = True
+
     @refuses_by_name
     def impute(self, X, return_std=False, rounding=False):
         """Fill missing cells with their mean given the row's observed ones, over all draws alike.
@@ -51,7 +53,8 @@ class CellsMixin(DensityMixin):
         """
         check_is_fitted(self, "posterior_")
         whole = self._whole_columns() if rounding else []
-        return self._impute(X, return_std, self._cell_moments_of, whole)
+        known = vars(self).get("_training_cells")
+        return self._impute(X, return_std, self._cell_moments_of, whole, known)
 
     @refuses_by_name
     def sample_missing(self, X=None, n_tables=5, random_state=None):

@@ -5,8 +5,6 @@ draw of K blocks has K + 1 sets of statistics, the last the empty block, whose p
 of the prior. What depends on what the columns hold is asked of the parts of the prior, `families`.
 """
 
-from libc.math cimport INFINITY, exp
-
 import numpy as np
 
 from skbnp.processes import crp, mfm
@@ -72,44 +70,10 @@ def conditional_moments(rows, draw, prior, log_p):
 
 
 def sample_row(draw, prior, k, rng):
-    """One row from the predictive of block k, shape (n_features,); rng is a RandomState."""
+    """One row from the predictive of block k, shape (n_features,)."""
     out = np.empty(prior.n_features)
     for part in prior.parts:
         out[part.columns] = part.sample(draw, k, rng)
     return out
 
 
-# -- running sums over draws ------------------------------------------------------------------
-
-
-cdef void _raise_level(
-    const double* log_p, Py_ssize_t n_blocks, double* level, double* sums, Py_ssize_t n
-) noexcept nogil:
-    """Keep sums in units of e^level with level the largest log density met so far."""
-    cdef Py_ssize_t k
-    cdef double highest = level[0], shrink
-    for k in range(n_blocks):
-        highest = max(highest, log_p[k])
-    if highest > level[0]:
-        shrink = exp(level[0] - highest) if level[0] > -INFINITY else 0.0
-        for k in range(n):
-            sums[k] = sums[k] * shrink if shrink > 0.0 else 0.0  # a sum may be inf
-        level[0] = highest
-
-
-def accumulate_shares(
-    const double[:, ::1] log_p, const double[:, ::1] table, double[::1] level, double[:, ::1] sums
-):
-    """sums[i] += e^-level[i] sum_k exp(log_p[i, k]) table[k], for one draw.
-
-    ``sums`` is (n_rows, n_columns), ``table`` (K + 1, n_columns); ``level`` starts at -inf.
-    """
-    cdef Py_ssize_t i, k, c
-    cdef double w
-    with nogil:
-        for i in range(log_p.shape[0]):
-            _raise_level(&log_p[i, 0], log_p.shape[1], &level[i], &sums[i, 0], sums.shape[1])
-            for k in range(log_p.shape[1]):
-                w = exp(log_p[i, k] - level[i])
-                for c in range(sums.shape[1]):
-                    sums[i, c] += w * table[k, c]

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.rows import row_blocks
+from skbnp.summaries.training_cells import TrainingCells
 
 
 class DensityMixin:
@@ -28,6 +29,9 @@ class DensityMixin:
     - ``_cell_moments_of(law, t, rows)``: mean and variance of every missing cell;
     - ``_sample_of(draw, n_rows, rng)``: new rows.
     """
+
+    # Whether `fit` fills the training table: where that is quick beside the sampling.
+    _fills_training_table = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -62,6 +66,10 @@ class DensityMixin:
 
     def _sampled_in_units(self, A):
         return self._units.from_visible(A)
+
+    def _modelled_columns(self):
+        """The column that each number of `_modelled` is about."""
+        return self._units.columns
 
     def _prepared(self, A):
         return A
@@ -179,37 +187,33 @@ class DensityMixin:
     def X_imputed_(self):
         """The training table with its holes filled, in the form it was given in."""
         # Kept as numbers: a file holds no DataFrame.
-        if not self._knows_training_cells():
-            raise AttributeError("X_imputed_ is there once fit has seen an X with missing cells")
+        self._check_knows_training_cells("X_imputed_")
         whole = np.flatnonzero(~np.isnan(self._training_cells.X).any(axis=0))
         return self._as_trained(self._filled_training()[0], whole=whole)
 
     @property
     def X_imputed_std_(self):
         """Standard deviations of what `X_imputed_` fills in, 0 for observed cells."""
-        if not self._knows_training_cells():
-            raise AttributeError(
-                "X_imputed_std_ is there once fit has seen an X with missing cells"
-            )
+        self._check_knows_training_cells("X_imputed_std_")
         return self._form.build_floats(self._filled_training()[1])
 
     # -- missing cells
 
-    def _impute(self, X, return_std, of_draw, whole=()):
+    def _impute(self, X, return_std, of_draw, whole=(), known=None):
         """X with its missing cells filled, and with ``return_std`` their standard deviations too.
 
         ``of_draw(law, t, rows)`` gives mean and variance as `_cell_moments_of` does. The columns
-        ``whole`` are filled with whole numbers. Training rows, where an estimator keeps what its
-        chains say of their missing cells, are answered with that.
+        ``whole`` are filled with whole numbers. Rows that ``known``, some `TrainingCells`, has are
+        answered with that.
         """
         given, X = X, self._check_new(X)
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         filled, std = X.copy(), np.zeros_like(X)
-        if incomplete.size and self._knows_training_cells():
-            found = self._training_cells.matches(X[incomplete])
-            known = np.flatnonzero([len(places) > 0 for places in found])
-            self._fill_known(filled, std, incomplete[known], [found[t] for t in known])
-            incomplete = np.delete(incomplete, known)
+        if incomplete.size and known is not None:
+            found = known.matches(X[incomplete])
+            here = np.flatnonzero([len(places) > 0 for places in found])
+            self._fill_known(filled, std, incomplete[here], [found[t] for t in here])
+            incomplete = np.delete(incomplete, here)
         if incomplete.size:
             A = self._conditioned(X[incomplete])
             for rows, *moments in self._moments(A, of_draw, self._prepared):
@@ -226,6 +230,29 @@ class DensityMixin:
 
     def _knows_training_cells(self):
         return "_training_cells" in vars(self)
+
+    def _check_knows_training_cells(self, name):
+        if self._knows_training_cells():
+            return
+        if self._fills_training_table:
+            raise AttributeError(f"{name} is there once fit has seen an X with missing cells")
+        raise AttributeError(f"{name} is not kept, as it would take long: call impute(X)")
+
+    def _keep_training_cells(self, X):
+        """Set what the draws of a prediction say of the missing cells of the training rows."""
+        rows, columns = np.flatnonzero(np.isnan(X).any(axis=1)), self._modelled_columns()
+        if rows.size:
+            moments = self._moments(self._modelled(X[rows]), self._cell_moments_of, self._prepared)
+            _, mean, variance = zip(*moments, strict=True)
+            which = TrainingCells.numbers(X[rows], columns)
+            mean, variance = (np.concatenate(one)[which] for one in (mean, variance))
+            self._training_cells = TrainingCells(X.copy(), columns, mean, variance)
+
+    def _check_training_cells(self, missing):
+        """Raise a ValueError unless what a file has of them fits a table with these holes."""
+        # A file of 0.1 may have none.
+        if self._knows_training_cells():
+            self._training_cells.check(missing, self._modelled_columns())
 
     def _filled_training(self):
         """The training rows with their missing cells filled, and the deviations of these."""

@@ -81,6 +81,9 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
         The tree of the reference draw: ``parent`` (-1 at level 1), ``level``, ``count`` of rows and
         ``loadings`` of its nodes; ``leaf_node``, ``leaf_count`` and ``leaf_mean`` of its branches.
         Loadings and means are in the units of X.
+    X_imputed_, X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
+        The training table with its missing cells filled as `impute` does, and their standard
+        deviations, 0 for observed cells. Only if X had missing cells.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes. A draw is a tree with its
         parameters for standardised X, and the ``branch`` of each row.
@@ -139,6 +142,7 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
     True
     """
 
+    _fills_training_table = True
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
     _parameters_after_sampling = ("new_branch",)
     _saved_types = (Prior, TrainingRows, Units)
@@ -183,7 +187,7 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
             weight = branch_probabilities(rows, self._reference)
             return expected_scores(rows, self._reference, weight)
 
-        return self._by_row_blocks(scores, len(X))
+        return self._by_row_blocks(scores, len(A))
 
     def invert(self, Phi, v, noise_var=0.0):
         """Reconstruct rows from linear measurements: their mean, averaged over draws alike.
@@ -292,6 +296,7 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
         self.expected_loss_ = expected_loss(self.labels_, labels)
         self.tree_ = self._tree_of(draw)
         self._n_features_out = len(draw["parent"])
+        self._keep_training_cells(X)
 
     def _tree_of(self, draw):
         """The tree of a draw in the units of X."""
@@ -342,6 +347,7 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
         check_units(self._units, self.n_features_in_, keep_constant=True)
         if not self._units.is_same(self._training_rows.units):
             raise ValueError("the units of the training rows must be those of the draws")
+        self._check_training_cells(np.isnan(X))
         self._check_draw(self._reference)
         tree = self._tree_of(self._reference)
         same = tree.keys() == self.tree_.keys() and all(

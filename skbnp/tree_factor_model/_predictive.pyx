@@ -258,17 +258,6 @@ def expected_scores(Rows rows, draw, const double[:, ::1] weight):
     return np.asarray(out)
 
 
-def log_score(rows, draws):
-    """Log posterior predictive density of each row, averaged over draws inside the logarithm."""
-    total = np.full(rows.n_samples, -np.inf)
-    for draw in draws:
-        log_density = log_densities(rows, draw) + log_branch_weights(draw)
-        total = np.logaddexp(total, np.logaddexp.reduce(log_density, axis=1))
-    # A row without entries has density 1, whatever the weights' sum rounds to.
-    seen = rows.n_entries > 0
-    return np.where(seen, total - np.log(len(draws)), 0.0)
-
-
 def log_leave_one_out(rows, draw):
     """log p(y_i | all other rows' branches, parameters) of the training rows, shape (n_rows,).
 

@@ -11,7 +11,6 @@ METHODS = {
     "predict_proba": lambda e, X: e.predict_proba(X),
     "transform": lambda e, X: e.transform(X),
     "novelty_proba": lambda e, X: e.novelty_proba(X),
-    "novelty_score": lambda e, X: e.novelty_score(X),
     "impute": lambda e, X: e.impute(X, **_short_imputation(e)),
     "impute std": lambda e, X: e.impute(X, return_std=True, **_short_imputation(e))[1],
     "sample_y": lambda e, X: e.sample_y(X, 2, random_state=1),

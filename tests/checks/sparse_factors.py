@@ -37,7 +37,7 @@ def answers(model, X):
     }
     if hasattr(model, "component_labels_"):
         found["component_labels_"] = model.component_labels_
-        found["novelty_score"] = model.novelty_score(X)
+        found["novelty_proba"] = model.novelty_proba(X)
         found |= model.cluster_energies_
     return found
 

@@ -49,7 +49,6 @@ ANSWERS = {
     "predict": [lambda m, X: m.predict(X)],
     "predict_proba": [lambda m, X: m.predict_proba(X)],
     "novelty_proba": [lambda m, X: m.novelty_proba(X)],
-    "novelty_score": [lambda m, X: m.novelty_score(X)],
     "impute": [lambda m, X: m.impute(X), lambda m, X: m.impute(X, return_std=True)],
     "sample": [lambda m, X: m.sample(3, random_state=0)],
     "sample_missing": [lambda m, X: m.sample_missing(X, random_state=0)],

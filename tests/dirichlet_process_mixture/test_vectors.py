@@ -127,11 +127,12 @@ def test_normalising_within_draws_is_noticed():
     """Shares averaged after normalising each draw ignore what x says about the draws (5.2)."""
     dpm = ExactMixture.of(CASES["gauss-full DP"])
     x = np.array([CASES["gauss-full DP"]["x_new"]])
-    rows = dpm._rows(x)
+    rows = dpm._prepared(x)
     wrong = np.zeros(4)
     for draw in dpm._prediction_draws():
-        p = np.exp(dpm._log_densities(rows, draw))[0]
-        wrong += np.exp(draw["log_probability"]) * (p / p.sum()) @ dpm._companion_table(draw)
+        p = np.exp(dpm._log_joint_of(draw, 0, rows))[0]
+        shares = np.append(p[:-1] @ dpm._companion_table(draw), p[-1])
+        wrong += np.exp(draw["log_probability"]) * shares / p.sum()
     assert_allclose(wrong, [0.1040, 0.6531, 0.1855, 0.0574], atol=6e-5)
     right = CASES["gauss-full DP"]["companion_proba_new"]
     assert np.abs(wrong[:3] - right).max() > 0.02

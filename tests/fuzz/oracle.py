@@ -239,7 +239,6 @@ _CHECKS = {
     "score_samples": _log_density,
     "predict_proba": _rows_of_probabilities,
     "novelty_proba": _probability,
-    "novelty_score": _probability,
     "coclustering": _probability,
     "edge_probabilities": _probability,
     "ancestor_probabilities": _probability,

@@ -76,7 +76,7 @@ def test_variances_that_no_float_holds_are_refused():
 )
 def test_gamma_draws_below_the_range_of_floats(option):
     clusterer = InfiniteFactorClusterer(**SHORT, **option).fit(table())
-    assert not np.isnan(clusterer.novelty_score(table())).any()
+    assert not np.isnan(clusterer.novelty_proba(table())).any()
 
 
 def test_a_kurtosis_beyond_the_range_of_floats():

@@ -121,9 +121,9 @@ def fitted():
 
 def test_novelty_of_bad_rows(fitted):
     with pytest.raises(NotFittedError):
-        short().novelty_score(X)
+        short().novelty_proba(X)
     with pytest.raises(ValueError, match="X must be within 1e.50 standard deviations"):
-        fitted.novelty_score([[1e200, 0.0]])
+        fitted.novelty_proba([[1e200, 0.0]])
 
 
 # -- what is worth a warning

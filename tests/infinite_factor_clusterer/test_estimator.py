@@ -160,7 +160,7 @@ def test_separated_blobs(blobs, options):
 def test_novelty(blobs):
     X, _ = blobs
     model = short(n_warmup=60, n_draws=20).fit(X)
-    score = model.novelty_score(np.concatenate([X[:5], np.full((1, 5), 50.0)]))
+    score = model.novelty_proba(np.concatenate([X[:5], np.full((1, 5), 50.0)]))
     assert (score[:5] < 0.1).all()
     assert score[5] > 10 * score[:5].max()
 

@@ -102,7 +102,7 @@ def test_every_option_gives_finite_answers(X, kind, options):
         assert_array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
         assert model.cluster_energies_["factors"].shape == (model.n_clusters_, n_factors)
         assert model.cluster_energies_["noise"].shape == (model.n_clusters_, 4)
-        assert (model.novelty_score(X) <= 1).all()
+        assert (model.novelty_proba(X) <= 1).all()
     filled, std = model.impute(X, return_std=True)
     seen = ~np.isnan(X)
     assert_array_equal(filled[seen], X[seen])

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from checks.enumeration import nested_partitions
-from checks.tree_factor_model import STRUCTURES, make_sampler, prior_of
+from checks.tree_factor_model import STRUCTURES, log_score, make_sampler, prior_of
 from skbnp.processes import ncrp
 from skbnp.tree_factor_model import _model, _predictive
 from skbnp.tree_factor_model._rows import Rows
@@ -74,7 +74,7 @@ def dense(x, mixture):
 def test_scores_and_moments_against_dense_algebra(structure, branch_scale, tails):
     p, draws, X = fitted(structure, branch_scale, tails=tails)
     rows = Rows(X)
-    score = _predictive.log_score(rows, draws)
+    score = log_score(rows, draws)
     for i, x in enumerate(X):
         assert_allclose(score[i], dense(x, components(draws))[0], rtol=1e-10, atol=1e-10)
     assert score[0] == 0.0
@@ -121,7 +121,7 @@ def test_score_integrates_to_one(tails):
     """In one dimension, on a grid; x = sinh z reaches into the tails."""
     p, draws, _ = fitted(n_features=1, tails=tails)
     z = np.linspace(-40, 40, 80_001)
-    score = _predictive.log_score(Rows(np.sinh(z)[:, np.newaxis]), draws)
+    score = log_score(Rows(np.sinh(z)[:, np.newaxis]), draws)
     assert np.exp(score) @ np.cosh(z) * (z[1] - z[0]) == pytest.approx(1.0, abs=1e-4)
 
 
@@ -225,9 +225,7 @@ def test_rows_in_any_order_and_many():
     X[40:] = np.where(np.isnan(X[40:]), 0.5, X[40:])
     order = np.random.default_rng(2).permutation(len(X))
     one, other = Rows(X), Rows(X[order])
-    assert_allclose(
-        _predictive.log_score(one, draws)[order], _predictive.log_score(other, draws), rtol=1e-12
-    )
+    assert_allclose(log_score(one, draws)[order], log_score(other, draws), rtol=1e-12)
     found = (_predictive.conditional_moments(rows, draws[0]) for rows in (one, other))
     for here, there in zip(*found, strict=True):
         assert_allclose(here[order], there, atol=1e-12)
@@ -274,11 +272,11 @@ def test_rows_of_few_entries_where_loadings_drown_the_noise(least, tails):
     draw = draws[0]
     draw["score_precision"][:, 0] = least
     # Beyond so many features no covariances are made; these are never observed.
-    score = _predictive.log_score(Rows(X), [draw])
+    score = log_score(Rows(X), [draw])
     first, second = _predictive.conditional_moments(Rows(X), draw)
     wide = {**draw, **wider(draw)}
     more = np.column_stack([X, np.full((len(X), 600), np.nan)])
-    assert_allclose(score, _predictive.log_score(Rows(more), [wide]), rtol=1e-7)
+    assert_allclose(score, log_score(Rows(more), [wide]), rtol=1e-7)
     theirs = _predictive.conditional_moments(Rows(more), wide)
     assert_allclose(first, theirs[0][:, : X.shape[1]], rtol=1e-4)
     assert not np.isnan(second).any()
@@ -303,5 +301,5 @@ def test_rows_of_few_entries_among_very_many_features():
     state, X = _model.draw_joint(p, 10, rng)
     draw = make_sampler(X, p, state).draw()
     X[:, 2:] = np.nan
-    score = _predictive.log_score(Rows(X), [draw])
+    score = log_score(Rows(X), [draw])
     assert_allclose(score, [dense(x, components([draw]))[0] for x in X], rtol=1e-9)
