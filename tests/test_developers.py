@@ -359,3 +359,11 @@ def test_the_estimator_of_the_page(tmp_path):
     assert np.array_equal(filled[~holes], X[~holes]) and (std[holes] > 0).all()
     assert np.abs(fitted.means_ - np.nanmean(X, axis=0)).max() < 0.2 * np.nanstd(X)
     assert fitted.sample(7, random_state=0).shape == (7, 3)
+
+
+def test_files_that_the_page_of_questions_names_are_there():
+    page = (PAGES / "where.rst").read_text(encoding="utf-8")
+    named = re.findall(r"``([\w/]+\.(?:pyx?|rst))``", page)
+    assert len(named) > 15
+    for name in named:
+        assert (ROOT / "skbnp" / name).is_file() or (ROOT / name).is_file(), name
