@@ -9,7 +9,7 @@ import numpy as np
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log_gamma_cdf, log_gamma_density
 
-from skbnp.laws import Gamma
+from skbnp.laws import Law
 
 cdef double LOG_2_PI = 1.8378770664093454836
 
@@ -38,11 +38,11 @@ cdef class Laws:
         self.bias = np.array(astuple(prior.bias_prior))
         noise = prior.noise_precision
         self.noise_shape = noise.shape
-        self.noise_rate_is_given = not isinstance(noise.rate, Gamma)
+        self.noise_rate_is_given = not isinstance(noise.rate, Law)
         if self.noise_rate_is_given:
             self.given_noise_rate = noise.rate
         else:
-            self.noise_rate_shape, self.noise_rate_rate = noise.rate.shape, noise.rate.rate
+            self.noise_rate_shape, self.noise_rate_rate = astuple(noise.rate)
         self.cluster = np.array(prior.cluster_prior)
         self.highest_precision = prior.highest_precision
         self.row_concentration = prior.row_concentration

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, digamma, gammainc, gammaln
 
-from skbnp.laws import Gamma, NormalGamma, Uniform
+from skbnp.laws import Gamma, Law, NormalGamma, Uniform
 from skbnp.numerics.rng import sample_truncated_gamma
 from skbnp.numerics.states import checked_array, checked_floats
 from skbnp.processes import crp, ibp
@@ -47,6 +47,8 @@ HYPER = (
     *("mass", "concentration", "weight_mean", "weight_precision"),
     *("bias_mean", "bias_precision", "noise_rate"),
 )
+# The law of a layer's rate of the noise, where it has one.
+NOISE_RATE_LAW = Gamma
 # Beyond this a pre-activation is no result of a chain that works.
 _LARGEST = 1e100
 # Draws of a structure from the prior before one within max_units is given up.
@@ -181,9 +183,7 @@ def log_normal_gamma(mean, precision, law):
 
 def log_noise_rate(rate, law):
     """Log densities of layers' rates under ``noise_precision``; 0 where that gives the rate."""
-    if not isinstance(law.rate, Gamma):
-        return np.zeros(np.shape(rate))
-    return log_gamma_density(rate, law.rate.shape, law.rate.rate)
+    return law.rate.log_density(rate) if isinstance(law.rate, Law) else np.zeros(np.shape(rate))
 
 
 def log_noise_precision(precision, rate, law, highest):
@@ -312,14 +312,14 @@ def _draw_hyper(prior, layer, rng):
         out[f"{of}_mean"] = rng.normal(law.location, (law.kappa * rho) ** -0.5)
         out[f"{of}_precision"] = rho
     rate = prior.noise_precision.rate
-    out["noise_rate"] = rng.gamma(rate.shape, 1 / rate.rate) if isinstance(rate, Gamma) else rate
+    out["noise_rate"] = rate.sample(random_state=rng) if isinstance(rate, Law) else rate
     return out
 
 
 def typical_noise_rate(prior, precision):
     """The rate of a layer of units with these precisions, to start a chain from."""
     law = prior.noise_precision
-    return law.shape / np.mean(precision) if isinstance(law.rate, Gamma) else law.rate
+    return law.shape / np.mean(precision) if isinstance(law.rate, Law) else law.rate
 
 
 def _draw_structure(prior, rng):
@@ -415,7 +415,7 @@ def checked_state(state, prior, n_samples, draw=False):
         if ((out[name] < bounds[:, 0]) | (out[name] > bounds[:, 1])).any():
             raise ValueError(f"{name} of the state must lie within its bounds")
     rate = prior.noise_precision.rate
-    if not isinstance(rate, Gamma) and (out["noise_rate"] != rate).any():
+    if not isinstance(rate, Law) and (out["noise_rate"] != rate).any():
         raise ValueError("noise_rate of the state must be the one that is given")
     if draw:
         out["activations"] = checked_floats(state, "activations", (-1, n_hidden))

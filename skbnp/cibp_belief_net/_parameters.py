@@ -51,7 +51,7 @@ class BeliefNetParameters(VisibleColumns):
     mass: float | Uniform | tuple = parameter(
         default=(Uniform(0, 20), Uniform(0, 2)),
         kind="float, Uniform, or sequence of these",
-        rules=[Real, Uniform, list, tuple],
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), Uniform, list, tuple],
         text="""
         Expected number of parents of a unit. A sequence has one item for the columns, one for the
         units of the first hidden layer, and so on; its last item serves all layers above.
@@ -60,7 +60,7 @@ class BeliefNetParameters(VisibleColumns):
     concentration: float | Uniform | tuple = parameter(
         default=(Uniform(0, 20), Uniform(0, 2)),
         kind="float, Uniform, or sequence of these",
-        rules=[Real, Uniform, list, tuple],
+        rules=[Interval(Real, 1e-6, 1e4, closed="both"), Uniform, list, tuple],
         text="""
         The larger it is, the fewer parents units share. Its items are those of layers, as in
         `mass`.

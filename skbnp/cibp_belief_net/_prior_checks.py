@@ -3,12 +3,13 @@
 from dataclasses import fields
 from numbers import Real
 
-from skbnp.laws import Gamma, NormalGamma, Uniform
+from skbnp.cibp_belief_net._model import NOISE_RATE_LAW, Prior
+from skbnp.laws import Law, Uniform
 from skbnp.numerics.states import check_positive
 
-# Parameters that are numbers or laws of layers, and those that are laws.
+# Hyperparameters that are numbers or laws of layers, and those that are laws: of which kind.
 OF_LAYERS = ("mass", "concentration")
-LAWS = {"weight_prior": NormalGamma, "bias_prior": NormalGamma, "noise_precision": Gamma}
+LAWS = {x.name: type(x.default) for x in fields(Prior) if isinstance(x.default, Law)}
 
 
 def check_prior(prior, n_features):
@@ -52,14 +53,10 @@ def check_law(name, law, kind):
         raise ValueError(f"{name} must be a law {kind.__name__}, got {law!r}")
     for field in fields(law):
         x = getattr(law, field.name)
-        if field.name == "rate" and isinstance(x, Gamma) and not isinstance(x.rate, Gamma):
-            check_law(f"rate of {name}", x, Gamma)
+        if name == "noise_precision" and field.name == "rate" and isinstance(x, Law):
+            check_law(f"rate of {name}", x, NOISE_RATE_LAW)
         elif not isinstance(x, Real):
-            raise ValueError(
-                f"{name} must have a number as its {field.name}"
-                + " or a Gamma law of numbers" * (kind is Gamma)
-                + f", got {law!r}"
-            )
+            raise ValueError(f"{name} must have a number as its {field.name}, got {law!r}")
         elif field.name == "location" and not abs(x) <= 1e6:
             raise ValueError(f"{name} must have a location from -1e6 to 1e6, got {law!r}")
         elif field.name != "location" and not 1e-6 <= x <= 1e6:

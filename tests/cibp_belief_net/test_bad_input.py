@@ -78,7 +78,7 @@ def test_sparse_says_what_to_do():
 
 
 LAYERS = "numbers from 1e-6 to 1e4 or of laws Uniform(low, high) with 0 <= low < high <= 1e4"
-LAW = "must be a number or a law"
+LAW, NUMBER = "must be a law", "[1e-06, 10000.0]"
 AT = "a location from -1e6 to 1e6"
 
 
@@ -96,13 +96,13 @@ BAD_PARAMETERS = [
     ({"max_layers": None, "row_clusters": True, "mass": 1.0}, "max_layers", "a number", "None"),
     ({"max_units": -1}, "max_units", "[0, 100000]", "-1"),
     ({"max_units": None}, "max_units", "int", "None"),
-    ({"mass": 0.0}, "mass", LAYERS, "0.0"),
-    ({"mass": "sample"}, "mass", LAW, "'sample': write mass=Uniform(...), from"),
+    ({"mass": 0.0}, "mass", NUMBER, "0.0"),
+    ({"mass": "sample"}, "mass", "a number or a law", "'sample': write mass=Uniform(...), from"),
     ({"mass": "auto"}, "mass", "skbnp.laws.Uniform", "'auto'"),
     ({"mass": [1.0, -1.0]}, "mass", LAYERS, "[1.0, -1.0]"),
     ({"mass": []}, "mass", LAYERS, "[]"),
     ({"mass": ["a"]}, "mass", LAYERS, "['a']"),
-    ({"mass": np.nan}, "mass", LAYERS, "nan"),
+    ({"mass": np.nan}, "mass", NUMBER, "nan"),
     ({"mass": [True]}, "mass", LAYERS, "[True]"),
     ({"mass": ((0, 20), (0, 2))}, "mass", LAYERS, "((0, 20), (0, 2))"),
     ({"mass": Uniform(-1, 2)}, "mass", LAYERS, "Uniform(low=-1.0, high=2.0)"),
@@ -110,7 +110,7 @@ BAD_PARAMETERS = [
     ({"mass": Gamma(1, 1)}, "mass", "skbnp.laws.Uniform", "Gamma(shape=1.0, rate=1.0)"),
     ({"mass": (Gamma(1, 1), 1.0)}, "mass", LAYERS, "(Gamma(shape=1.0, rate=1.0), 1.0)"),
     ({"mass": None}, "mass", "skbnp.laws.Uniform", "None"),
-    ({"concentration": -1.0}, "concentration", LAYERS, "-1.0"),
+    ({"concentration": -1.0}, "concentration", NUMBER, "-1.0"),
     ({"concentration": (1.0, np.inf)}, "concentration", LAYERS, "inf"),
     ({"concentration": Uniform(-2, -1)}, "concentration", LAYERS, "Uniform(low=-2.0, high=-1.0)"),
     ({"weight_prior": (0, 1, 2)}, "weight_prior", LAW, "(0, 1, 2): write weight_prior="),
@@ -129,12 +129,12 @@ BAD_PARAMETERS = [
         "a shape from 1e-6 to 1e6", "1000000000.0",
     ),
     (
-        {"noise_precision": Gamma(1, InverseGamma(1, 1))}, "noise_precision",
-        "a number as its rate or a Gamma law of numbers", "InverseGamma(shape=1.0, scale=1.0)",
+        {"noise_precision": Gamma(1, InverseGamma(1, 1))}, "rate of noise_precision",
+        "a law Gamma", "InverseGamma(shape=1.0, scale=1.0)",
     ),
     (
-        {"noise_precision": Gamma(1, Gamma(1, Gamma(1, 1)))}, "noise_precision",
-        "a number as its rate or a Gamma law of numbers", "Gamma(shape=1.0, rate=Gamma(",
+        {"noise_precision": Gamma(1, Gamma(1, Gamma(1, 1)))}, "rate of noise_precision",
+        "a number as its rate", "Gamma(shape=1.0, rate=Gamma(",
     ),
     ({"noise_floor": 0.0}, "noise_floor", "[1e-06, 1000.0]", "0.0"),
     ({"noise_floor": "auto"}, "noise_floor", "float", "'auto'"),
