@@ -13,7 +13,7 @@ from checks.processes import Child
 
 TESTS = Path(__file__).parents[1]
 # With a worker, as `make test` has them, and without.
-WORKERS = [("-n", "1"), pytest.param((), marks=pytest.mark.slow)]
+WORKERS = [("-n", "1"), ()]
 IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
 
 
@@ -31,6 +31,7 @@ def wait_until(condition):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", WORKERS)
 def test_interrupts_with_sigint_ignored(workers):
     tests = [
@@ -43,6 +44,7 @@ def test_interrupts_with_sigint_ignored(workers):
     assert "2 passed" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", WORKERS)
 def test_nothing_is_left_of_a_killed_pytest(tmp_path, workers):
     """Neither in the pool of workers of the test itself, nor in that of another process."""

@@ -84,7 +84,7 @@ import pytest
 
 
 def busy():
-    until = time.process_time() + 0.4
+    until = time.process_time() + 0.2
     while time.process_time() < until:
         pass
 
@@ -99,7 +99,7 @@ def test_busy():
 
 
 def test_shared(shared):
-    time.sleep(0.4)
+    time.sleep(0.2)
 """
 
 
@@ -214,8 +214,8 @@ def test_a_test_above_the_limit_of_cpu_seconds_fails_the_run(toy):
     shutil.copy(CHECKS / "cpu_seconds.py", toy.root / "tests" / "checks")
     toy.write("tests/conftest.py", 'pytest_plugins = ["checks.proofs", "checks.cpu_seconds"]\n')
     options = ("--proofs=none", "--deselect", "tests/proofs")
-    status, text, _ = toy.run("--cpu-seconds=0.3", *options)
-    assert status == 1 and "1 of 3 tests took more than 0.3 CPU seconds" in text
+    status, text, _ = toy.run("--cpu-seconds=0.15", *options)
+    assert status == 1 and "1 of 3 tests took more than 0.15 CPU seconds" in text
     assert re.search(r"0\.\d+ CPU seconds: .*test_busy$", text, re.M)
     assert re.search(r"0\.\d+ CPU seconds, setup and teardown: .*test_shared$", text, re.M)
     assert toy.run("--cpu-seconds=30", *options)[0] == 0
