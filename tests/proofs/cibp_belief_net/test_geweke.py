@@ -94,8 +94,12 @@ def test_sweep_paired(name, size, seed):
     assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
 
 
+# Without births the number of units stays that of the chain's start: it never sees the joint law.
+ERGODIC = [name for name in CONFIGURATIONS if "holes" not in name and name != "no births"]
+
+
 @proof(draws=(600, 30_000), seed=(3, 4))
-@pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if "holes" not in name])
+@pytest.mark.parametrize("name", ERGODIC)
 def test_sweep_successive(name, size, seed):
     assert_z_scores_small(successive_conditional(*configured(name), size, thin=4, seed=seed))
 
