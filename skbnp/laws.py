@@ -133,7 +133,7 @@ class Gamma(Law):
     """
 
     shape: float
-    rate: float
+    rate: float | Law
 
     def __post_init__(self):
         self._check(positive=("shape", "rate"), may_be_laws=("rate",))
@@ -153,7 +153,7 @@ class InverseGamma(Law):
     """
 
     shape: float
-    scale: float
+    scale: float | Law
 
     def __post_init__(self):
         self._check(positive=("shape", "scale"), may_be_laws=("scale",))

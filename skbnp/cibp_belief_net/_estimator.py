@@ -2,6 +2,7 @@
 
 from functools import partial
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -136,7 +137,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         *("dequantise", "skip_connections", "row_clusters"),
     )
     _saved_types = (Prior, Units, TrainingRows)
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **BaseMCMCEstimator._fitted_attributes,
         "n_layers_": Integral,
         "layer_widths_": np.ndarray,
@@ -149,7 +150,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         "_training_rows": TrainingRows,
         "_n_features_out": Integral,
     }
-    _may_hold: dict = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
+    _may_hold: ClassVar[dict] = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
 
     # -- prediction
 

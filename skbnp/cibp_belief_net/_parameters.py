@@ -1,6 +1,8 @@
 """Constructor parameters of the belief network."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,7 +17,7 @@ class BeliefNetParameters(VisibleColumns):
     """Parameters of the model and of its chains."""
 
     _settings_type = BeliefNetSampler
-    _renamed: dict = {
+    _renamed: ClassVar[dict] = {
         "max_depth": "it is max_layers now",
         "mass_bounds": "write mass=(Uniform(0, 20), Uniform(0, 2)), from skbnp.laws",
         "concentration_bounds": (
@@ -48,7 +50,7 @@ class BeliefNetParameters(VisibleColumns):
         counted in `n_guard_rejections_`.
         """,
     )
-    mass: float | Uniform | tuple = parameter(
+    mass: float | Uniform | Sequence[float | Uniform] = parameter(
         default=(Uniform(0, 20), Uniform(0, 2)),
         kind="float, Uniform, or sequence of these",
         rules=[Interval(Real, 1e-6, 1e4, closed="both"), Uniform, list, tuple],
@@ -57,7 +59,7 @@ class BeliefNetParameters(VisibleColumns):
         units of the first hidden layer, and so on; its last item serves all layers above.
         """,
     )
-    concentration: float | Uniform | tuple = parameter(
+    concentration: float | Uniform | Sequence[float | Uniform] = parameter(
         default=(Uniform(0, 20), Uniform(0, 2)),
         kind="float, Uniform, or sequence of these",
         rules=[Interval(Real, 1e-6, 1e4, closed="both"), Uniform, list, tuple],

@@ -1,6 +1,7 @@
 """The public estimator."""
 
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -135,12 +136,12 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
     _parameters_after_sampling = ("signed", "transform_output")
     _reported_traces = ("log_joint", "n_shared_factors")
     _saved_types = (Prior, Units, TrainingRows)
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **ScaleParameters._fitted_attributes,
         "_prior": Prior,
         "_training_rows": TrainingRows,
     }
-    _may_hold: dict = {**ScaleParameters._may_hold, "X": (np.nan,)}
+    _may_hold: ClassVar[dict] = {**ScaleParameters._may_hold, "X": (np.nan,)}
 
     # -- clusters
 

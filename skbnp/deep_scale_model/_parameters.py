@@ -34,7 +34,7 @@ class ScaleParameters(SparseFactorEstimator):
         The drift c; ``Normal(0, 1)`` samples it.
         """,
     )
-    center: str = parameter(
+    center: bool | str = parameter(
         default="mean",
         kind='{"mean", "median", "sample", False}',
         rules=[StrOptions({"mean", "median", "sample"}), Options(bool, {False})],

@@ -3,6 +3,7 @@
 from functools import partial
 from numbers import Integral, Real
 from types import NoneType
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -223,7 +224,7 @@ class DirichletProcessMixture(
         *(Prior, *FAMILIES, Table, TrainingRows),
         *(MergeTree, Units),
     )
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **MixtureParameters._fitted_attributes,
         "labels_": np.ndarray,
         "n_clusters_": Integral,
@@ -240,7 +241,7 @@ class DirichletProcessMixture(
         "_training_rows": TrainingRows,
         "_n_features_out": Integral,
     }
-    _may_hold: dict = {
+    _may_hold: ClassVar[dict] = {
         **MixtureParameters._may_hold,
         "X": (np.nan,),
         **dict.fromkeys(["missing_variance", "imputed_square"], (np.inf,)),

@@ -1,6 +1,8 @@
 """Constructor parameters of the mixture."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,7 +17,9 @@ from skbnp.laws import Beta, Gamma, Grid, ShiftedBetaNegativeBinomial
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 # What families declare: constructor parameters, and what their columns hold.
-PARAMETERS = {name: x for family in FAMILIES for name, x in family.PARAMETERS.items()}
+PARAMETERS: dict[str, Any] = {
+    name: parameter(**x) for family in FAMILIES for name, x in family.PARAMETERS.items()
+}
 WORDS = ",\n        ".join(f'"{kind.name}" ({kind.text})' for kind in KINDS.values())
 
 
@@ -34,7 +38,7 @@ class MixtureParameters(BaseMCMCEstimator):
         },
     }
 
-    family: str | list | dict = parameter(
+    family: str | Sequence[str] | dict = parameter(
         default="gaussian",
         kind="str, sequence of str or dict",
         rules=[StrOptions({*KINDS, "auto"}), list, tuple, dict],
@@ -152,8 +156,11 @@ class MixtureParameters(BaseMCMCEstimator):
         `covariance_prior`, 1.0 takes it as it is.
         """,
     )
-    # Those of the families, each beside what it is for.
-    locals().update({name: parameter(**declared) for name, declared in PARAMETERS.items()})
+    # Those of the families, each beside what it is for; type checkers know those with a line here.
+    locals().update(PARAMETERS)
+    bernoulli_prior: Beta = PARAMETERS["bernoulli_prior"]
+    categorical_prior: float = PARAMETERS["categorical_prior"]
+    poisson_prior: Gamma | None = PARAMETERS["poisson_prior"]
     point_estimate: str = parameter(
         default="vi",
         kind='{"vi", "binder", "map"}',

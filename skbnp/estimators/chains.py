@@ -3,6 +3,7 @@
 import os
 from copy import copy
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -171,7 +172,7 @@ class BaseMCMCEstimator(
     _reported_traces = ("log_joint",)
     # What chains that disagree have found, and the moves without which a trace never changes.
     _findings = "answers"
-    _moves_of_traces: dict = {}
+    _moves_of_traces: ClassVar[dict] = {}
     # Parameters of the subclass that are read after the sampling alone.
     _parameters_after_sampling = ()
     # What `sampler` takes, where there is one: a subclass of SamplerSettings.
@@ -179,7 +180,7 @@ class BaseMCMCEstimator(
     # Classes of the subclass that its fitted attributes are made of.
     _saved_types = ()
     # The attributes that ``fit`` sets, with their types: what files hold, and nothing else.
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         "posterior_": Posterior,
         "n_warmup_": Integral,
         "n_draws_": Integral,
@@ -195,7 +196,7 @@ class BaseMCMCEstimator(
     _not_always_fitted = ("feature_names_in_", "_training_cells", "_sklearn_output_config")
     # Names of arrays and numbers in files that need not be finite, and what they may hold. An
     # index of a frame may hold anything.
-    _may_hold: dict = dict.fromkeys(
+    _may_hold: ClassVar[dict] = dict.fromkeys(
         ["parameters", "_form", "_training_cells"], (np.nan, np.inf, -np.inf)
     )
 

@@ -1,5 +1,6 @@
 """Parameters of networks of hidden units, and the units of the columns that follow from them."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 import numpy as np
@@ -63,7 +64,7 @@ class VisibleColumns(NetworkChains):
         `feature_bounds` is given, else "gaussian".
         """,
     )
-    feature_bounds: tuple | None = parameter(
+    feature_bounds: Sequence | None = parameter(
         default=None,
         kind="pair of float or of arrays of shape (n_features,), or None",
         rules=[list, tuple, None],

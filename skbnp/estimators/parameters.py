@@ -9,7 +9,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 from sklearn.utils._param_validation import Interval
 
@@ -62,10 +62,10 @@ class Declared:
     ``_renamed`` maps a name that a parameter had once to a sentence that says what it is now.
     """
 
-    _declared: dict = {}
-    _renamed: dict = {}
+    _declared: ClassVar[dict] = {}
+    _renamed: ClassVar[dict] = {}
     # Parameters that may be a bool, which to Python is an integer.
-    _bool_parameters: tuple = ()
+    _bool_parameters: ClassVar[tuple] = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -1,6 +1,7 @@
 """What the estimators with sparse loadings share: parameters, units of columns, factors."""
 
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -15,7 +16,6 @@ from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
 from skbnp.summaries.factors import energy_correlation
 from skbnp.units import Units, check_units, standard_units
-
 
 
 def number_or_law(value):
@@ -90,7 +90,7 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
 
     # Sweeps of warm-up, and draws, where the user leaves them open.
     _length = 300
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **BaseMCMCEstimator._fitted_attributes,
         "labels_": np.ndarray,
         "n_clusters_": Integral,

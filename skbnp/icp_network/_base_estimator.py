@@ -3,6 +3,7 @@
 import os
 from functools import partial
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -196,8 +197,8 @@ class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "store_activations")
     _saved_types = (Prior, Units, TrainingRows)
     _settings_type = ICPSampler
-    _layers: tuple = ()
-    _renamed: dict = {
+    _layers: ClassVar[tuple] = ()
+    _renamed: ClassVar[dict] = {
         "mass_prior": "mass takes the law itself: mass=Gamma(shape, rate), from skbnp.laws",
         "inverse_concentration_prior": (
             "concentration takes the law itself: concentration=InverseGamma(shape, scale), from "
@@ -223,7 +224,7 @@ class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
             for name in ICPSampler().get_params()
         },
     }
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **BaseMCMCEstimator._fitted_attributes,
         "n_hidden_": Integral,
         "n_edges_": Integral,
@@ -233,7 +234,7 @@ class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
         "_reference": dict,
         "_training_rows": TrainingRows,
     }
-    _may_hold: dict = {
+    _may_hold: ClassVar[dict] = {
         **BaseMCMCEstimator._may_hold,
         "table": (np.nan,),
         "visible": (np.nan,),

@@ -1,8 +1,11 @@
 """The density of a table by networks of any shape."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.density import DensityMixin
@@ -132,7 +135,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
         is u of its node. Rows that are then beyond (-1, 1) have density 0; other methods clip them.
         """,
     )
-    feature_bounds: float | tuple | None = parameter(
+    feature_bounds: Sequence | None = parameter(
         default=None,
         kind="pair of float or of arrays of shape (n_features,), or None",
         rules=[list, tuple, None],
@@ -149,7 +152,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
         Where "sigmoid" puts these ends, from 1e-6 to 0.999.
         """,
     )
-    observed_order: float | str | list | None = parameter(
+    observed_order: float | str | ArrayLike = parameter(
         default=0.0,
         kind='float, "free" or sequence of (float or None)',
         rules=[Interval(Real, 0, 1, closed="both"), StrOptions({"free"}), "array-like"],
@@ -198,7 +201,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
     )
     _layers = ("gaussianised", "two-level")
     _output_name = "unit"
-    _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_units": Units}
+    _fitted_attributes: ClassVar[dict] = {**BaseICPNetwork._fitted_attributes, "_units": Units}
 
     # -- prediction
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -55,8 +56,11 @@ class _SupervisedICPNetwork(BaseICPNetwork):
 
     _finite = True
     _layers = ("network",)
-    _renamed: dict = {**BaseICPNetwork._renamed, "feature_scaling": "it is scaling now"}
-    _fitted_attributes: dict = {**BaseICPNetwork._fitted_attributes, "_input_units": Units}
+    _renamed: ClassVar[dict] = {**BaseICPNetwork._renamed, "feature_scaling": "it is scaling now"}
+    _fitted_attributes: ClassVar[dict] = {
+        **BaseICPNetwork._fitted_attributes,
+        "_input_units": Units,
+    }
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -218,7 +222,7 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
     True
     """
 
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **_SupervisedICPNetwork._fitted_attributes,
         "_units": Units,
         "_is_single": bool,
@@ -413,7 +417,7 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
     True
     """
 
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **_SupervisedICPNetwork._fitted_attributes,
         "classes_": np.ndarray,
     }

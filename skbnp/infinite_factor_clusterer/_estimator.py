@@ -3,6 +3,7 @@
 from functools import partial
 from numbers import Integral, Real
 from types import NoneType
+from typing import ClassVar
 
 import numpy as np
 
@@ -162,7 +163,7 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     _fills_training_table = True
     _reported_traces = ("log_joint", "n_clusters", "n_factors", "concentration")
     _saved_types = (Prior, ScalePrior, Units, TrainingRows)
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **ClustererParameters._fitted_attributes,
         "component_labels_": np.ndarray,
         "expected_loss_": Real,
@@ -174,7 +175,7 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     }
     # Below the detection limit X is -inf; rows without tails have infinitely many degrees of
     # freedom, the last of ``hyper``.
-    _may_hold: dict = {
+    _may_hold: ClassVar[dict] = {
         **ClustererParameters._may_hold,
         "X": (np.nan, -np.inf),
         "hyper": (np.inf,),

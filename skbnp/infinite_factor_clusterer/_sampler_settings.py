@@ -1,5 +1,6 @@
 """How the clusterer is sampled."""
 
+from collections.abc import Sequence
 from numbers import Integral
 
 from sklearn.utils._param_validation import Interval
@@ -16,7 +17,7 @@ class FactorClustererSampler(SamplerSettings):
     skbnp.InfiniteFactorClusterer : Takes it as its parameter `sampler`.
     """
 
-    n_init_clusters: int | list = parameter(
+    n_init_clusters: int | Sequence[int] = parameter(
         default=(2, 4, 8, 16),
         kind="int or sequence of int",
         rules=[Interval(Integral, 1, None, closed="left"), tuple, list],

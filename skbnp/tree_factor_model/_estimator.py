@@ -2,6 +2,7 @@
 
 from functools import partial
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_array
@@ -146,7 +147,7 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
     _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
     _parameters_after_sampling = ("new_branch",)
     _saved_types = (Prior, TrainingRows, Units)
-    _fitted_attributes: dict = {
+    _fitted_attributes: ClassVar[dict] = {
         **TreeParameters._fitted_attributes,
         "labels_": np.ndarray,
         "n_clusters_": Integral,
@@ -162,7 +163,7 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
         "_n_features_out": Integral,
     }
     # Gaussian rows are Student-t ones with infinitely many degrees of freedom.
-    _may_hold: dict = {**TreeParameters._may_hold, "X": (np.nan,), "tail_df": (np.inf,)}
+    _may_hold: ClassVar[dict] = {**TreeParameters._may_hold, "X": (np.nan,), "tail_df": (np.inf,)}
 
     # -- prediction
 

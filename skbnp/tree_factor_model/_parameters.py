@@ -1,5 +1,6 @@
 """Constructor parameters of the tree factor model."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -53,7 +54,7 @@ class TreeParameters(BaseMCMCEstimator):
         branch early.
         """,
     )
-    branch_levels: int | str | list = parameter(
+    branch_levels: str | Sequence[int] = parameter(
         default="auto",
         kind='sequence of int or "auto"',
         rules=[list, tuple, StrOptions({"auto"})],
@@ -101,7 +102,7 @@ class TreeParameters(BaseMCMCEstimator):
         grid from 0.5 to 1000, with prior masses proportional to 1 / df.
         """,
     )
-    concentration: float | Gamma | list = parameter(
+    concentration: float | Gamma | Sequence[float] = parameter(
         default=Gamma(2.0, 2.0),
         kind="float, Gamma or sequence of float",
         rules=[Interval(Real, 0, None, closed="neither"), Gamma, list, tuple],

@@ -1,5 +1,6 @@
 """How the tree factor model is sampled."""
 
+from collections.abc import Sequence
 from numbers import Integral
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -56,7 +57,7 @@ class TreeSampler(SamplerSettings):
         features and "klines" beyond; for one path it is "single".
         """,
     )
-    init_children: int | str | list = parameter(
+    init_children: int | str | Sequence[int] = parameter(
         default="auto",
         kind='int, sequence of int or "auto"',
         rules=[

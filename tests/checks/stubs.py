@@ -42,6 +42,9 @@ WORDS = (
 def type_of(words):
     """The type that numpydoc's words say, Any where they say something else."""
     words = re.sub(r",? *default=.*$| of shape \([^)]*\)| of \([^)]*\)", "", words)
+    if words.startswith("list of "):
+        return "Sequence[Any]" if "array-like" in words else "list[Any]"
+    words = re.sub(r" of (?:ints?|floats?|bools?|str)\b", "", words)
     found = [kind for pattern, kind in WORDS if re.search(pattern, words)]
     if "ArrayLike" in found:
         found = [kind for kind in found if kind not in ("int", "float", "bool", "Sequence[Any]")]
@@ -53,6 +56,9 @@ def sections(text):
     found = {"Parameters": {}, "Returns": {}}
     for title in found:
         match = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[^\n]*\n-+$|\Z)", text, re.M | re.S)
+        if title == "Returns" and match and re.search(r"^ +Only ", match[1], re.M):
+            # What comes back depends on an argument.
+            return found
         for names, words in re.findall(r"^(\S[^:\n]*?) : (.+)$", match[1] if match else "", re.M):
             for name in names.split(","):
                 found[title][name.strip()] = words
@@ -78,8 +84,8 @@ def function_stub(name, function, indent=""):
         if one.default is not one.empty:
             part += (" = " if kind else "=") + repr(one.default)
         shown.append(part)
-    returns = list(documented["Returns"].values())
-    result = type_of(returns[0]) if len(returns) == 1 else "Any"
+    returns = [type_of(words) for words in documented["Returns"].values()]
+    result = f"tuple[{', '.join(returns)}]" if len(returns) > 1 else (*returns, "Any")[0]
     return f"{indent}def {name}({', '.join(shown)}) -> {result}: ...\n"
 
 
