@@ -41,6 +41,8 @@ ONE_BLAS_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 RUN_PYTEST = mkdir -p build/test && cd build/test && env $(ONE_BLAS_THREAD) MPLBACKEND=Agg \
     SKBNP_TEST_INSTALLED=1 ../../.venv-test/bin/python -m pytest -c ../../pyproject.toml \
     -p no:cacheprovider
+# Kernels that fast tests ask for; cached.
+FACES = mkdir -p build/test && cd build/test && ../../.venv-test/bin/python ../../tests/checks/mutants.py faces
 IN_PARALLEL := -n auto --dist worksteal
 RUN_TESTS = $(RUN_PYTEST) $(IN_PARALLEL) ../../tests
 
@@ -92,6 +94,7 @@ demo: .venv-plot/installed
 	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
 
 test: .venv-test/installed
+	@$(FACES)
 	$(RUN_TESTS) --proofs=smoke $(PYTEST_ARGS)
 
 test-slow: .venv-test/installed
@@ -99,6 +102,7 @@ test-slow: .venv-test/installed
 
 # One process: tests that share their fits with others pay for them once.
 test-cost: .venv-test/installed
+	@$(FACES)
 	$(RUN_PYTEST) ../../tests --proofs=smoke --cpu-seconds=2 $(PYTEST_ARGS)
 
 # What is left of a run that was killed is in the ledger: start it again.

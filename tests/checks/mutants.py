@@ -3,6 +3,8 @@
 A test that a sampler is right is worth what it sees of a sampler that is wrong. The shipped kernels
 know nothing of these: `tests/mutants` subclasses them by their .pxd files. In the same way
 `tests/faces` calls C methods that no Python code of the library needs.
+
+``python tests/checks/mutants.py faces`` compiles those of a folder, so that no test has to.
 """
 
 import hashlib
@@ -86,3 +88,9 @@ def with_state(sampler, **attributes):
     """A subclass of a sampler whose state has other parts, or methods."""
     state = type(f"{sampler.STATE.__name__}Mutant", (sampler.STATE,), attributes)
     return type(f"{sampler.__name__}Mutant", (sampler,), {"STATE": state})
+
+
+if __name__ == "__main__":
+    for _folder in sys.argv[1:]:
+        for _source in sorted((SOURCES / _folder).glob("*.pyx")):
+            compiled(_source.stem, _folder)
