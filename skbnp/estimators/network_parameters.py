@@ -17,20 +17,22 @@ class NetworkChains(BaseMCMCEstimator):
     n_chains: int = parameter(
         default=4,
         text="""
-        Independent chains. They find different networks; averages over several predict better.
+        Number of independent chains. They find different networks, and averages over several of
+        them predict better.
         """,
     )
     n_jobs: int | None = parameter(
         default=None,
         text="""
-        Chains at a time in `fit`, draws at a time when predicting; see `joblib.Parallel`. The
-        results do not depend on it.
+        Number of chains that run at a time in `fit`, and of draws that are worked on at a time in
+        predictions; see `joblib.Parallel`. The results do not depend on it.
         """,
     )
     predict_draws: int = parameter(
         default=100,
         text="""
-        Evenly spaced draws that predict-type methods use, at most. Their time is in proportion.
+        Largest number of draws, evenly spaced, that predictions use. Their time is proportional to
+        it.
         """,
     )
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.network import ColumnGraphMixin
+from skbnp.estimators.network_parameters import NetworkChains
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
 from skbnp.icp_network._sampler import Sampler
@@ -21,7 +22,7 @@ from skbnp.icp_network._training_rows import TrainingRows
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.reference import reference_draw
-from skbnp.units import Units, range_units, standard_units
+from skbnp.units import Units
 
 # Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
 _SOME_ROWS, _MANY_ROWS, _MANY_FEATURES = 2_000, 20_000, 10_000
@@ -36,7 +37,7 @@ _INIT_UNITS = 10
 _SETTLING = 0.1
 
 
-class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
+class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
     """Networks under the Indian chefs process: what a table of nodes is made of differs.
 
     A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes, in
@@ -139,13 +140,6 @@ class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
         defaults.
         """,
     )
-    n_chains: int = parameter(
-        default=4,
-        text="""
-        Number of independent chains. They find different networks, and averages over several of
-        them predict better.
-        """,
-    )
     n_warmup: int | str = parameter(
         default="auto",
         text="""
@@ -158,13 +152,6 @@ class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
         text="""
         Draws that are kept per chain. "auto" is 1000, or 500 for more than 2,000 rows, or 200 for
         more than 20,000.
-        """,
-    )
-    n_jobs: int | None = parameter(
-        default=None,
-        text="""
-        Number of chains that run at a time in `fit`, and of draws that are worked on at a time in
-        predictions; see `joblib.Parallel`. The results do not depend on it.
         """,
     )
     warm_start: bool = parameter(
@@ -180,13 +167,6 @@ class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
         Directory for a checkpoint file. A later `fit` on the same data with the same parameters
         continues from it, also after the process was killed, and also to a larger `n_draws`.
         Several fits may share a directory. The files are never removed automatically.
-        """,
-    )
-    predict_draws: int = parameter(
-        default=100,
-        text="""
-        Largest number of draws, evenly spaced, that predictions use. Their time is proportional to
-        it.
         """,
     )
 
@@ -343,20 +323,6 @@ class BaseICPNetwork(ColumnGraphMixin, BaseMCMCEstimator):
         return Prior(
             roles=tuple(roles), orders=tuple(orders), max_units=int(self.max_units), **values
         )
-
-    def _fitted_units(self, X, what, visible="gaussian", bounds=None, feature_range=1.0):
-        """The units of the columns of X that vary."""
-
-        def named(columns):
-            return self._named(columns) if what == "X" else f"column(s) {columns.tolist()}"
-
-        if visible == "gaussian":
-            # Sums over a column that lies in one piece are pairwise.
-            units = standard_units(np.asfortranarray(X), what=what, named=named)
-        else:
-            units = range_units(X, bounds, feature_range, named=named)
-        self._warn_of_constant(units, what, named)
-        return units
 
     # -- after sampling
 

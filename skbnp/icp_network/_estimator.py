@@ -1,6 +1,5 @@
 """The density of a table by networks of any shape."""
 
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
+from skbnp.estimators.network_parameters import VisibleColumns
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork
 from skbnp.icp_network._predictive import (
@@ -22,14 +22,13 @@ from skbnp.mcmc.caller import warn
 from skbnp.units import (
     Units,
     check_units,
-    checked_bounds,
 )
 
 # Median effective number of fantasies below which densities are hardly worth anything.
 _FEW_FANTASIES = 5.0
 
 
-class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
+class ICPNetwork(OutputsMixin, DensityMixin, VisibleColumns, BaseICPNetwork):
     r"""Density of real columns by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
@@ -125,33 +124,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
     True
     """
 
-    visible: str = parameter(
-        default="gaussian",
-        kind='{"gaussian", "sigmoid"}',
-        rules=[StrOptions({"gaussian", "sigmoid"})],
-        text="""
-        How columns enter the network. "gaussian": the standardised column is a of its node.
-        "sigmoid", for bounded data: the column is scaled to (-`feature_range`, `feature_range`) and
-        is u of its node. Rows that are then beyond (-1, 1) have density 0; other methods clip them.
-        """,
-    )
-    feature_bounds: Sequence | None = parameter(
-        default=None,
-        kind="pair of float or of arrays of shape (n_features,), or None",
-        rules=[list, tuple, None],
-        text="""
-        Lower and upper ends of the columns, from which "sigmoid" scales. None takes the range of
-        the training data.
-        """,
-    )
-    feature_range: float = parameter(
-        default=0.95,
-        kind="float",
-        rules=[Interval(Real, 1e-6, 0.999, closed="both")],
-        text="""
-        Where "sigmoid" puts these ends, from 1e-6 to 0.999.
-        """,
-    )
+    feature_range: float = parameter(default=0.95)
     observed_order: float | str | ArrayLike = parameter(
         default=0.0,
         kind='float, "free" or sequence of (float or None)',
@@ -183,22 +156,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
         Points of the importance sampling, per row and draw.
         """,
     )
-    n_temperatures: int = parameter(
-        default=60,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Steps of the annealing. With more steps the log density is less low.
-        """,
-    )
-    n_particles: int = parameter(
-        default=8,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
-        text="""
-        Particles of the annealing, per row and draw.
-        """,
-    )
+    n_temperatures: int = parameter(default=60)
     _layers = ("gaussianised", "two-level")
     _output_name = "unit"
     _fitted_attributes: ClassVar[dict] = {**BaseICPNetwork._fitted_attributes, "_units": Units}
@@ -231,10 +189,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
     # -- before sampling
 
     def _observed(self, X):
-        bounds = self._checked_feature_bounds(X)
-        units = self._units = self._fitted_units(
-            X, "X", self.visible, bounds, float(self.feature_range)
-        )
+        units = self._units = self._fitted_units(X)
         roles = ["gaussian"] * len(units.columns)
         orders = self._checked_orders()
         no_labels = np.empty(0, dtype=np.intp)
@@ -257,24 +212,9 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork):
             )
         return [None if x is None else float(x) for x in orders]
 
-    def _checked_feature_bounds(self, X):
-        """`feature_bounds` as two arrays, or None."""
-        if self.feature_bounds is None:
-            return None
-        if self.visible == "gaussian":
-            raise ValueError(
-                f"feature_bounds must be None where visible='gaussian', got {self.feature_bounds!r}"
-            )
-        return checked_bounds(self.feature_bounds, X)
-
     def _density_options(self):
-        return {
-            "method": self.density,
-            "n_fantasies": self.n_fantasies,
-            "n_importance": self.n_importance,
-            "n_temperatures": self.n_temperatures,
-            "n_particles": self.n_particles,
-        }
+        more = {"n_fantasies": self.n_fantasies, "n_importance": self.n_importance}
+        return super()._density_options() | more
 
     # -- nodes
 

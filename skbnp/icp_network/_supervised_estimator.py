@@ -245,7 +245,8 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         std : ndarray of the same shape
             Only if `return_std`: the variance within and between draws, noise included.
         """
-        mean, std = self._units.moments(*self._predicted(X))
+        moments = self._predicted(X)
+        mean, std = self._units.moments(*moments)
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def sample_y(self, X, n_samples=1, random_state=None):
@@ -292,8 +293,8 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
 
     def _observed(self, X):
         d = self.n_features_in_
-        self._input_units = self._of_inputs(self._fitted_units(X[:, :d], "X"))
-        units = self._units = self._fitted_units(X[:, d:], "y")
+        self._input_units = self._of_inputs(self._standard_units(X[:, :d]))
+        units = self._units = self._standard_units(X[:, d:], "y")
         n_outputs, n_inputs = len(units.columns), len(self._input_units.columns)
         return (
             np.hstack([units.to_visible(X[:, d:]), self._input_units.to_visible(X[:, :d])]),
@@ -472,7 +473,7 @@ class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
         d = self.n_features_in_
         if len(np.unique(X[:, d])) < len(self.classes_):
             raise ValueError(f"max_rows must leave rows of every class, got {self.max_rows}")
-        units = self._input_units = self._of_inputs(self._fitted_units(X[:, :d], "X"))
+        units = self._input_units = self._of_inputs(self._standard_units(X[:, :d]))
         n_latents, n_inputs = self._n_latents(), len(units.columns)
         return (
             np.hstack([np.zeros((len(X), n_latents)), units.to_visible(X[:, :d])]),

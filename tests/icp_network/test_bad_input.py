@@ -145,7 +145,10 @@ BAD_PARAMETERS = [
     ({"visible": "binary"}, "visible", "'sigmoid'", "'binary'"),
     ({"feature_bounds": (9.0, -9.0), "visible": "sigmoid"}, "feature_bounds", "below", "9.0"),
     ({"feature_bounds": (-0.1, 0.1), "visible": "sigmoid"}, "feature_bounds", "hold all", "0.1"),
-    ({"feature_bounds": (-9.0, 9.0)}, "feature_bounds", "None where visible='gaussian'", "-9.0"),
+    (
+        {"feature_bounds": (-9.0, 9.0), "visible": "gaussian"}, "feature_bounds",
+        "None where visible='gaussian'", "-9.0",
+    ),
     ({"feature_range": 1.0}, "feature_range", "[1e-06, 0.999]", "1.0"),
     ({"observed_order": 1.5}, "observed_order", "[0.0, 1.0]", "1.5"),
     ({"observed_order": [0.0, 0.0, 0.0]}, "observed_order", PLACES, "[0.0, 0.0, 0.0]"),
@@ -214,6 +217,7 @@ ACCEPTED = [
     {"mass": Gamma(1, 2), "noise_precision": Gamma(*np.array([1.0, 2.0]))},
     {"observed_order": 1}, {"observed_order": np.array([0.0, 0.5])}, {"observed_order": (None, 1)},
     {"feature_bounds": [np.full(2, -9), 9], "visible": "sigmoid"},
+    {"feature_bounds": (-9, 9)},
     {"n_jobs": -1, "n_init_units": "auto"}, {"random_state": np.random.RandomState(0)},
     {"n_affine": 2, "n_rotations": 1, "store": "all"},
 ]  # fmt: skip
