@@ -43,7 +43,7 @@ class ExponentialPrior(ColumnsPrior):
         law, d = mixture.exponential_prior, len(columns)
         return cls(columns, np.full(d, law.shape), np.full(d, law.rate))
 
-    def kernel(self, X):
+    def kernel(self, X, start):
         """Blocks of waiting times."""
         return GammaExponential(X, self.shape, self.rate)
 

@@ -13,11 +13,7 @@ from skbnp.mcmc.chain cimport State as BaseState
 from skbnp.numerics.special cimport lgamma
 from skbnp.processes cimport crp_law
 
-from skbnp.dirichlet_process_mixture.families import GaussianPrior
 from skbnp.laws import Law
-from skbnp.likelihoods.conjugate.learned_covariance import GammaCovariance, WishartCovariance
-from skbnp.likelihoods.conjugate.normal_inverse_gamma import NormalInverseGamma
-from skbnp.likelihoods.conjugate.normal_inverse_wishart import NormalInverseWishart
 from skbnp.likelihoods.conjugate.product import ProductFamily
 from skbnp.mcmc.fields import Field
 from skbnp.numerics.buffers import longer
@@ -41,19 +37,15 @@ cdef class State(BaseState):
         Field("n_imputed", int, at_least=0),
     )
 
-    # What the parts of a state are made by.
-    FULL, NOT_FULL = NormalInverseWishart, NormalInverseGamma
-    LEARNED_FULL, LEARNED_NOT_FULL = WishartCovariance, GammaCovariance
-
     def __init__(self, X, prior, labels, start, *, least_slots=0, double log_jacobian=0.0):
         """Rows of X (n_samples, n_features), in the units of ``prior``, with these labels.
 
         ``start`` has the hyperparameters. There is room for ``least_slots`` blocks at least.
         """
-        parts = [self._family_of(X[:, part.columns], part, start) for part in prior.parts]
+        parts = [self.family_of(X[:, part.columns], part, start) for part in prior.parts]
         self.family = _unite(parts, prior)
         if prior.learned:
-            self.covariance = self._covariance_of(
+            self.covariance = self.covariance_of(
                 *next(pair for pair in zip(parts, prior.parts) if pair[1] is prior.gaussian)
             )
         self.n_samples = self.family.n_samples
@@ -88,26 +80,13 @@ cdef class State(BaseState):
         )
         return crp_law.PartitionLaw(concentration, discount, prior.n_components or 0)
 
-    def _family_of(self, X, part, start):
+    def family_of(self, X, part, start):
         """The family of one kind of columns, its prior's numbers as at the start of a chain."""
-        if not isinstance(part, GaussianPrior):
-            return part.kernel(X)
-        mean_precision, df, _ = part.base(start)
-        if part.learned:
-            covariance, scale = start["covariance"], df - part.width - 1
-        else:
-            covariance, scale = part.covariance, start["prior_scale"]
-        if part.covariance_type == "full":
-            return self.FULL(X, part.mean, mean_precision, df, covariance, scale, part.learned)
-        return self.NOT_FULL(
-            X, part.mean, mean_precision, df / 2, np.asarray(covariance) / 2, scale,
-            part.covariance_type == "spherical", part.learned,
-        )
+        return part.kernel(X, start)
 
-    def _covariance_of(self, family, part):
+    def covariance_of(self, family, part):
         """The updates of what its blocks share."""
-        kind = self.LEARNED_FULL if part.covariance_type == "full" else self.LEARNED_NOT_FULL
-        return kind(family, part)
+        return part.covariance_updates(family)
 
     # -- what a chain resumes from ------------------------------------------------------------
 

@@ -193,15 +193,20 @@ def mutant(fault):
         return with_state(Sampler, law_of=_law_of_one_more_row)
     wrong = compiled("dirichlet_process_mixture")
     if fault == "narrow_imputation":
-        return with_state(Sampler, FULL=wrong.NarrowImputation)
+        return with_state(
+            Sampler,
+            family_of=lambda state, X, part, start: part.kernel(X, start, wrong.NarrowImputation),
+        )
     if fault == "coefficient_of_one_more_block":
         return with_state(Sampler, law_of=_law_of_one_more_block)
     if fault in COVARIANCE_FAULTS:
         ending = COVARIANCE_FAULTS[fault]
+        full, rates = (getattr(wrong, f"{what}Without{ending}") for what in ("Full", "Rates"))
         return with_state(
             Sampler,
-            LEARNED_FULL=getattr(wrong, f"FullWithout{ending}"),
-            LEARNED_NOT_FULL=getattr(wrong, f"RatesWithout{ending}"),
+            covariance_of=lambda state, family, part: (
+                full if part.covariance_type == "full" else rates
+            )(family, part),
         )
     move, name = MOVE_FAULTS[fault]
     return with_moves(Sampler, **{move: getattr(wrong, name)})

@@ -67,8 +67,8 @@ class ColumnsPrior:
         """The prior that the parameters of a mixture make for these columns of standardised X."""
         raise NotImplementedError
 
-    def kernel(self, X):
-        """The blocks of these rows, a ``ConjugateFamily``."""
+    def kernel(self, X, start):
+        """The blocks of these rows, a ``ConjugateFamily``; ``start`` has the hyperparameters."""
         raise NotImplementedError
 
     def log_marginal(self, X, state):

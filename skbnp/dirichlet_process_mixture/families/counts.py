@@ -64,7 +64,7 @@ class PoissonPrior(ColumnsPrior):
             return cls(columns, np.ones(len(columns)), 1 / mean)
         return cls(columns, np.full(len(columns), law.shape), np.full(len(columns), law.rate))
 
-    def kernel(self, X):
+    def kernel(self, X, start):
         """Blocks of counts."""
         return GammaPoisson(X, self.shape, self.rate)
 

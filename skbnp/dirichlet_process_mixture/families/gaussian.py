@@ -20,6 +20,9 @@ from skbnp.dirichlet_process_mixture.families._gaussian_rows import (
     draw_full_cells,
     full_moments,
 )
+from skbnp.likelihoods.conjugate.learned_covariance import GammaCovariance, WishartCovariance
+from skbnp.likelihoods.conjugate.normal_inverse_gamma import NormalInverseGamma
+from skbnp.likelihoods.conjugate.normal_inverse_wishart import NormalInverseWishart
 from skbnp.numerics.rng import sample_wishart
 from skbnp.numerics.states import check_positive
 
@@ -137,6 +140,25 @@ class GaussianPrior(ColumnsPrior):
                 - multigammaln(a / 2, p)
             )
         return total
+
+    def kernel(self, X, start, kind=None):
+        """Blocks of real rows; ``kind`` takes the place of the compiled class."""
+        mean_precision, df, _ = self.base(start)
+        if self.learned:
+            covariance, scale = start["covariance"], df - self.width - 1
+        else:
+            covariance, scale = self.covariance, start["prior_scale"]
+        if self.covariance_type == "full":
+            kind = kind or NormalInverseWishart
+            return kind(X, self.mean, mean_precision, df, covariance, scale, self.learned)
+        kind, shared = kind or NormalInverseGamma, self.covariance_type == "spherical"
+        rate = np.asarray(covariance) / 2
+        return kind(X, self.mean, mean_precision, df / 2, rate, scale, shared, self.learned)
+
+    def covariance_updates(self, kernel):
+        """The updates of what blocks share, where covariances are learned."""
+        kind = WishartCovariance if self.covariance_type == "full" else GammaCovariance
+        return kind(kernel, self)
 
     def log_marginal(self, X, state):
         """log m(X) of one block; missing cells of "diag" and "spherical" are integrated out."""

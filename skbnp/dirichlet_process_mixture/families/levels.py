@@ -80,7 +80,7 @@ class CategoricalPrior(ColumnsPrior):
                 counts.append(np.full(n_levels, mixture.categorical_prior / n_levels))
         return cls(columns, tuple(counts))
 
-    def kernel(self, X):
+    def kernel(self, X, start):
         """Blocks of level codes."""
         return DirichletCategorical(X, self.pseudo_counts)
 
