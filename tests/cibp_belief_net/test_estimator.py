@@ -112,7 +112,7 @@ OPTIONS = [
 def test_every_option_gives_finite_answers(X, options):
     net = short(**options).fit(X)
     for name, value in answers(net, X).items():
-        assert np.isfinite(value).all(), name
+        assert name == "network names" or np.isfinite(value).all(), name
     assert net.transform(X).shape == (50, net.layer_widths_[0] if net.n_layers_ else 0)
     assert len(net.layer_widths_) == net.n_layers_
     filled, std = net.impute(X, return_std=True, n_burn_in=2, n_passes=3)
