@@ -118,8 +118,8 @@ class BaseMCMCEstimator(
         kind="bool",
         rules=["boolean"],
         text="""
-        Go on with the chains of the last `fit` of this object to a larger `n_draws`, on the same X
-        with the same parameters; without a new warm-up.
+        Whether `fit` continues the chains of the last `fit` of this object to a larger `n_draws`,
+        without a new warm-up. Data and parameters must be the same.
         """,
     )
     checkpoint: str | os.PathLike | None = parameter(
@@ -127,9 +127,9 @@ class BaseMCMCEstimator(
         kind="str or Path",
         rules=[str, os.PathLike, None],
         text="""
-        Directory for a file from which a later `fit` on the same X with the same parameters goes
-        on where this one was stopped, killed included, and to a larger `n_draws`. Any number of
-        fits share a directory; its files are removed by hand.
+        Directory for a checkpoint file. A later `fit` on the same data with the same parameters
+        continues from it, also after the process was killed, and also to a larger `n_draws`.
+        Several fits may share a directory. The files are never removed automatically.
         """,
     )
     checkpoint_every: float = parameter(

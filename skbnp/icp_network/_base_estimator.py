@@ -1,6 +1,5 @@
 """What all three estimators share: the run, the prior, checks and files."""
 
-import os
 from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
@@ -140,6 +139,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         defaults.
         """,
     )
+    n_chains: int = parameter(default=4)
     n_warmup: int | str = parameter(
         default="auto",
         text="""
@@ -152,21 +152,6 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         text="""
         Draws that are kept per chain. "auto" is 1000, or 500 for more than 2,000 rows, or 200 for
         more than 20,000.
-        """,
-    )
-    warm_start: bool = parameter(
-        default=False,
-        text="""
-        Whether `fit` continues the chains of the last `fit` of this object to a larger `n_draws`,
-        without a new warm-up. Data and parameters must be the same.
-        """,
-    )
-    checkpoint: str | os.PathLike | None = parameter(
-        default=None,
-        text="""
-        Directory for a checkpoint file. A later `fit` on the same data with the same parameters
-        continues from it, also after the process was killed, and also to a larger `n_draws`.
-        Several fits may share a directory. The files are never removed automatically.
         """,
     )
 

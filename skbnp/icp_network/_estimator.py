@@ -1,5 +1,6 @@
 """The density of a table by networks of any shape."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -28,7 +29,7 @@ from skbnp.units import (
 _FEW_FANTASIES = 5.0
 
 
-class ICPNetwork(OutputsMixin, DensityMixin, VisibleColumns, BaseICPNetwork):
+class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
     r"""Density of real columns by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
@@ -124,6 +125,8 @@ class ICPNetwork(OutputsMixin, DensityMixin, VisibleColumns, BaseICPNetwork):
     True
     """
 
+    visible: str = parameter(default="auto")
+    feature_bounds: Sequence | None = parameter(default=None)
     feature_range: float = parameter(default=0.95)
     observed_order: float | str | ArrayLike = parameter(
         default=0.0,
@@ -157,6 +160,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, VisibleColumns, BaseICPNetwork):
         """,
     )
     n_temperatures: int = parameter(default=60)
+    n_particles: int = parameter(default=8)
     _layers = ("gaussianised", "two-level")
     _output_name = "unit"
     _fitted_attributes: ClassVar[dict] = {**BaseICPNetwork._fitted_attributes, "_units": Units}
