@@ -63,7 +63,7 @@ def answers(net, X):
         "sample": net.sample(5, random_state=0),
         "widths": net.layer_widths_,
         "n_edges": net.n_edges_,
-        **{f"network {name}": value for name, value in net.network().items()},
+        **{f"network {name}": x for name, x in net.network().items() if name != "names"},
         **net.posterior_.traces,
     }
     for t, draw in enumerate(net.posterior_):
