@@ -39,9 +39,9 @@ class Prior:
 
     parts: tuple[ColumnsPrior, ...]
     n_components: int | ShiftedBetaNegativeBinomial | None = None
-    concentration: float | Gamma = Gamma(1.0, 1.0)
-    discount: float | Beta = 0.0
-    prior_scale: float | Grid = SCALE_GRID
+    concentration: float | Law = Gamma(1.0, 1.0)
+    discount: float | Law = 0.0
+    prior_scale: float | Law = SCALE_GRID
 
     @classmethod
     def from_data(cls, fields):
