@@ -17,6 +17,7 @@ from checks.toy_samplers import ToyDensity, ToySampler
 from contract.registry import DEFAULTS
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.mcmc import runner
+from skbnp.units import Units
 
 
 class Watched:
@@ -107,6 +108,9 @@ class _ToyModel(BaseMCMCEstimator):
 
     def _prepare(self, X):
         return partial(ToySampler, start=self.start + float(np.nansum(X)))
+
+    def _feature_units(self):
+        return Units.unscaled(self.n_features_in_)
 
     def _summarise(self, X):
         self.mean_ = float(self.posterior_.traces["x"].mean())
