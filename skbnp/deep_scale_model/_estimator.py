@@ -107,9 +107,9 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
 
     Without noise the paper's model has no density: a column without a link to any factor would
     have the variance 0. Variances of loadings are integrated out. Constant columns are set aside
-    and restored. No factors is an answer. float32 input is computed in float64, which takes a copy
-    of twice its size. Files of `save` hold the training rows, for ``posterior_.loo()``. Sparse X
-    is refused. `sample_weight` and `partial_fit` are not available.
+    and restored. To find no factors is an answer. float32 input is computed in float64, which takes
+    a copy of twice its size. Files of `save` hold the training rows, for ``posterior_.loo()``.
+    Sparse X is refused. `sample_weight` and `partial_fit` are not available.
 
     References
     ----------

@@ -31,7 +31,7 @@ class ScaleParameters(SparseFactorEstimator):
         kind="float or Normal",
         rules=[Interval(Real, -1e3, 1e3, closed="both"), Normal],
         text="""
-        The drift c; ``Normal(0, 1)`` samples it.
+        The drift c. A number gives it, ``Normal(0, 1)`` samples it.
         """,
     )
     center: bool | str = parameter(

@@ -125,9 +125,9 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     columns, K factors and G clusters a sweep costs O(T G N K + T K^2). Components are joined by
     the criterion of [4]_.
 
-    No factors is an answer, and so is one cluster. Codes for "not heard" in radio data, such as
-    -100 or +100, are not missing at random. Make them -inf and give the `detection_limit`, or
-    fill in something below the weakest reading. Prediction takes cells below the limit in by an
+    To find no factors is an answer, and so is one cluster. Codes for "not heard" in radio data,
+    such as -100 or +100, are not missing at random. Make them -inf and give the `detection_limit`,
+    or fill in something below the weakest reading. Prediction takes cells below the limit in by an
     approximation that is exact for one such cell. Constant columns are set aside and restored.
     float32 input is computed in float64, which takes a copy of twice its size. Files of `save`
     hold the training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight` and

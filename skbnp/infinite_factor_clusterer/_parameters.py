@@ -26,8 +26,8 @@ class ClustererParameters(SparseFactorEstimator):
         kind="float or Gamma",
         rules=[Interval(Real, 1e-6, MOST_CONCENTRATION, closed="both"), Gamma],
         text="""
-        Concentration of the Dirichlet process: more gives more clusters. At most 100, and so is
-        the mean of its law, as every sweep looks at that many empty clusters and more.
+        Concentration of the Dirichlet process: more gives more clusters. It is at most 100, and so
+        is the mean of its law, because every sweep looks at that many empty clusters and more.
         """,
     )
     score_variance: InverseGamma = parameter(
@@ -35,7 +35,7 @@ class ClustererParameters(SparseFactorEstimator):
         kind="InverseGamma",
         rules=[InverseGamma],
         text="""
-        Law of a cluster's variances v of the scores.
+        Law of the variances v that the scores have in a cluster.
         """,
     )
     mean_precision_prior: float = parameter(
