@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+from skbnp.estimators.draws import DrawsMixin
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.mcmc.posterior import Posterior
 from skbnp.plot import CoclusteringDisplay
@@ -19,7 +20,7 @@ from skbnp.summaries.partitions import coclustering
 N = 60
 
 
-class Fitted(PartitionMixin, BaseEstimator):
+class Fitted(PartitionMixin, DrawsMixin, BaseEstimator):
     """What a display looks at of an estimator with a partition."""
 
     def __init__(self, labels=None, posterior=None):
