@@ -7,7 +7,9 @@ where an estimator says so: ``Gamma(shape=1, rate=Gamma(shape=1, rate=1))``.
 
 import dataclasses
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
+from threading import get_ident
 
 import numpy as np
 from scipy import stats
@@ -27,6 +29,15 @@ __all__ = [
 
 # Numbers beyond these leave start values and log densities outside the range of floats.
 _SMALLEST, _LARGEST = 1e-10, 1e10
+
+
+@lru_cache(maxsize=256)
+def _frozen(law, thread):
+    """A law as SciPy has it, which takes a millisecond to make.
+
+    Each thread has its own, for it holds the generator while it draws.
+    """
+    return law._scipy()
 
 
 class Law:
@@ -59,7 +70,7 @@ class Law:
             If a field is itself a law: given its value only there is a density.
         """
         self._refuse_laws()
-        return self._scipy().logpdf(x)
+        return _frozen(self, get_ident()).logpdf(x)
 
     def sample(self, size=None, random_state=None):
         """Independent draws.
@@ -80,13 +91,14 @@ class Law:
             If a field is itself a law: draw that first.
         """
         self._refuse_laws()
-        found = self._scipy().rvs(size=1 if size is None else size, random_state=_rng(random_state))
+        frozen = _frozen(self, get_ident())
+        found = frozen.rvs(size=1 if size is None else size, random_state=_rng(random_state))
         return float(found[0]) if size is None else found
 
     def mean(self):
         """Expected value; inf or NaN where there is none."""
         self._refuse_laws()
-        return float(self._scipy().mean())
+        return float(_frozen(self, get_ident()).mean())
 
     def _scipy(self):
         """The law as SciPy has it."""
