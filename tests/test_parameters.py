@@ -58,11 +58,30 @@ class Further(Model):
     width: float = parameter(default=1.5, kind="float", rules=[float], text="Width.")
 
 
+class Sized(Shared):
+    """A part that another model has."""
+
+    size: int = parameter(default=1, kind="int", rules=[Integral], text="Size.")
+
+
+class Two(Sized, Model):
+    """A model of two parts."""
+
+    size: int = parameter(default=5)
+
+
 class Explicit(Model):
     """Its own constructor."""
 
     def __init__(self, *, color="blue"):
         self.color = color
+
+
+def test_what_is_declared_again_stands_where_it_was():
+    """What is None in the declaration is that of before, also by way of two classes."""
+    assert str(inspect.signature(Two)) == "(*, size=5, color='red', n_chains=2, seed=None)"
+    assert Two._declared["n_chains"].text == "Few chains."
+    assert Two._declared["size"].text == "Size."
 
 
 def test_signature_has_own_parameters_first():

@@ -164,12 +164,13 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         return_std : bool, default=False
             Also return the predictive standard deviation.
         prior : {"network", "rows"}, default="network"
-            "rows" takes, in place of the law of the hidden activations, those of the training
-            rows (at most 1,000), smoothed: often much nearer for data with classes where
-            `row_clusters` is False; for `max_layers` 1 alone, and not the model's posterior.
+            "rows" replaces the prior of the hidden activations by the smoothed activations of at
+            most 1,000 training rows. This is often much more exact where rows come in kinds and
+            `row_clusters` is False. It needs `max_layers=1`, and what it fills is not from the
+            posterior of the model.
         n_burn_in : int, default=50
-            Passes of each inner chain that are left out, with more than one hidden layer or
-            without row clusters.
+            First passes of each inner chain, which are left out. There are inner chains with more
+            than one hidden layer or without row clusters.
         n_passes : int, default=80
             Passes that are kept after these. Networks of many units with one child need more.
 
@@ -210,7 +211,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         X : array-like of shape (n_samples, n_features)
             Rows, NaN where missing.
         layer : int, default=1
-            From 1, next to the columns, to `n_layers_`.
+            Number of the layer, from 1, which is next to the columns, to `n_layers_`.
 
         Returns
         -------

@@ -56,13 +56,14 @@ class Declared:
     """Base of classes whose keyword-only constructor parameters are declared as attributes.
 
     A class has its own parameters first, then those of the classes it inherits from; one that it
-    declares again is its own. A class that writes its own
+    declares again is its own, and stands where it was. A class that writes its own
     ``__init__`` keeps that, and so do those below it.
 
     ``_renamed`` maps a name that a parameter had once to a sentence that says what it is now.
     """
 
     _declared: ClassVar[dict] = {}
+    _declared_here: ClassVar[dict] = {}
     _renamed: ClassVar[dict] = {}
     # Parameters that may be a bool, which to Python is an integer.
     _bool_parameters: ClassVar[tuple] = ()
@@ -72,10 +73,9 @@ class Declared:
         own = {name: x for name, x in vars(cls).items() if isinstance(x, Parameter)}
         for name in own:
             delattr(cls, name)
-        inherited = {}
-        for base in cls.__mro__[1:]:
-            for name, declared in vars(base).get("_declared", {}).items():
-                inherited.setdefault(name, declared)
+        inherited, layers = {}, [vars(base).get("_declared_here", {}) for base in cls.__mro__[1:]]
+        for layer in layers:
+            inherited = layer | inherited
         for name, one in own.items():
             if None in (one.kind, one.rules, one.text):
                 shared = inherited[name]
@@ -85,7 +85,11 @@ class Declared:
                     shared.rules if one.rules is None else one.rules,
                     shared.text if one.text is None else one.text,
                 )
-        cls._declared = own | {n: x for n, x in inherited.items() if n not in own}
+        cls._declared_here, cls._declared = own, {}
+        for layer in (*reversed(layers), own):
+            # Each where the first class that has it has it, with the value of the last.
+            new = {name: x for name, x in layer.items() if name not in cls._declared}
+            cls._declared = new | {n: layer.get(n, x) for n, x in cls._declared.items()}
         if not getattr(cls.__init__, "is_declared", cls.__init__ is object.__init__):
             return
         if "_parameter_constraints" in vars(cls):
