@@ -139,7 +139,7 @@ def changing(z_of, name):
     }
 
 
-@proof(pairs=(2000, 100_000), seed=(1, 6), smoke=("full", "diag", "parallel", "plain gibbs"))
+@proof(pairs=(1000, 100_000), seed=(1, 6), smoke=("full", "diag", "parallel", "plain gibbs"))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_default_sweep_paired(name, size, seed):
     prior, options = CONFIGURATIONS[name]

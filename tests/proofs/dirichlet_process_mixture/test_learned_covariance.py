@@ -272,7 +272,7 @@ def moving(name, z_of):
     return lambda sampler: {k: v for k, v in z_of(sampler).items() if "kappa0" not in k}
 
 
-@proof(pairs=(800, 50_000), seed=(1, 6), smoke=("full", "full, parallel, holes"))
+@proof(pairs=(500, 50_000), seed=(1, 6), smoke=("full", "full, parallel, holes"))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_default_sweep_paired(name, size, seed):
     prior, options = CONFIGURATIONS[name]
