@@ -143,7 +143,8 @@ def test_same_draws_on_every_way(tmp_path, expected):
 
 
 def test_row_threads_do_not_show():
-    table = np.concatenate([table_with_holes(2500, seed=s) for s in range(2)])
+    # Three blocks of rows, for two threads.
+    table = np.concatenate([table_with_holes(1100, seed=s) for s in range(2)])
     sampler = MixtureSampler(algorithm="parallel")
     sizes = {"n_warmup": 3, "n_draws": 2, "random_state": 5, "sampler": sampler}
     # One chain with two threads, two with one each.
