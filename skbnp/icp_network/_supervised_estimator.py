@@ -285,7 +285,9 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
     # -- before sampling
 
     def _target(self, y):
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        # Its sum, by which it looks for them, may add inf and -inf.
+        with np.errstate(invalid="ignore"):
+            y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if y.ndim > 2:
             raise ValueError(f"y must have one or two dimensions, got {y.ndim}")
         self._is_single = y.ndim == 1

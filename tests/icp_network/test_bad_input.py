@@ -98,6 +98,7 @@ BAD_Y = {
     "few labels": (ICPNetworkClassifier, LABELS[:-1], ["inconsistent numbers of samples"]),
     "NaN": (ICPNetworkRegressor, np.where(Y > 0, np.nan, Y), ["y contains NaN"]),
     "infinite": (ICPNetworkRegressor, np.where(Y > 0, np.inf, Y), ["y contains infinity"]),
+    "both infinities": (ICPNetworkRegressor, np.where(Y > 0, np.inf, -np.inf), ["infinity"]),
     "strings": (ICPNetworkRegressor, ["a"] * 30, ["'a'"]),
     "constant": (ICPNetworkRegressor, Y * 0.0, ["y must have a column that is not constant"]),
     "three dimensions": (ICPNetworkRegressor, Y[:, None, None], ["dim 3"]),
