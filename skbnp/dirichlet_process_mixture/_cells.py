@@ -137,7 +137,7 @@ class CellsMixin(DensityMixin):
         return complete
 
     def _cell_moments_of(self, law, t, rows):
-        log_p = log_densities(rows, law, self._prior, self._log_weights(law))
+        log_p = log_densities(rows, law, self._prior, law["log_weight"])
         return [rows.unsort(x) for x in conditional_moments(rows, law, self._prior, log_p)]
 
     # -- after sampling

@@ -451,9 +451,12 @@ class DirichletProcessMixture(
     def _log_weights(self, draw):
         return log_weights(draw, self._prior)
 
+    def _law_of(self, draw, t):
+        return draw | {"log_weight": self._log_weights(draw)}
+
     def _log_joint_of(self, law, t, rows, new=True):
         """Of the blocks of a draw and last of a new one, (n_rows, n_blocks + 1)."""
-        return rows.unsort(log_densities(rows, law, self._prior, self._log_weights(law)))
+        return rows.unsort(log_densities(rows, law, self._prior, law["log_weight"]))
 
     # -- after sampling
 

@@ -1,12 +1,12 @@
 """What follows from the density of rows: scores, samples, missing cells and their moments."""
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.rows import row_blocks
+from skbnp.numerics.log_sums import log_totals
 from skbnp.summaries.training_cells import TrainingCells
 
 
@@ -105,7 +105,7 @@ class DensityMixin:
             if found.ndim == 3:
                 figures.append(found[:, 1])
                 found = found[:, 0]
-            density[rows] = logsumexp(found, axis=0) - np.log(len(found))
+            density[rows] = log_totals(np.ascontiguousarray(found.T)) - np.log(len(found))
         if figures:
             self._judge(np.concatenate(figures, axis=1))
         # Of nothing the density is 1, whatever sums and estimates of it round to.

@@ -5,6 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.draws import MOST_SUMMARY_DRAWS
+from skbnp.numerics.log_sums import add_shares, log_totals
 from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
@@ -30,6 +31,8 @@ class PartitionMixin:
 
     _consensus_labels = "labels_"
     _partition_loss = "vi"
+    # Whether a draw counts by its density of the row, as Bayes' rule has it, or all draws alike.
+    _weighs_draws = True
 
     @staticmethod
     def _labels_of(draw):
@@ -39,6 +42,10 @@ class PartitionMixin:
     def _label_draws(self):
         """Labels of at most 300 evenly spaced draws, each (n_samples,)."""
         return [self._labels_of(draw) for draw in self._summary_draws()]
+
+    def _membership_draws(self, new):
+        """The draws that say where rows belong, or whether they open a block if ``new``."""
+        return self._prediction_draws()
 
     def _laws_of_blocks(self, draws, new):
         """Laws of the draws of a prediction, with blocks that rows would open if ``new``."""
@@ -82,7 +89,8 @@ class PartitionMixin:
 
         Averaged over draws by companions, so no draw is relabelled: the probability, given the
         training data and the row, that a training row drawn from the row's block has label k,
-        given that the row's block is not a new one.
+        given that the row's block is not a new one. Where the user guide says that clusters are
+        those of a reference draw, only that one is asked.
 
         Parameters
         ----------
@@ -92,7 +100,7 @@ class PartitionMixin:
         Returns
         -------
         proba : ndarray of shape (n_samples, `n_clusters_`)
-            Rows sum to one. Cost `predict_draws` times that of a density for each row.
+            Rows sum to one.
         """
         return self._companion_shares(self._check_new(X), new=False)[:, :-1]
 
@@ -176,7 +184,7 @@ class PartitionMixin:
     # -- new rows
 
     def _log_density_of(self, law, t, rows):
-        return _log_total(self._log_joint_of(law, t, rows, new=True))
+        return log_totals(self._log_joint_of(law, t, rows, new=True))
 
     def _companion_table(self, draw):
         """|c and r_k| / |c| for blocks c of the draw and clusters r_k: (n_blocks, n_clusters)."""
@@ -185,50 +193,53 @@ class PartitionMixin:
 
     def _companion_shares(self, X, new):
         """Shares of the clusters and, last, of a new one if that counts: rows sum to one."""
-        draws = self._prediction_draws()
-        tables = [self._companion_table(draw) for draw in draws]
+        draws = self._membership_draws(new)
+        laws, tables = self._laws_of_blocks(draws, new), [self._companion_table(d) for d in draws]
 
         def of_draw(law, t, rows):
-            n_blocks = len(tables[t])
-            log_p = self._log_joint_of(law, t, rows, new)
-            # Before any sum: far out a new block would drown the others in rounding.
-            log_p = log_p if new else log_p[:, :n_blocks]
-            level = log_p.max(axis=1)
-            p = np.exp(log_p - np.where(np.isfinite(level), level, 0.0)[:, np.newaxis])
-            found = np.zeros((len(p), self.n_clusters_ + 1))
-            found[:, :-1] = p[:, :n_blocks] @ tables[t]
-            found[:, -1] = p[:, n_blocks:].sum(axis=1)
-            return level, found
+            log_p, table = self._log_joint_of(law, t, rows, new), tables[t]
+            # Without new blocks before any sum: far out they would drown the others in rounding.
+            n_new = log_p.shape[1] - len(table) if new else 0
+            table = np.pad(table, ((0, n_new), (0, 1)))
+            table[len(table) - n_new :, -1] = 1.0
+            return log_p, table
 
-        laws, shares = self._laws_of_blocks(draws, new), np.empty((len(X), self.n_clusters_ + 1))
-        A = self._conditioned(X)
-        # Summed over draws before they are normalised: draws that explain the row count more.
-        for rows, parts in self._over_draws(A, of_draw, _summed, self._prepared, laws):
-            _, sums = _summed(parts)
+        def combine(found):
+            return _summed(found, not self._weighs_draws)
+
+        shares, A = np.empty((len(X), self.n_clusters_ + 1)), self._conditioned(X)
+        for rows, parts in self._over_draws(A, of_draw, combine, self._prepared, laws):
+            sums = _added(parts)
             shares[rows] = sums / sums.sum(axis=1, keepdims=True)
         return shares
 
 
-def _log_total(log_p):
-    """log sum of e^log_p over columns, -inf where all are."""
-    level = log_p.max(axis=1)
-    finite = np.where(np.isfinite(level), level, 0.0)
-    with np.errstate(divide="ignore"):
-        return finite + np.log(np.exp(log_p - finite[:, np.newaxis]).sum(axis=1))
+def _summed(found, alike):
+    """Sums over draws of p(row, block) table[block], as (level, sums): e^level sums.
 
-
-def _summed(parts):
-    """The sum of e^level times sums over draws, in units of the largest level: (level, sums)."""
-    total = None
-    for level, sums in parts:
+    With ``alike`` each draw's shares are normalised first, so that all draws count the same.
+    """
+    level = total = None
+    for log_p, table in found:
         if total is None:
-            top, total = level, sums
-            continue
-        highest = np.maximum(top, level)
+            level, total = np.full(len(log_p), -np.inf), np.zeros((len(log_p), table.shape[1]))
+        if alike:
+            own, sums = np.full(len(log_p), -np.inf), np.zeros_like(total)
+            add_shares(log_p, table, own, sums)
+            total += sums / sums.sum(axis=1, keepdims=True)
+        else:
+            add_shares(log_p, table, level, total)
+    return np.zeros_like(level) if alike else level, total
+
+
+def _added(groups):
+    """The sum of e^level sums over groups of draws, up to a factor of each row."""
+    top = total = None
+    for level, sums in groups:
+        level = level[:, np.newaxis]
+        highest = level if top is None else np.maximum(top, level)
         finite = np.where(np.isfinite(highest), highest, 0.0)
-        total = (
-            total * np.exp(top - finite)[:, np.newaxis]
-            + sums * np.exp(level - finite)[:, np.newaxis]
-        )
+        sums = sums * np.exp(level - finite)
+        total = sums if top is None else total * np.exp(top - finite) + sums
         top = highest
-    return top, total
+    return total

@@ -22,6 +22,7 @@ class ClustersMixin(PartitionMixin):
     """Clusters of rows, and the consensus partition of the draws."""
 
     _consensus_labels = "component_labels_"
+    _weighs_draws = False
 
     # -- after sampling
 

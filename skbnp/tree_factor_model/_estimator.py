@@ -364,6 +364,10 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
 
     # -- one draw
 
+    def _membership_draws(self, new):
+        # The clusters are branches of the reference draw, whose tree `tree_` is.
+        return self._prediction_draws() if new else [self._reference]
+
     def _laws_of_blocks(self, draws, new):
         if not new and self.new_branch == "drop":
             return draws

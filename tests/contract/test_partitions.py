@@ -1,12 +1,17 @@
 """What every estimator with a partition promises."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from contract.registry import SETTINGS
+from skbnp import InfiniteFactorClusterer, TreeFactorModel
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.summaries.partitions import expected_loss
+from skbnp.tree_factor_model._predictive import branch_probabilities
+from skbnp.tree_factor_model._rows import Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 WITH_PARTITION = [setting for setting in SETTINGS if issubclass(setting.kind, PartitionMixin)]
@@ -95,3 +100,30 @@ def test_credible_ball(fitted):
         assert all(np.asarray(labels).shape == (30,) for labels in np.atleast_2d(bound))
     with pytest.raises(ValueError, match="level"):
         fitted.credible_ball(level=1.5)
+
+
+def test_branches_are_those_of_the_reference_draw():
+    """One tree is shown, so rows are put in the branches of that tree."""
+    X = np.random.default_rng(0).normal(size=(60, 4)) + 4 * (np.arange(60)[:, np.newaxis] % 2)
+    options = dict(n_chains=1, n_warmup=40, n_draws=20, random_state=0)
+    tree = TreeFactorModel(max_depth=4, branch_levels=(1, 2), **options).fit(X)
+    rows = Rows(tree._units.to_visible(X))
+    expected = branch_probabilities(rows, tree._reference)
+    np.testing.assert_allclose(tree.predict_proba(X), expected, atol=1e-12)
+
+
+def test_draws_of_the_clusterer_count_alike():
+    X = np.random.default_rng(1).normal(size=(50, 3)) + 5 * (np.arange(50)[:, np.newaxis] % 2)
+    options = dict(n_chains=1, n_warmup=30, n_draws=10, random_state=0, predict_draws=10)
+    model = InfiniteFactorClusterer(**options).fit(X)
+    proba = np.mean(
+        [_alone(model, t).predict_proba(X) for t in range(model.posterior_.n_draws)], axis=0
+    )
+    np.testing.assert_allclose(model.predict_proba(X), proba, atol=1e-12)
+
+
+def _alone(model, t):
+    """The fitted model with one draw to predict from, and its clusters."""
+    alone = copy(model)
+    alone._membership_draws = lambda new: [model.posterior_[0, t]]
+    return alone
