@@ -104,8 +104,9 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
     `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions do: expect
     `fit` to warn. Constant columns are set aside and restored. float32 input is copied to float64.
     Files of `save` hold the training rows, which ``posterior_.loo()`` needs; with `row_clusters`
-    there is no ``loo``. Sparse X is refused. `sample_weight`, `partial_fit` and `predict` are not
-    available: for regression, put the target among the columns and `impute` it.
+    there is no ``loo``. Sparse X is refused.
+    `sample_weight`, `partial_fit` and `predict` are not available: for regression, put the target
+    among the columns and `impute` it.
 
     References
     ----------

@@ -75,5 +75,3 @@ def sample_row(draw, prior, k, rng):
     for part in prior.parts:
         out[part.columns] = part.sample(draw, k, rng)
     return out
-
-

@@ -16,6 +16,12 @@ class OutputsMixin(TransformerMixin):
 
     _output_name = "factor"
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # scikit-learn has wrapped it by now, and would name the class in which it is written.
+        if "transform" in vars(cls):
+            cls.transform = refuses_by_name(cls.transform)
+
     @refuses_by_name
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of `transform`: a word for what they are, and a number from 0.
@@ -52,7 +58,6 @@ class FactorsMixin(OutputsMixin):
         """Where each column of the reference is in each draw, -1 for nowhere, and its sign."""
         return alignments(self._reference, draws, self._anchor_scores())
 
-    @refuses_by_name
     def transform(self, X):
         """Expected scores of the factors given each row, averaged over draws.
 

@@ -132,6 +132,9 @@ class _ToyModel(BaseMCMCEstimator):
         X = self._check_new(X)
         return np.array([-np.nansum((x - self.mean_) ** 2) for x in X])
 
+    def score(self, X, y=None):
+        return float(np.mean(self.score_samples(X)))
+
 
 class ToyModel(_WatchedMixin, _ToyModel):
     """Chains of `ToySampler` as a whole estimator; X only moves the start."""

@@ -24,7 +24,7 @@ def blocks(mixture, x):
     """(weight, mean, variance) of column 1 given x in column 0, by block, standardised."""
     (draw,), prior = mixture._prediction_draws(), mixture._prior.parts[0]
     rows = mixture._prepared(np.array([[x, np.nan]]))
-    log_p = mixture._log_joint_of(draw, 0, rows)[0].astype(np.longdouble)
+    log_p = mixture._log_joint_of(mixture._law_of(draw, 0), 0, rows)[0].astype(np.longdouble)
     n, m = np.longdouble(draw["n_members"]), np.longdouble(draw["mean"])
     kappa0, nu0 = prior.numbers(draw)
     kappa, x = kappa0 + n, np.longdouble(x)

@@ -130,7 +130,7 @@ def test_normalising_within_draws_is_noticed():
     rows = dpm._prepared(x)
     wrong = np.zeros(4)
     for draw in dpm._prediction_draws():
-        p = np.exp(dpm._log_joint_of(draw, 0, rows))[0]
+        p = np.exp(dpm._log_joint_of(dpm._law_of(draw, 0), 0, rows))[0]
         shares = np.append(p[:-1] @ dpm._companion_table(draw), p[-1])
         wrong += np.exp(draw["log_probability"]) * shares / p.sum()
     assert_allclose(wrong, [0.1040, 0.6531, 0.1855, 0.0574], atol=6e-5)
