@@ -427,8 +427,11 @@ def test_attributes_are_documented(estimator, X):
 def test_methods_are_documented(estimator):
     for name, method in public_methods(estimator):
         found = sections(method)
-        parameters = dict(inspect.signature(method).parameters)
-        parameters.pop("self")
+        parameters = {
+            "**" * (one.kind is one.VAR_KEYWORD) + key: one
+            for key, one in inspect.signature(method).parameters.items()
+            if key != "self"
+        }
         documented = entries(found.get("Parameters", []))
         assert list(documented) == list(parameters), name
         for key, parameter in parameters.items():

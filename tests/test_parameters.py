@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.settings import SamplerSettings
-from skbnp.laws import Beta, Gamma
+from skbnp.laws import Beta, Gamma, Grid
 
 
 class Shared(Declared, BaseEstimator):
@@ -230,3 +230,64 @@ def test_settings_are_nested_parameters():
         Settings(n_tries=0)._validate_params()
     with pytest.raises(ValueError, match="n_tries must not be a bool"):
         Settings(n_tries=True)._refuse_bools()
+
+
+class Nested(Shared):
+    """A model with settings of its sampler."""
+
+    _renamed = {"n_attempts": "write sampler=Settings(n_tries=...)"}
+
+    sampler: Settings | None = parameter(
+        default=None, kind="Settings or None", rules=[Settings, None], text="How it is sampled."
+    )
+    spread: tuple | None = parameter(
+        default=None, kind="array-like", rules=["array-like", None], text="Spread."
+    )
+    rate: Gamma = parameter(
+        default=Gamma(1, Gamma(1, 5)), kind="Gamma", rules=[Gamma], text="A law of a law."
+    )
+    values: Grid = parameter(default=Grid((1, 2)), kind="Grid", rules=[Grid], text="A grid.")
+    share: float | Beta = parameter(
+        default=0.0,
+        kind="float or Beta",
+        rules=[Interval(Real, 0, 1, closed="both"), Beta],
+        text="Share.",
+    )
+
+
+def test_settings_that_are_none_can_be_set_and_stay_apart():
+    first, second = Nested(), Nested()
+    assert first.set_params(sampler__n_tries=7).sampler.n_tries == 7
+    assert second.sampler is None and Settings().n_tries == 3
+    given = Settings(n_tries=2)
+    assert Nested().set_params(sampler=given, sampler__n_tries=5).sampler is given
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"n_attempts": 3}, r"Invalid parameter 'n_attempts' for Nested: write sampler=Settings"),
+        ({"rate__shape": 3.0}, "a law is replaced as a whole"),
+        ({"colour": 3}, "Invalid parameter 'colour'"),
+    ],
+)
+def test_what_cannot_be_set_is_said(params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Nested().set_params(**params)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"spread": Gamma(2, 1)}, r"spread: must not be a law, got Gamma\(shape=2.0, rate=1.0\)"),
+        ({"rate": (1, 2)}, r"write rate=Gamma\(shape=1.0, rate=Gamma\(shape=1.0, rate=5.0\)\)"),
+        ({"rate": (1, 2, 3)}, r"write rate=Gamma\(shape=1.0, rate=Gamma"),
+        ({"values": (1, 2)}, r"write values=Grid\(\(1, 2\)\)"),
+        ({"share": "sample"}, r"write share=Beta\(a, b\), from skbnp.laws"),
+        ({"share": (1, 2, 3)}, r"write share=Beta\(a, b\), from skbnp.laws"),
+        ({"share": Gamma(1, 1)}, r"or an instance of 'skbnp.laws.Beta'. Got Gamma"),
+    ],
+)
+def test_what_to_write_can_be_written(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Nested(**given)._validate_params()

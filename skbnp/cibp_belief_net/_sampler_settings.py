@@ -29,7 +29,8 @@ class BeliefNetSampler(SamplerSettings):
         text="""
         How activations are drawn: "slice", by univariate slices; "hmc", by Hamiltonian Monte Carlo
         on all units of a row's layer; "mtm", by the paper's multiple tries; "ess", by elliptical
-        slices. "auto" takes "hmc" and, for the last pass of a sweep, "slice".
+        slices. "auto" takes "hmc" and, for the last pass of a sweep and for layers of fewer than
+        8 units, "slice".
         """,
     )
     n_activation_passes: int = parameter(

@@ -33,7 +33,7 @@ class MixtureSampler(SamplerSettings):
     n_split_merge: int | str = parameter(
         default="auto",
         kind='int or "auto"',
-        rules=[Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        rules=[Interval(Integral, 0, 10**9, closed="both"), StrOptions({"auto"})],
         text="""
         Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
         number of clusters, followed during warm-up and then frozen.

@@ -7,7 +7,7 @@ from the declarations.
 import inspect
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, ClassVar, dataclass_transform
 
@@ -99,12 +99,54 @@ class Declared:
         if "__doc__" in vars(cls) and cls.__doc__:
             cls.__doc__ = _with_section(cls.__doc__, cls._declared)
 
+    def set_params(self, **params):
+        """Set parameters of this estimator, those of a nested value as ``name__parameter``.
+
+        A nested value that is None becomes its default first, so that ``sampler__x`` can be set and
+        searched over.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, or it is one of a law, which is replaced as a whole.
+        """
+        for name in params:
+            first, _, nested = name.partition("__")
+            if first in self._renamed:
+                raise ValueError(
+                    f"Invalid parameter {first!r} for {type(self).__name__}: {self._renamed[first]}"
+                )
+            value = getattr(self, first, None) if first in self._declared else None
+            if nested and isinstance(params.get(first, value), Law):
+                raise ValueError(
+                    f"{name} cannot be set: a law is replaced as a whole, {first}={value!r} for one"
+                )
+            if nested and value is None and first not in params:
+                kind = next(filter(_is_nested, self._parameter_constraints.get(first, ())), None)
+                if kind is not None:
+                    setattr(self, first, kind())
+        return super().set_params(**params)
+
     def _validate_params(self):
         """Raise an error that names the parameter, the rule and the value."""
         for name, value in self.get_params(deep=False).items():
             laws = [x for x in self._parameter_constraints[name] if _is_law(x)]
             if laws:
                 self._refuse_numbers_of_a_law(name, value, laws)
+            is_other = isinstance(value, Law) and not isinstance(value, tuple(laws))
+            if is_other and "array-like" in self._parameter_constraints[name]:
+                # That rule takes whatever has a shape.
+                wanted = " or ".join(x.__name__ for x in laws)
+                rule = f"a law must be {wanted}" if laws else "must not be a law"
+                raise ValueError(f"{name}: {rule}, got {value!r}")
         super()._validate_params()
 
     def _refuse_numbers_of_a_law(self, name, value, laws):
@@ -114,12 +156,26 @@ class Declared:
         rule = f"{name} must be {what}, got {value!r}"
         if isinstance(value, str) and value == "sample":
             default = self._declared[name].default
-            shown = default if isinstance(default, Law) else laws[0].__name__ + "(...)"
+            shown = default if isinstance(default, Law) else _form_of(laws[0])
             raise ValueError(f"{rule}: write {name}={shown}, from skbnp.laws, to have it sampled")
         # Where a sequence may stand its items are laws or numbers for the model to check.
         if type(value) in (tuple, list) and type(value) not in self._parameter_constraints[name]:
             shown = ", ".join(map(repr, value))
-            raise ValueError(f"{rule}: write {name}={laws[0].__name__}({shown}), from skbnp.laws")
+            n_fields = len(fields(laws[0]))
+            if n_fields == 1:
+                shown = f"{laws[0].__name__}(({shown}))"
+            elif len(value) == n_fields and not self._declared_with_a_law_of_a_law(name):
+                shown = f"{laws[0].__name__}({shown})"
+            else:
+                default = self._declared[name].default
+                shown = default if isinstance(default, Law) else _form_of(laws[0])
+            raise ValueError(f"{rule}: write {name}={shown}, from skbnp.laws")
+
+    def _declared_with_a_law_of_a_law(self, name):
+        default = self._declared[name].default
+        return isinstance(default, Law) and any(
+            isinstance(getattr(default, field.name), Law) for field in fields(default)
+        )
 
     def _refuse_bools(self):
         """True is an integer to Python, hence to the rules of single parameters."""
@@ -130,6 +186,16 @@ class Declared:
 
 def _is_law(rule):
     return isinstance(rule, type) and issubclass(rule, Law)
+
+
+def _form_of(law):
+    """How a law is written: its name and those of its fields."""
+    return f"{law.__name__}({', '.join(field.name for field in fields(law))})"
+
+
+def _is_nested(rule):
+    """Whether values of this type have parameters of their own, all with defaults."""
+    return isinstance(rule, type) and issubclass(rule, Declared)
 
 
 def _constructor(cls):

@@ -123,6 +123,10 @@ class ClustererParameters(SparseFactorEstimator):
     _settings_type = FactorClustererSampler
     _renamed = {
         **dict.fromkeys(MOVED, "it is a parameter of DeepScaleModel now"),
+        **{
+            name: f"write DeepScaleModel(sampler=DeepScaleSampler({name}=...)), from skbnp.samplers"
+            for name in ("schedule", "n_init_factors")
+        },
         "top": 'the clusterer is what top="dp" was, DeepScaleModel is what top="gaussian" was',
         "mass_prior": _A_LAW.format("mass", "mass=Gamma(shape, rate)"),
         "concentration_prior": _A_LAW.format("concentration", "concentration=Gamma(shape, rate)"),
