@@ -44,7 +44,7 @@ BAD_PARAMETERS = [
         ),
     ),
     ({"drift": "infer"}, "drift", "'skbnp.laws.Normal'", "'infer'"),
-    ({"drift": "sample"}, "drift", "write drift=Normal(...)", "'sample'"),
+    ({"drift": "sample"}, "drift", "write drift=Normal(location, variance)", "'sample'"),
     ({"drift": (0.0, 2.0)}, "drift", "write drift=Normal(0.0, 2.0)", "(0.0, 2.0)"),
     ({"drift": Normal(0.0, 1e7)}, "drift", "a variance from 1e-06", "variance=10000000.0"),
     ({"center": "mode"}, "center", "'median'", "'mode'"),

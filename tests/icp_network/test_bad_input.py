@@ -139,7 +139,7 @@ BAD_PARAMETERS = [
     ({"weight_variance": 0.0}, "weight_variance", "[1e-06, 1000000.0]", "0.0"),
     ({"bias_variance": "wide"}, "bias_variance", "float", "'wide'"),
     ({"noise_precision": 3.0}, "noise_precision", "Gamma", "3.0"),
-    ({"noise_precision": (1, 2, 3)}, "noise_precision", "a law", "Gamma(1, 2, 3)"),
+    ({"noise_precision": (1, 2, 3)}, "noise_precision", "a law", "Gamma(shape=1.0, rate=0.1)"),
     ({"noise_precision": Gamma(1, Gamma(1, 1))}, "noise_precision", NUMBERS, "rate=Gamma"),
     ({"max_units": -1}, "max_units", "[0, 10000]", "-1"),
     ({"max_units": None}, "max_units", "int", "None"),
