@@ -255,7 +255,7 @@ class NormalGamma(Law):
         found = stats.gamma.logpdf(p, self.shape, scale=1 / self.rate) + stats.norm.logpdf(
             mean, self.location, 1 / np.sqrt(self.kappa * p)
         )
-        return np.where(inside, found, -np.inf)[()]
+        return np.where(np.isnan(precision), np.nan, np.where(inside, found, -np.inf))[()]
 
     def sample(self, size=None, random_state=None):
         """Independent draws.
@@ -329,8 +329,10 @@ class Grid(Law):
         object.__setattr__(self, "values", tuple(float(x) for x in values))
 
     def log_density(self, x):
-        """Log probability of each x, -inf where it is no value of the grid."""
-        return np.where(np.isin(x, self.values), -np.log(len(self.values)), -np.inf)[()]
+        """Log probability of each x, -inf where it is no value of the grid; NaN of NaN."""
+        x = np.asarray(x, dtype=np.float64)
+        found = np.where(np.isin(x, self.values), -np.log(len(self.values)), -np.inf)
+        return np.where(np.isnan(x), np.nan, found)[()]
 
     def sample(self, size=None, random_state=None):
         """Independent draws."""
@@ -373,11 +375,11 @@ class ShiftedBetaNegativeBinomial(Law):
                 )
 
     def log_density(self, x):
-        """Log probability of each x, -inf unless it is 1, 2, ..."""
+        """Log probability of each x, -inf unless it is 1, 2, ...; NaN of NaN."""
         x = np.asarray(x, dtype=np.float64)
         inside = (x >= 1) & (x == np.floor(x))
         found = stats.betanbinom.logpmf(np.where(inside, x, 1) - 1, self.a, self.b, self.c)
-        return np.where(inside, found, -np.inf)[()]
+        return np.where(np.isnan(x), np.nan, np.where(inside, found, -np.inf))[()]
 
     def sample(self, size=None, random_state=None):
         """Independent draws, of type float so that none is too large."""

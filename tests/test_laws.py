@@ -66,6 +66,12 @@ def test_a_law_is_its_density(law):
 
 
 @pytest.mark.parametrize("law", ALL, ids=lambda law: type(law).__name__)
+def test_nan_has_no_density(law):
+    assert np.isnan(law.log_density(np.nan))
+    np.testing.assert_array_equal(np.isnan(law.log_density([1.0, np.nan])), [False, True])
+
+
+@pytest.mark.parametrize("law", ALL, ids=lambda law: type(law).__name__)
 def test_one_draw_is_a_number(law):
     assert isinstance(law.sample(random_state=np.random.default_rng(0)), float)
 
@@ -82,6 +88,7 @@ def test_normal_gamma():
     ]
     assert total == pytest.approx(1, rel=1e-4)
     assert law.log_density([0.0, -1.0]) == -np.inf
+    assert np.isnan(law.log_density([[np.nan, 1.0], [0.0, np.nan]])).all()
 
 
 def test_laws_are_values():
