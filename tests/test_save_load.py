@@ -80,16 +80,20 @@ def assert_same_bits(one, other):
             assert getattr(value, "dtype", None) == getattr(other[name], "dtype", None), name
 
 
-TABLES = [plain_table, frame_of_floats, mixed_table, binary_array, many_options]
-
-
-def test_same_answers_in_a_fresh_process(tmp_path):
+@pytest.mark.parametrize(
+    "tables",
+    [
+        pytest.param([plain_table, mixed_table, many_options], id="arrays and frames"),
+        pytest.param([frame_of_floats, binary_array], id="others", marks=pytest.mark.slow),
+    ],
+)
+def test_same_answers_in_a_fresh_process(tables, tmp_path):
     expected = {}
-    for make in TABLES:
+    for make in tables:
         X, options = make()
         place = tmp_path / make.__name__
         mixture = DirichletProcessMixture(
-            **{"random_state": 0, **SMALL, "n_draws": 40, **options}
+            **{"random_state": 0, **SMALL, "n_draws": 26, **options}
         ).fit(X)
         assert mixture.save(f"{place}.skbnp") is mixture
         expected[place] = answers(mixture, X)

@@ -86,7 +86,7 @@ def axes(model, n_columns):
         return [bounded_axis(m - h, m + h, n) for m, h in zip(middle, half, strict=True)]
     if is_sampled(model):
         # Their tails are normal, and each row is slow.
-        return [axis(x, 201 if n_columns == 1 else 61, 3.6) for x in X.T]
+        return [axis(x, 121 if n_columns == 1 else 61, 3.6) for x in X.T]
     return [axis(x, 801 if n_columns == 1 else 161) for x in X.T]
 
 
