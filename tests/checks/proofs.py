@@ -4,7 +4,7 @@ A proof is a statistical test of a sampler: a joint-distribution test, a compari
 enumeration, moments under a prior. It is a pure function of sources, size, seed and versions; run
 again unchanged it shows nothing new. It says what it is, with a short and a long size::
 
-    @proof(pairs=(250, 40_000), seed=1, smoke="default")
+    @proof(pairs=(250, 40_000, 10_000), seed=1, smoke="default")
     @pytest.mark.parametrize("name", CONFIGURATIONS)
     def test_sweep_paired(name, size, seed):
         assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
@@ -69,8 +69,9 @@ def proof(*, seed, smoke=False, wrong=False, **size):
         parametrised test the ids for which it does.
     wrong : bool
         Whether the sampler is a wrong one, whose large z-scores the test asks for.
-    **size : int or pair of int
-        At most one: the unit, and how many at the short and at the long size.
+    **size : int, pair or triple of int
+        At most one: the unit, and how many at the short and at the long size. A third number is
+        the long size of those ids of a parametrised test that are no smoke proofs.
     """
     if len(size) > 1:
         raise TypeError(f"a proof has one size, got {sorted(size)}")
@@ -167,7 +168,10 @@ class Proof:
     @property
     def sizes(self):
         """The short one and the long one."""
-        return self.size if isinstance(self.size, tuple) else (self.size, self.size)
+        if not isinstance(self.size, tuple):
+            return self.size, self.size
+        short, long, *of_others = self.size
+        return short, of_others[0] if of_others and not self.smoke else long
 
     @property
     def seeds(self):

@@ -192,6 +192,12 @@ def test_smoke_proofs_run_in_any_case_and_alone(toy):
     assert status == 1 and "test_smoke_proofs_are_there" in text
 
 
+def test_ids_that_are_no_smoke_proofs_may_have_a_long_size_of_their_own(toy):
+    toy.replace("tests/toy/test_sweep.py", "(100, 20_000)", "(100, 20_000, 5000)")
+    status, _, ran = toy.run("--proofs=prove")
+    assert status == 0 and ran == ["one 20000 2", "two 5000 2"]
+
+
 def test_a_plan_says_what_is_due_and_how_long_it_takes(toy):
     status, text, ran = toy.run("--proofs=plan")
     assert status == 0 and ran == [] and not toy.ledger.exists()

@@ -88,7 +88,11 @@ def configured(name):
     return joint_draw(law, n_samples, **options), of
 
 
-@proof(pairs=(250, 40_000), seed=(1, 2), smoke=("as fitted", "row clusters", "skip connections"))
+@proof(
+    pairs=(250, 40_000, 10_000),
+    seed=(1, 2),
+    smoke=("as fitted", "row clusters", "skip connections"),
+)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_sweep_paired(name, size, seed):
     assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
@@ -98,7 +102,7 @@ def test_sweep_paired(name, size, seed):
 ERGODIC = [name for name in CONFIGURATIONS if "holes" not in name and name != "no births"]
 
 
-@proof(draws=(600, 30_000), seed=(3, 4))
+@proof(draws=(600, 10_000), seed=(3, 4))
 @pytest.mark.parametrize("name", ERGODIC)
 def test_sweep_successive(name, size, seed):
     assert_z_scores_small(successive_conditional(*configured(name), size, thin=4, seed=seed))
@@ -117,7 +121,7 @@ TOUCHED = {
 }
 
 
-@proof(pairs=(300, 40_000), seed=(5, 7))
+@proof(pairs=(300, 10_000), seed=(5, 7))
 @pytest.mark.parametrize(
     "move, options",
     [

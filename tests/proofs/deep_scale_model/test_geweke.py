@@ -55,7 +55,7 @@ def configured(name):
 MANY = "more samples"
 
 
-@proof(pairs=(800, 40_000), seed=(1, 2), smoke=("default", "two layers"))
+@proof(pairs=(800, 40_000, 10_000), seed=(1, 2), smoke=("default", "two layers"))
 @pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if name != MANY])
 def test_sweep_paired(name, size, seed):
     assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
@@ -66,7 +66,7 @@ def test_sweep_paired_of_many_samples(size, seed):
     assert_z_scores_small(paired_one_step(*configured(MANY), size, seed=seed))
 
 
-@proof(draws=(600, 20_000), seed=(3, 4))
+@proof(draws=(600, 10_000), seed=(3, 4))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_sweep_successive(name, size, seed):
     assert_z_scores_small(successive_conditional(*configured(name), size, thin=5, seed=seed))
@@ -107,7 +107,7 @@ def alone(case):
     return make, only(statistics(law), lambda name: name in names)
 
 
-@proof(pairs=(600, 40_000), seed=(5, 7))
+@proof(pairs=(600, 10_000), seed=(5, 7))
 @pytest.mark.parametrize("case", range(len(ALONE)), ids=lambda case: ALONE[case][0])
 def test_each_move_alone_paired(case, size, seed):
     assert_z_scores_small(paired_one_step(*alone(case), size, seed=seed))

@@ -272,7 +272,7 @@ def moving(name, z_of):
     return lambda sampler: {k: v for k, v in z_of(sampler).items() if "kappa0" not in k}
 
 
-@proof(pairs=(500, 50_000), seed=(1, 6), smoke=("full", "full, parallel, holes"))
+@proof(pairs=(500, 40_000, 10_000), seed=(1, 6), smoke=("full", "full, parallel, holes"))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_default_sweep_paired(name, size, seed):
     prior, options = CONFIGURATIONS[name]
@@ -308,7 +308,7 @@ def test_all_updates_are_tested():
     assert set(LearnCovariance.STEPS) | {"learned_covariance"} == set(MOVES)
 
 
-@proof(pairs=(3000, 40_000), seed=3)
+@proof(pairs=(3000, 10_000), seed=3)
 @pytest.mark.parametrize("move, kind", list(product(MOVES, KINDS)))
 def test_each_update_alone_paired(move, kind, size, seed):
     make = joint_draw(learning_prior(kind), move=move, repeats=5)
@@ -346,7 +346,7 @@ def test_a_wrong_formula_is_noticed(fault, move, kind, seed):
     assert max(map(abs, z.values())) > 6, z
 
 
-@proof(draws=(8000, 50_000), seed=5)
+@proof(draws=(8000, 30_000), seed=5)
 @pytest.mark.parametrize(
     "name", ["full, holes", "diag", "full, parallel, holes", "full, plain gibbs"]
 )

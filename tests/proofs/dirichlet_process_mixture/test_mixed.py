@@ -93,7 +93,7 @@ def statistics(sampler):
     }
 
 
-@proof(pairs=(4000, 40_000), seed=3)
+@proof(pairs=(4000, 10_000), seed=3)
 @pytest.mark.parametrize(
     "holes, kind, algorithm",
     list(product([0.0, 0.25], COVARIANCE, ["collapsed", "parallel"])),

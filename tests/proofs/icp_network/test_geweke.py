@@ -77,7 +77,7 @@ def configured(name):
 MANY, SPARSE = "more rows than a block", "sparse"
 
 
-@proof(pairs=(400, 40_000), seed=(1, 2), smoke=("default", "supervised", "three classes"))
+@proof(pairs=(400, 40_000, 10_000), seed=(1, 2), smoke=("default", "supervised", "three classes"))
 @pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if name not in (MANY, SPARSE)])
 def test_sweep_paired(name, size, seed):
     assert_z_scores_small(paired_one_step(*configured(name), size, seed=seed))
@@ -191,7 +191,7 @@ def test_every_move_is_tested_alone():
     assert {move for move, *_ in ALONE} == Sampler.MOVES.keys()
 
 
-@proof(pairs=(500, 40_000), seed=(5, 7))
+@proof(pairs=(500, 10_000), seed=(5, 7))
 @pytest.mark.parametrize("case", range(len(ALONE)), ids=lambda case: ALONE[case][0])
 def test_each_move_alone_paired(case, size, seed):
     assert_z_scores_small(paired_one_step(*alone(case), size, seed=seed))

@@ -56,7 +56,7 @@ def configured(options, draw, **more):
     return joint_draw(law, **draw, **more), only(of, lambda name: name in names)
 
 
-@proof(pairs=(500, 20_000), seed=(1, 2), smoke=("default", "students"))
+@proof(pairs=(500, 40_000, 10_000), seed=(1, 2), smoke=("default", "students"))
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_sweep_paired(name, size, seed):
     assert_z_scores_small(paired_one_step(*configured(*CONFIGURATIONS[name]), size, seed=seed))
@@ -103,7 +103,7 @@ TOUCHED = {
 }
 
 
-@proof(pairs=(500, 40_000), seed=(4, 7))
+@proof(pairs=(500, 10_000), seed=(4, 7))
 @pytest.mark.parametrize("move", MOVES)
 def test_move_alone(move, size, seed):
     options = {"tails": "t", "mass": Gamma(2.0, 2.0)}
