@@ -15,6 +15,7 @@
 #                   with FUZZ_FIRST=1000 the next thousand
 #   make lint       ruff and cython-lint
 #   make bench      benchmarks, short form
+#   make bench-compare OLD=DIR  fits by the build of another checkout and by this one, by turns
 #   make doc        HTML pages in doc/_build/html
 #   make install    editable development install in .venv
 #   make clean      back to a fresh clone
@@ -88,7 +89,7 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
     { test $(1)/pyvenv.cfg -nt pyproject.toml || $(PYTHON) -m venv --clear $(1); }
 
 .PHONY: demo test test-slow test-cost prove plan prove-all test-debug test-debug-smoke fuzz lint bench doc \
-    install clean FORCE
+    bench-compare install clean FORCE
 
 demo: .venv-plot/installed
 	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
@@ -134,6 +135,9 @@ lint: .venv-lint/installed
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
 	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint skbnp benchmarks
+
+bench-compare:
+	$(PYTHON) benchmarks/_compare_builds.py $(OLD) .
 
 bench: .venv-bench/installed
 	@for script in $(BENCHMARKS); do .venv-bench/bin/python $$script $(BENCH_ARGS) || exit 1; done

@@ -623,3 +623,19 @@ def test_missing_cells(monkeypatch):
     known = module.by_density(model, rows)
     np.testing.assert_allclose(known, module.by_density(model, rows + 1e-12), rtol=1e-6, atol=1e-6)
     assert not np.allclose(known[0], model.X_imputed_)
+
+
+def test_builds_are_compared_by_turns(monkeypatch):
+    module = load("_compare_builds", monkeypatch)
+    asked = []
+
+    def run(which):
+        asked.append(which)
+        return {"a case": (2.0, 3.0)[which] + len(asked)}
+
+    ((row,)) = [module.compared(run, 2)]
+    assert asked == [0, 1, 1, 0]
+    assert row[0]["new / old"] == pytest.approx(5.0 / 3.0)
+    # Every case runs, as short as can be.
+    monkeypatch.setattr(module, "CASES", {"tree": module.CASES["tree"]})
+    assert module.times(["tree"], 10_000)["tree"] > 0
