@@ -9,7 +9,7 @@ from checks.proofs import LEDGER, PROOFS, TESTS, Ledger, unproved
 # Proofs whose names begin so must be in the ledger. All folders with proofs belong here. Of one
 # that is not here ``make test`` runs the smoke proofs alone, and the skipped test below says how
 # many of its proofs have no entry; ``make test-slow`` runs these, at the short size.
-ENFORCED = ("processes/",)
+ENFORCED = ("processes/", "proofs/tree_factor_model/", "proofs/icp_network/")
 
 FILES = sorted(
     path.relative_to(TESTS).as_posix()
