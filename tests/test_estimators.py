@@ -470,6 +470,21 @@ def test_coclustering():
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_number_of_chains_may_be_left_to_the_estimator(estimator, X):
+    rows = np.nan_to_num(X[:30])
+    y = {True: rows[:, 0] > 0, False: rows[:, 0]}[is_classifier(estimator())]
+    options = dict(n_warmup=2, n_draws=4, predict_draws=4, random_state=0)
+    auto = estimator(**options).fit(rows, y)
+    told = estimator(n_chains=auto.n_chains_, **options).fit(rows, y)
+    assert auto.n_chains == "auto" and auto.n_chains_ == auto.posterior_.n_chains == 4
+    np.testing.assert_array_equal(
+        told.posterior_.traces["log_joint"], auto.posterior_.traces["log_joint"]
+    )
+    auto.set_params(warm_start=True, n_chains=4, n_draws=5).fit(rows, y)
+    assert auto.n_draws_ == 5
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_warnings_of_fit_name_the_line_that_called_it(estimator):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))

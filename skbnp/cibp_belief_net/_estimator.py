@@ -74,6 +74,8 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         Number of proposals, in all chains, that were refused because of `max_units`.
     visible_ : {"gaussian", "sigmoid"}
         How the columns entered the network.
+    n_chains_ : int
+        Number of chains.
     n_warmup_ : int
         Number of warm-up sweeps.
     n_draws_ : int

@@ -82,6 +82,8 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
         nothing else.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes.
+    n_chains_ : int
+        Number of chains.
     n_warmup_ : int
         Sweeps of warm-up: what "auto" came to.
     n_draws_ : int

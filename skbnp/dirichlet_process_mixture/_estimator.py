@@ -154,6 +154,8 @@ class DirichletProcessMixture(
         The levels of each categorical column in sorted order, None for the other columns.
     algorithm_ : str
         What "auto" came to.
+    n_chains_ : int
+        Number of chains.
     n_warmup_ : int
         Sweeps of warm-up, what "auto" came to.
     n_draws_ : int
@@ -434,6 +436,7 @@ class DirichletProcessMixture(
 
     @classmethod
     def _fitted_of_file(cls, fitted):
+        fitted = super()._fitted_of_file(fitted)
         if "_center" not in fitted:
             return fitted
         kept = {name: fitted[name] for name in fitted if name not in ("_center", "_scale")}

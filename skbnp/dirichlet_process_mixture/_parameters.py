@@ -189,11 +189,11 @@ class MixtureParameters(BaseMCMCEstimator):
         How it is sampled: a :class:`~skbnp.samplers.MixtureSampler`; None is one of its defaults.
         """,
     )
-    n_chains: int = parameter(
-        default=4,
+    n_chains: int | str = parameter(
+        default="auto",
         text="""
-        Independent chains. They start from one cluster and from k-means with 5 to 20 centres, in
-        turn, so that they can be seen to agree from either side.
+        Independent chains; "auto" is 4. They start from one cluster and from k-means with 5 to 20
+        centres, in turn, so that they can be seen to agree from either side.
         """,
     )
     n_warmup: int | str = parameter(

@@ -33,7 +33,16 @@ _STORE_AUTO, _MEGABYTE = 10**9, 10**6
 
 # Parameters that no draw of a chain depends on, or that the fingerprint has in another form.
 _NOT_OF_THE_CHAINS = {
-    *("n_warmup", "n_draws", "thin", "max_work", "n_jobs", "random_state", "warm_start"),
+    *(
+        "n_chains",
+        "n_warmup",
+        "n_draws",
+        "thin",
+        "max_work",
+        "n_jobs",
+        "random_state",
+        "warm_start",
+    ),
     *("checkpoint", "checkpoint_every", "store", "predict_draws", "verbose"),
 }
 
@@ -60,12 +69,12 @@ class BaseMCMCEstimator(
     or its answers no numbers.
     """
 
-    n_chains: int = parameter(
-        default=4,
-        kind="int",
-        rules=[Interval(Integral, 1, None, closed="left")],
+    n_chains: int | str = parameter(
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         text="""
-        Independent chains.
+        Independent chains; "auto" is 4. `n_chains_` says what "auto" came to.
         """,
     )
     n_warmup: int | str = parameter(
@@ -182,6 +191,7 @@ class BaseMCMCEstimator(
     # The attributes that ``fit`` sets, with their types: what files hold, and nothing else.
     _fitted_attributes: ClassVar[dict] = {
         "posterior_": Posterior,
+        "n_chains_": Integral,
         "n_warmup_": Integral,
         "n_draws_": Integral,
         "seed_": Integral,
@@ -270,15 +280,16 @@ class BaseMCMCEstimator(
         if "sampler" in self._declared:
             self._sampler_settings()._refuse_bools()
         X = self._check_training(X, y)
+        self.n_chains_ = self._auto_n_chains(X) if self.n_chains == "auto" else self.n_chains
         with one_blas_thread:
             make_sampler = self._prepare(X)
         n_warmup, thin = self._lengths(X)
         checkpoint, start = self._where_to_start(X, n_warmup, thin)
-        context = self._init_callback_context(max_subtasks=self.n_chains)
+        context = self._init_callback_context(max_subtasks=self.n_chains_)
         context.call_on_fit_task_begin(estimator=self, X=X)
         self.posterior_ = run_chains(
             make_sampler,
-            n_chains=self.n_chains,
+            n_chains=self.n_chains_,
             n_warmup=n_warmup,
             n_draws=self.n_draws_,
             thin=thin,
@@ -324,8 +335,20 @@ class BaseMCMCEstimator(
         least, per_sweep = work
         thin = None if self.thin == "auto" else self.thin
         max_work = float(self.max_work)
-        names = self._reported_traces
+        # Chains that are an ensemble need not agree.
+        names = () if self._is_ensemble(X) else self._reported_traces
         return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
+
+    def _auto_n_chains(self, X):
+        """The number of chains that "auto" stands for."""
+        return 4
+
+    def _is_ensemble(self, X):
+        """Whether chains stay apart as long as anybody would run them, and are many and short.
+
+        A warm-up in rounds then ends when `log_density` drifts no more.
+        """
+        return False
 
     def _work(self, X):
         """What a sweep of one chain costs, in nominal seconds of one core; None: lengths are fixed.
@@ -402,7 +425,12 @@ class BaseMCMCEstimator(
         if isinstance(n_warmup, WarmupRounds):
             parameters["max_work"] = n_warmup.max_work
             n_warmup = ["auto", n_warmup.first]
-        parameters |= {"n_warmup": n_warmup, "thin": thin, "random_state": seed}
+        parameters |= {
+            "n_chains": self.n_chains_,
+            "n_warmup": n_warmup,
+            "thin": thin,
+            "random_state": seed,
+        }
         shown = {name: digest(value)[:16] for name, value in sorted(parameters.items())}
         data = digest([digest(X), self._about_data()])
         return {"model": type(self).__name__, "data": data, **shown}

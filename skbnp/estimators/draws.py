@@ -52,7 +52,9 @@ class DrawsMixin:
     def _row_threads(self):
         """``for_rows`` of each chain's sampler: together they use as many threads as `n_jobs`."""
         n_threads = available_threads(self.n_jobs)
-        return partial(for_row_blocks, n_threads=max(1, n_threads // min(self.n_chains, n_threads)))
+        return partial(
+            for_row_blocks, n_threads=max(1, n_threads // min(self.n_chains_, n_threads))
+        )
 
     def _by_row_blocks(self, function, n_rows):
         """Results of ``function(start, stop)`` over fixed row blocks, stacked."""

@@ -130,7 +130,10 @@ class FilesMixin:
     @classmethod
     def _fitted_of_file(cls, fitted):
         """The attributes of a file that `fit` sets, likewise."""
-        return fitted
+        posterior = fitted.get("posterior_")
+        # A file of 0.1 does not say the number of chains.
+        known = {"n_chains_": posterior.n_chains} if isinstance(posterior, Posterior) else {}
+        return known | fitted
 
     @classmethod
     def _types_in_files(cls):
@@ -160,8 +163,8 @@ class FilesMixin:
             if name not in fitted and name not in cls._not_always_fitted:
                 raise ValueError(f"it has no {name}")
         posterior, names = fitted["posterior_"], fitted.get("feature_names_in_")
-        found = (posterior.seed, posterior.n_warmup, posterior.n_draws)
-        if found != tuple(fitted[name] for name in ("seed_", "n_warmup_", "n_draws_")):
-            raise ValueError("its posterior_ is not that of seed_, n_warmup_ and n_draws_")
+        found = (posterior.seed, posterior.n_chains, posterior.n_warmup, posterior.n_draws)
+        if found != tuple(fitted[name] for name in ("seed_", "n_chains_", "n_warmup_", "n_draws_")):
+            raise ValueError("its posterior_ is not that of seed_, n_chains_, n_warmup_, n_draws_")
         if names is not None and names.shape != (fitted["n_features_in_"],):
             raise ValueError("its feature_names_in_ are not those of n_features_in_ features")

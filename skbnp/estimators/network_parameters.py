@@ -14,11 +14,11 @@ from skbnp.units import checked_bounds, range_units, standard_units
 class NetworkChains(BaseMCMCEstimator):
     """Chains each of which finds a network of its own."""
 
-    n_chains: int = parameter(
-        default=4,
+    n_chains: int | str = parameter(
+        default="auto",
         text="""
-        Number of independent chains. They find different networks, and averages over several of
-        them predict better.
+        Number of independent chains; "auto" is 4. They find different networks, and averages over
+        several of them predict better.
         """,
     )
     n_jobs: int | None = parameter(

@@ -179,7 +179,7 @@ class PartitionMixin:
         """Trial moves that the partition search may make: about as long as the sampling."""
         n_sweeps = self.n_warmup_ + self.n_draws_ * self.posterior_.sweeps_per_draw
         mean_k = self.posterior_.traces["n_clusters"].mean()
-        return int(max(1e8, self.n_chains * n_sweeps * X.size * mean_k))
+        return int(max(1e8, self.n_chains_ * n_sweeps * X.size * mean_k))
 
     # -- new rows
 

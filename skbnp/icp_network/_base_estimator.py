@@ -139,7 +139,6 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         defaults.
         """,
     )
-    n_chains: int = parameter(default=4)
     n_warmup: int | str = parameter(
         default="auto",
         text="""

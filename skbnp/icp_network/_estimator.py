@@ -60,6 +60,8 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         effective sample sizes. Each draw is a network for X as scaled inside; see `network`.
     n_guard_rejections_ : int
         Number of proposals, over all chains, that were refused because of `max_units`.
+    n_chains_ : int
+        Number of chains.
     n_warmup_ : int
         Sweeps of warm-up: what "auto" stood for.
     n_draws_ : int

@@ -68,7 +68,7 @@ class ClustersMixin(PartitionMixin):
         """Chains have starts of their own; with many features each may keep to its own."""
         chain_of = {id(draw): c for c, chain in enumerate(self.posterior_.all_draws())
                     for draw in chain}  # fmt: skip
-        counts = [[] for _ in range(self.n_chains)]
+        counts = [[] for _ in range(self.n_chains_)]
         for draw, labels in zip(draws, merged, strict=True):
             counts[chain_of[id(draw)]].append(len(np.unique(labels)))
         usual = [int(np.median(count)) for count in counts if count]

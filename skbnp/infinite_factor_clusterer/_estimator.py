@@ -100,6 +100,8 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         deviations, 0 for observed cells. Only if X had missing cells.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes.
+    n_chains_ : int
+        Number of chains.
     n_warmup_ : int
         Sweeps of warm-up: what "auto" came to.
     n_draws_ : int

@@ -28,7 +28,8 @@ class WarmupRounds:
     first : int
         Sweeps of the first round, at least 8.
     names : tuple of str
-        The traces that must agree between the chains.
+        The traces that must agree between the chains, and whose effective sample sizes thinning
+        goes by. Without any, a warm-up has ended when nothing drifts, and every sweep is kept.
     work_per_sweep : callable
         ``work_per_sweep(traces)`` is the work of one sweep of one chain, a positive number, from
         the traces of the first round's last half: dict of name to array (n_chains, n_recorded).
@@ -130,7 +131,7 @@ class WarmupRounds:
         if self.thin is not None:
             return self.thin
         half = self.first * 2 ** (n_rounds - 1) // 2
-        least = min(diagnostics.ess(traces[name]) for name in self.names)
+        least = min((diagnostics.ess(traces[name]) for name in self.names), default=math.inf)
         wanted = _AIMED_ESS * half / least / self.n_draws if least > 0.0 else math.inf
         most = max(1, int(n_left / self.n_draws))
         return most if wanted > most else max(1, math.ceil(wanted))

@@ -94,6 +94,8 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
         What "auto" came to.
     init_ : str
         What "auto" came to.
+    n_chains_ : int
+        Number of chains.
     n_warmup_ : int
         Sweeps of warm-up, what "auto" came to.
     n_draws_ : int

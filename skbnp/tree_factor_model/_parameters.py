@@ -209,10 +209,11 @@ class TreeParameters(BaseMCMCEstimator):
         `skbnp.samplers`.
         """,
     )
-    n_chains: int = parameter(
-        default=4,
+    n_chains: int | str = parameter(
+        default="auto",
         text="""
-        Independent chains. They find different trees, and averages over several predict better.
+        Independent chains; "auto" is 4. They find different trees, and averages over several
+        predict better.
         """,
     )
     n_warmup: int | str = parameter(

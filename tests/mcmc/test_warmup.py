@@ -60,6 +60,16 @@ def not_finite(x):
     x[1, 3] = np.inf
 
 
+def test_an_ensemble_need_not_agree():
+    traces = {"log_density": noise(seed=1), "log_joint": noise(seed=2)}
+    apart(traces["log_density"])
+    rule = rounds(names=(), n_draws=5)
+    ended = rule.after_round(Warmup(), traces)
+    assert (ended.ended, ended.thin) == ("settled", 1)
+    rising = traces | {"log_density": traces["log_density"] + np.linspace(0, 3, 200)}
+    assert rule.after_round(Warmup(), rising).ended == ""
+
+
 @pytest.mark.parametrize("name", ["log_density", "n"])
 @pytest.mark.parametrize("spoil", [apart, slow, not_finite])
 def test_any_reported_trace_may_ask_for_more(name, spoil):

@@ -23,7 +23,7 @@ class GaussianColumns(DensityMixin, BaseMCMCEstimator):
         Posterior means of the columns' means.
     posterior_ : Posterior
         All kept draws.
-    n_warmup_, n_draws_ : int
+    n_chains_, n_warmup_, n_draws_ : int
         Sweeps of warm-up and draws per chain, what "auto" came to.
     seed_ : int
         Entropy from which every chain got its own seed.
