@@ -18,7 +18,7 @@ from skbnp.deep_scale_model._sampler import Sampler
 from skbnp.deep_scale_model._saved import check_draw, check_fitted
 from skbnp.deep_scale_model._standard_prior import PriorMixin
 from skbnp.deep_scale_model._start import start_state
-from skbnp.deep_scale_model._training_rows import TrainingRows
+from skbnp.deep_scale_model._training_rows import TrainingRows, WatchedRows
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.factors import column_signs
 from skbnp.summaries.reference import reference_draw
@@ -136,7 +136,8 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
     """
 
     _parameters_after_sampling = ("signed", "transform_output")
-    _reported_traces = ("log_joint", "n_shared_factors")
+    _reported_traces = ("log_density", "n_shared_factors")
+    _findings = "factors"
     _saved_types = (Prior, Units, TrainingRows)
     _fitted_attributes: ClassVar[dict] = {
         **ScaleParameters._fitted_attributes,
@@ -239,6 +240,9 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
             n_greedy=n_warmup // (self._prior.max_layers + 1),
             log_jacobian=float(self._units.log_jacobian(X).sum()),
         )
+
+    def _density(self, X, rows):
+        return WatchedRows(self._training_rows.X[rows], self._units)
 
     # -- after sampling
 

@@ -425,12 +425,13 @@ def parts_of(draw):
     return found
 
 
-def log_density(draw, X, seed, t=0):
+def log_density(draw, X, seed, t=0, log_n_points=LOG_N_POINTS, anneals=True):
     """Log density of what is observed of each row, and how well it is known.
 
     Parts that share no factor are independent. One with a single factor is integrated on a grid;
-    others by points of Sobol's sequence run through the hierarchy, and where there are more than
-    six factors or too few of the points count, by annealed importance sampling (Neal 2001).
+    others by 2^``log_n_points`` points of Sobol's sequence run through the hierarchy, and where
+    there are more than six factors or too few of the points count, by annealed importance sampling
+    (Neal 2001), unless it may not take so long: ``anneals``.
 
     Returns
     -------
@@ -454,12 +455,13 @@ def log_density(draw, X, seed, t=0):
             total += value
             continue
         row = Row(loadings, noise, np.zeros(len(features)), drift)
-        if n_factors <= MOST_SOBOL:
+        if n_factors <= MOST_SOBOL or not anneals:
             shift = np.random.default_rng([seed, t, number]).random(n_factors)
-            z = ndtri(np.clip((_sobol(n_factors) + shift) % 1.0, 1e-12, 1 - 1e-12))
+            z = (_sobol(n_factors, log_n_points) + shift) % 1.0
+            z = ndtri(np.clip(z, 1e-12, 1 - 1e-12))
             weight = np.full(len(z), -np.log(len(z)))
             value, spread = _over_points(here, noise, drift, amplitudes(loadings, z), weight)
-            again = np.flatnonzero(spread > 1.0 / LEAST_EFFECTIVE)
+            again = np.flatnonzero((spread > 1.0 / LEAST_EFFECTIVE) & anneals)
         else:
             value, spread = np.empty(len(X)), np.empty(len(X))
             again = np.arange(len(X))
@@ -470,8 +472,8 @@ def log_density(draw, X, seed, t=0):
 
 
 @lru_cache(maxsize=None)
-def _sobol(n_factors):
-    return Sobol(n_factors, scramble=False).random_base2(LOG_N_POINTS)
+def _sobol(n_factors, log_n_points):
+    return Sobol(n_factors, scramble=False).random_base2(log_n_points)
 
 
 def _grid(w, noise, drift):

@@ -31,7 +31,7 @@ from skbnp.tree_factor_model._predictive import (
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._standard_prior import PriorMixin, parameters_of_now
 from skbnp.tree_factor_model._states import check_prior, checked_draw
-from skbnp.tree_factor_model._training_rows import TrainingRows
+from skbnp.tree_factor_model._training_rows import TrainingRows, WatchedRows
 from skbnp.units import Units, check_units, standard_units
 
 # New branches that stand for all, below each node.
@@ -146,7 +146,11 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
     """
 
     _fills_training_table = True
-    _reported_traces = ("log_joint", "n_branches", "log_noise_precision")
+    # Not the noise precision: only their priors tell it from the scales of the branches.
+    _reported_traces = ("log_density", "n_branches")
+    _findings = "trees"
+    # With one path, or one row, no path is proposed.
+    _moves_of_traces: ClassVar[dict] = {"n_branches": ("paths",)}
     _parameters_after_sampling = ("new_branch",)
     _saved_types = (Prior, TrainingRows, Units)
     _fitted_attributes: ClassVar[dict] = {
@@ -258,6 +262,9 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
 
     def _auto_lengths(self, X):
         return 500, 200
+
+    def _density(self, X, rows):
+        return WatchedRows(self._training_rows.X[rows], self._units)
 
     def _prepare(self, X):
         """Check the parameters against X, standardise it and say how to build a sampler."""

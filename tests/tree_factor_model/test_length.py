@@ -1,0 +1,85 @@
+"""What is traced of training rows, and what fit says of chains."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from checks.watched import table_with_holes
+from skbnp import TreeFactorModel
+from skbnp.samplers import TreeSampler
+
+QUICK = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
+
+
+def fitted(X, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TreeFactorModel(**{**QUICK, **options}).fit(X)
+
+
+def warnings_of(X, **options):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        TreeFactorModel(**{**QUICK, **options}).fit(X)
+    return [str(one.message) for one in found]
+
+
+def empty_row(X):
+    return np.vstack([X, np.full((1, X.shape[1]), np.nan)])
+
+
+@pytest.mark.parametrize(
+    "X, options",
+    [
+        (table_with_holes(40), {}),
+        (empty_row(table_with_holes(40)), {"tails": "t"}),
+        (8.0 * table_with_holes(40), {"structure": "single", "scaling": "each"}),
+        (table_with_holes(40), {"structure": "mixture", "branch_scale": "whole"}),
+    ],
+)
+def test_log_density_is_that_of_single_draws(X, options):
+    """The trace says of a draw what `score_samples` says with that draw alone."""
+    model = fitted(X, **options)
+    posterior = model.posterior_
+    found = posterior.traces["log_density"].ravel()
+    log_p = []
+    for draw in posterior:
+        model.posterior_ = type(posterior)([[draw]], {"log_joint": [[0.0]]})
+        log_p.append(model.score_samples(X))
+    np.testing.assert_allclose(found, np.mean(log_p, axis=1), rtol=1e-10)
+    by_chain = np.array(log_p).reshape(2, 10, len(X))
+    pooled = np.log(np.exp(by_chain).mean(axis=(0, 1))).mean()
+    assert posterior.pool()["pooled"] == pytest.approx(pooled)
+
+
+def test_the_trace_does_not_depend_on_what_new_rows_do():
+    X = table_with_holes(40)
+    traces = [
+        fitted(X, new_branch=option).posterior_.traces["log_density"]
+        for option in ("drop", "prior")
+    ]
+    np.testing.assert_array_equal(*traces)
+
+
+def test_watched_rows_pickle():
+    X = table_with_holes(40)
+    model = fitted(X)
+    density = model._density(X, np.arange(7))
+    sampler = model._prepare(X)(np.random.PCG64(0), 0)
+    sampler.set_state(model.posterior_.ends[0]["state"])
+    found = density(sampler)
+    assert density.n_rows == 7
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(density))(sampler), found)
+
+
+def test_branches_that_no_row_may_leave_are_named():
+    """From one branch in many columns: new ones come from the prior, which suits no row."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 1)) * random.normal(size=200) + 0.1 * random.normal(size=(40, 200))
+    options = {"max_depth": 3, "sampler": TreeSampler(init="single")}
+    (said,) = warnings_of(X, **options)
+    assert "n_branches never changed, and none of 2400 proposals" in said
+    said = warnings_of(X, max_depth=3, structure="single")
+    assert not any("never changed" in one for one in said)
