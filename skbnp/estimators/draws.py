@@ -1,6 +1,7 @@
 """Going over the draws of a posterior: which of them, block by block, the same for any threads."""
 
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -14,14 +15,20 @@ from skbnp.numerics.moments import merged
 _BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
 # Draws that summaries of all draws look at, at most.
 MOST_SUMMARY_DRAWS = 300
+# What draws say, by the posterior that they are of: for as long as that lives, and in no file.
+_KEPT_LAWS = WeakKeyDictionary()
 
 
 class DrawsMixin:
     """What an estimator asks of its draws, and over how many threads.
 
     ``_law_of(draw, t)`` is what a subclass works out of the t-th draw of a prediction, once for
-    all rows; the draw itself where there is nothing to work out.
+    all rows; the draw itself where there is nothing to work out. Where that takes longer than the
+    answer for one row, ``_parameters_of_laws`` names the parameters that it reads: the laws are
+    then kept for later predictions, so they must not be large.
     """
+
+    _parameters_of_laws = None
 
     def _law_of(self, draw, t):
         return draw
@@ -47,6 +54,18 @@ class DrawsMixin:
 
     def _prediction_laws(self):
         """What the draws of a prediction say, each worked out once."""
+        if self._parameters_of_laws is None:
+            return self._new_laws()
+        names = ("predict_draws", *self._parameters_of_laws)
+        values = tuple(getattr(self, name) for name in names)
+        kept, laws = _KEPT_LAWS.get(self.posterior_, (None, None))
+        if kept != values:
+            laws = self._new_laws()
+            # In one step: another thread finds these or those of before.
+            _KEPT_LAWS[self.posterior_] = values, laws
+        return laws
+
+    def _new_laws(self):
         return [self._law_of(draw, t) for t, draw in enumerate(self._prediction_draws())]
 
     def _row_threads(self):

@@ -2,14 +2,9 @@
 
 from libc.math cimport INFINITY, exp, log
 
-from skbnp.icp_network._particles cimport CLASSES
 from skbnp.numerics cimport special
 
 import numpy as np
-
-
-def n_out_of(wanted, int mode):
-    return max(2, len(wanted)) if mode == CLASSES else len(wanted)
 
 
 def mixed(share, const double[:, ::1] one, two, Py_ssize_t n_out):

@@ -14,7 +14,6 @@ from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
 
-from skbnp.icp_network._mixing import n_out_of
 
 cdef enum:
     MOST_STARTS = 4     # of the search for modes
@@ -237,7 +236,7 @@ def around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, w
     Points come from Gaussians around the modes that are found from 0 and from the best of BLOCK
     fantasies, and from the prior, in shares. O(H^3) per step of the search, O(H^2) per point.
     """
-    cdef Py_ssize_t S = n_importance, n_rows = len(A_), n_out = n_out_of(wanted_, mode)
+    cdef Py_ssize_t S = n_importance, n_rows = len(A_), n_out = len(wanted_)
     cdef Py_ssize_t i, j, p, s, n, first, best, _
     cdef uint64_t seed_ = seed, t_ = t
     cdef const double[:, ::1] A = A_, noise = noise_

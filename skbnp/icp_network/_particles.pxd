@@ -5,10 +5,9 @@ from skbnp.numerics.rng cimport RowStream
 
 
 cdef enum Mode:
-    # What is asked of nodes: a, u, or which of them is the largest.
+    # What is asked of nodes: a or u.
     VALUES
     SQUASHED
-    CLASSES
 
 
 cdef class Particles:
@@ -31,7 +30,7 @@ cdef class Particles:
         RowStream stream[BLOCK]
         bitgen_t* rng[BLOCK]
         double log_likelihood[BLOCK]
-        double[::1] node, share, cdf
+        double[::1] node, share
 
     cdef void know(self, Py_ssize_t i, const double* row) noexcept nogil
     cdef void know_all(self, const double* row, Py_ssize_t n) noexcept nogil
@@ -43,4 +42,3 @@ cdef class Particles:
     cdef void moments(
         self, const Py_ssize_t[::1] wanted, int mode, double* mean, double* variance
     ) noexcept nogil
-    cdef void _classes(self, const Py_ssize_t[::1] wanted, double* out) noexcept nogil

@@ -1,6 +1,5 @@
 """Values of all nodes of a draw for some rows, and what is not known of them drawn."""
 
-from libc.math cimport INFINITY, erfc, exp
 from libc.string cimport memcpy
 
 from skbnp.icp_network._feedforward cimport BLOCK, HIDDEN, INPUT, OBSERVED, Feedforward
@@ -11,10 +10,7 @@ import numpy as np
 
 cdef enum:
     NODES = 21      # of Gauss-Hermite quadrature over a unit's own noise
-    GRID = 9        # of the trapezoid rule over the largest latent
     LEFT_OUT = 255  # a kind that Feedforward does not know
-
-cdef double GRID_STEP = 1.25
 
 
 def part_of(draw, kind):
@@ -88,7 +84,7 @@ cdef class Particles:
             self.rest_a[k] = &self.a[self.rest_nodes[k], 0]
             self.rest_u[k] = &self.u[self.rest_nodes[k], 0]
         node, share = np.polynomial.hermite_e.hermegauss(NODES)
-        self.node, self.share, self.cdf = node, share / share.sum(), np.empty(max(1, D))
+        self.node, self.share = node, share / share.sum()
 
     cdef void know(self, Py_ssize_t i, const double* row) noexcept nogil:
         """Particle i is of this row (D,)."""
@@ -154,7 +150,7 @@ cdef class Particles:
         self, const Py_ssize_t[::1] wanted, int mode, double* mean, double* variance
     ) noexcept nogil:
         """Mean and variance (n, n_wanted) of nodes that are not known, over the own noise of those
-        outside ``above``; "CLASSES": probabilities of the classes, and no variance.
+        outside ``above``.
         """
         cdef Py_ssize_t i, j, k, h, n_wanted = wanted.shape[0], p
         cdef double one, two, spread
@@ -165,9 +161,6 @@ cdef class Particles:
                 self.rest._means(
                     self.rest_position[k], self.n, self.rest_u, &self.mean[k, 0]
                 )
-        if mode == CLASSES:
-            self._classes(wanted, mean)
-            return
         for j in range(n_wanted):
             k = wanted[j]
             p = self.rest_position[k]
@@ -189,42 +182,3 @@ cdef class Particles:
                         two += self.share[h] * (x[h] - one) * (x[h] - one)
                 mean[i * n_wanted + j] = one
                 variance[i * n_wanted + j] = two
-
-    cdef void _classes(self, const Py_ssize_t[::1] wanted, double* out) noexcept nogil:
-        """P(latent c is the largest), or of one latent, that it is above 0: a is N(mean, 1).
-
-        By the trapezoid rule over the largest, each fantasy with the grid shifted by its share,
-        which averages the rule's error out.
-        """
-        cdef Py_ssize_t i, j, h, C = wanted.shape[0]
-        cdef double highest, at, below, total, x
-        cdef double* cdf = &self.cdf[0]
-        cdef double* row
-        for i in range(self.n):
-            if C == 1:
-                out[2 * i + 1] = normal_cdf(self.mean[wanted[0], i])
-                out[2 * i] = normal_cdf(-self.mean[wanted[0], i])
-                continue
-            row = out + i * C
-            highest = -INFINITY
-            for j in range(C):
-                highest = max(highest, self.mean[wanted[j], i])
-                row[j] = 0.0
-            total = 0.0
-            for h in range(GRID):
-                at = highest + GRID_STEP * (h - GRID // 2 + ((i + 0.5) / self.n - 0.5))
-                below = 1.0
-                for j in range(C):
-                    cdf[j] = normal_cdf(at - self.mean[wanted[j], i])   # 1e-9 or more
-                    below *= cdf[j]
-                for j in range(C):
-                    x = at - self.mean[wanted[j], i]
-                    x = below * exp(-0.5 * x * x) / cdf[j]
-                    row[j] += x
-                    total += x
-            for j in range(C):
-                row[j] /= total
-
-
-cdef inline double normal_cdf(double x) noexcept nogil:
-    return 0.5 * erfc(-0.7071067811865476 * x)

@@ -17,16 +17,17 @@ from libc.string cimport memcpy
 
 from skbnp.icp_network._feedforward cimport BLOCK
 from skbnp.icp_network._mixing cimport mix_row, weigh
-from skbnp.icp_network._particles cimport CLASSES, SQUASHED, VALUES, Particles
+from skbnp.icp_network._particles cimport SQUASHED, VALUES, Particles
 from skbnp.numerics cimport rng as random
 from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
 
-from skbnp.icp_network._mixing import mixed, n_out_of, weighed
+from skbnp.icp_network._mixing import mixed, weighed
 from skbnp.icp_network._model import activations_from
 from skbnp.icp_network._modes import around_modes
+from skbnp.icp_network._outputs import Outputs
 from skbnp.numerics.rows import patterns, row_keys
 
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
@@ -59,7 +60,7 @@ def _fantasies_of_all(draw, Particles particles, A, noise_, wanted_, int mode):
     cdef Py_ssize_t first, n, n_fantasies = noise_.shape[1]
     cdef const double[:, ::1] noise = noise_
     cdef const Py_ssize_t[::1] wanted = wanted_
-    cdef double[:, ::1] one = np.zeros((n_fantasies, max(1, n_out_of(wanted_, mode))))
+    cdef double[:, ::1] one = np.zeros((n_fantasies, max(1, len(wanted_))))
     cdef double[:, ::1] two = np.zeros_like(one)
     u = np.empty((n_fantasies, particles.n_nodes))
     for first in range(0, n_fantasies, BLOCK):
@@ -92,13 +93,13 @@ def _fantasies_of_all(draw, Particles particles, A, noise_, wanted_, int mode):
         for i in np.flatnonzero(far):
             score[i] = constant - 0.5 * ((rest[i] - mean) ** 2 @ precision)
     evidence, n_effective, share = weighed(score)
-    return evidence, n_effective, *mixed(share, one, two, n_out_of(wanted_, mode))
+    return evidence, n_effective, *mixed(share, one, two, len(wanted_))
 
 
 def _fantasies_by_row(Particles particles, A_, noise_, wanted_, int mode):
     """Where sampled nodes are children of known ones, inputs among them: each row has its own."""
     cdef Py_ssize_t first, n, i, S = noise_.shape[1], n_rows = len(A_)
-    cdef Py_ssize_t n_out = n_out_of(wanted_, mode)
+    cdef Py_ssize_t n_out = len(wanted_)
     cdef const double[:, ::1] A = A_, noise = noise_
     cdef const Py_ssize_t[::1] wanted = wanted_
     cdef double[:, ::1] one = np.zeros((S, max(1, n_out))), two = np.zeros((S, max(1, n_out)))
@@ -138,7 +139,7 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
     over ``n_after`` more, weighed as the particles are.
     """
     cdef Py_ssize_t copies = n_particles, steps = n_temperatures, after = n_after
-    cdef Py_ssize_t n_rows = len(A_), n_out = n_out_of(wanted_, mode), i, j, k, n, first, _
+    cdef Py_ssize_t n_rows = len(A_), n_out = len(wanted_), i, j, k, n, first, _
     cdef uint64_t seed_ = seed, t_ = t
     cdef const double[:, ::1] A = A_
     cdef const uint64_t[::1] key = key_
@@ -336,18 +337,13 @@ def expected_activations(draw, prior, A, seed, t=0, method="auto", n_fantasies=2
 
 
 def predicted(draw, prior, A, seed, t=0, n_fantasies=200):
-    """Mean and variance of each output given the inputs in A, (n_rows, n_outputs) each.
+    """Mean and variance of each output given the inputs in A, as ``Outputs.moments`` has them."""
+    return outputs_of(draw, prior, seed, t, n_fantasies).moments(A)
 
-    With latents as outputs: probabilities of the classes, (n_rows, n_classes), and zeros.
-    """
-    outputs = np.flatnonzero(prior.has_law(prior.n_observed))
-    mode = CLASSES if "latent" in prior.roles else VALUES
-    A = np.array(A, dtype=np.float64)
-    A[:, outputs] = np.nan
-    return _given(
-        draw, prior, A, seed, t, lambda known: outputs, mode, n_out_of(outputs, mode), False,
-        "fantasies", n_fantasies,
-    )[2:]
+
+def outputs_of(draw, prior, seed, t, n_fantasies):
+    """The same for any rows: what follows from the draw alone is worked out here."""
+    return Outputs(draw, prior, _noise(draw, seed, t, n_fantasies))
 
 
 def sample_rows(draw, prior, n_rows, generator, inputs=None):

@@ -1,29 +1,24 @@
-"""Regression and classification by networks of any shape."""
+"""What regression and classification by networks share, and regression."""
 
 from dataclasses import replace
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import assert_all_finite, check_array, check_consistent_length
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork
-from skbnp.icp_network._predictive import (
-    predicted,
-    sample_rows,
-)
-from skbnp.units import (
-    Units,
-    check_units,
-)
+from skbnp.icp_network._predictive import outputs_of, sample_rows
+from skbnp.units import Units, check_units
+
+# Fantasies up to which those of all draws are kept from one prediction to the next.
+_MOST_KEPT_FANTASIES = 500
 
 
-class _SupervisedICPNetwork(BaseICPNetwork):
+class SupervisedICPNetwork(BaseICPNetwork):
     """Features are inputs of order 1, targets nodes of order 0."""
 
     scaling: str = parameter(
@@ -56,6 +51,7 @@ class _SupervisedICPNetwork(BaseICPNetwork):
 
     _finite = True
     _layers = ("network",)
+    _parameters_of_laws = ("n_fantasies",)
     _renamed: ClassVar[dict] = {**BaseICPNetwork._renamed, "feature_scaling": "it is scaling now"}
     _fitted_attributes: ClassVar[dict] = {
         **BaseICPNetwork._fitted_attributes,
@@ -113,12 +109,19 @@ class _SupervisedICPNetwork(BaseICPNetwork):
 
     def _predicted(self, X):
         """Mean and variance of targets over the draws, all alike, or of classes the mean."""
-
-        def of_draw(draw, t, A):
-            return predicted(draw, self._prior, A, self.seed_, t, self.n_fantasies)
-
-        _, *moments = zip(*self._moments(self._nodes(X), of_draw), strict=True)
+        _, *moments = zip(*self._moments(self._nodes(X), self._outputs_under), strict=True)
         return [np.concatenate(one) for one in moments]
+
+    def _law_of(self, draw, t):
+        if self.n_fantasies > _MOST_KEPT_FANTASIES:
+            return draw
+        return outputs_of(draw, self._prior, self.seed_, t, self.n_fantasies)
+
+    def _outputs_under(self, law, t, A):
+        """Mean and variance of targets under the t-th draw of a prediction, or of classes."""
+        if isinstance(law, dict):
+            law = outputs_of(law, self._prior, self.seed_, t, self.n_fantasies)
+        return law.moments(A)
 
     def _check_loaded(self):
         check_units(self._input_units, self.n_features_in_)
@@ -129,7 +132,7 @@ class _SupervisedICPNetwork(BaseICPNetwork):
             raise ValueError("targets must come before inputs in the prior")
 
 
-class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
+class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
     r"""Regression by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
@@ -225,7 +228,7 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
     """
 
     _fitted_attributes: ClassVar[dict] = {
-        **_SupervisedICPNetwork._fitted_attributes,
+        **SupervisedICPNetwork._fitted_attributes,
         "_units": Units,
         "_is_single": bool,
     }
@@ -325,190 +328,3 @@ class ICPNetworkRegressor(RegressorMixin, _SupervisedICPNetwork):
         super()._check_loaded()
         if len(self._training_rows.labels) or "latent" in self._prior.roles:
             raise ValueError("the prior must have real targets")
-
-
-class ICPNetworkClassifier(ClassifierMixin, _SupervisedICPNetwork):
-    r"""Classification by a network whose hidden nodes, edges and depth are inferred.
-
-    .. math::
-
-        a_{ni} \sim \mathcal{N}\Big(b_i + \sum_k Z_{ki} W_{ki} u_{nk},\; 1/\rho_i\Big), \qquad
-        u_{nk} = \tanh(a_{nk} / 2)
-
-    where the features are inputs of order 1, and u of an input is its scaled value. Each class has
-    a node of order 0 and precision 1, and a row belongs to the class with the largest a. Two
-    classes share one node; the second class is where a > 0. All other nodes are hidden. The graph Z
-    follows the Indian chefs process: node k has an order in [0, 1], and its children have lower
-    orders. The hidden nodes, with their orders and popularities, are a Poisson process of intensity
-    :math:`\alpha \gamma \pi^{-1} (1 - \pi)^{\alpha - 1}`, with mass :math:`\gamma` and
-    concentration :math:`\alpha`. Node k is a parent of each node below it with probability
-    :math:`\pi_k`. Only hidden nodes from which a target descends are kept [1]_. Popularities of
-    inputs are :math:`\mathrm{Beta}(\phi, \alpha)`. Weights and biases are normal with mean 0, and
-    the precisions :math:`\rho_i` have gamma distributions. All priors are for data as scaled
-    inside.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the classes, sorted.
-    n_hidden_ : int
-        Number of hidden nodes of the reference draw, the draw of the highest log joint density.
-    n_edges_ : int
-        Number of its edges.
-    depth_ : int
-        Number of edges on its longest path.
-    posterior_ : skbnp.mcmc.posterior.Posterior
-        The draws, with traces (``n_hidden``, ``n_edges``, ``depth`` and others), R-hat and
-        effective sample sizes. Each draw is a network for X as scaled inside; see `network`.
-    n_guard_rejections_ : int
-        Number of proposals, over all chains, that were refused because of `max_units`.
-    n_chains_ : int
-        Number of chains.
-    n_warmup_ : int
-        Sweeps of warm-up: what "auto" stood for.
-    n_draws_ : int
-        Draws per chain: what "auto" stood for.
-    seed_ : int
-        Entropy from which the seeds of all chains are derived.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X had any.
-
-    See Also
-    --------
-    ICPNetworkRegressor : The same for real targets.
-    ICPNetwork : Density of all columns alike, with missing cells.
-
-    Notes
-    -----
-    A sweep updates the hidden activations of each unit, of each row, and of all rows along
-    Hamiltonian trajectories, in which the nodes of the classes are integrated out; every edge, with
-    the weights and the bias of its child integrated out; hidden nodes, by births and deaths, by
-    splitting edges and by exchanging neighbours; the orders; and the hyperparameters.
-
-    For N rows, K nodes and E edges a sweep costs O(N K^2) in matrix products and O(N E) in
-    everything else; the trajectories repeat the latter about 60 times. The paper's density is not
-    normalised, and its acceptance ratios are right only for that density. This and several other
-    formulas of the paper are corrected here.
-
-    The paper's priors are ``mass=Gamma(0.5, 0.5)``, ``concentration=InverseGamma(0.5, 0.5)``,
-    ``observed_popularity=Gamma(0.5, 0.5)``, ``noise_precision=Gamma(0.5, 0.5)``,
-    ``weight_variance=1`` and ``bias_variance=1``, and ``input_weight_variance=1``. Under them
-    networks of hundreds of nodes are not rare a priori.
-
-    Hidden nodes are identified only up to their signs, and cannot be compared across draws. Graphs
-    mix slowly, more slowly than predictions: expect `fit` to warn. Constant columns are set aside.
-    float32 input is computed in float64 (a copy of twice its size). Files of `save` hold the
-    training rows, for ``posterior_.loo()``. Sparse X is refused. `sample_weight` and `partial_fit`
-    are not available.
-
-    References
-    ----------
-    .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
-       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process.
-    .. [2] R. P. Adams, H. M. Wallach and Z. Ghahramani (2010). Learning the structure of deep
-       sparse graphical models. Proceedings of the 13th International Conference on Artificial
-       Intelligence and Statistics, 1-8.
-    .. [3] I. Murray, R. P. Adams and D. J. C. MacKay (2010). Elliptical slice sampling.
-       Proceedings of the 13th International Conference on Artificial Intelligence and Statistics,
-       541-548.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from skbnp import ICPNetworkClassifier
-    >>> X, y = make_moons(100, noise=0.1, random_state=0)
-    >>> net = ICPNetworkClassifier(n_chains=2, n_warmup=100, n_draws=50, random_state=0).fit(X, y)
-    >>> bool(net.score(X, y) > 0.9)
-    True
-    """
-
-    _fitted_attributes: ClassVar[dict] = {
-        **_SupervisedICPNetwork._fitted_attributes,
-        "classes_": np.ndarray,
-    }
-
-    def predict(self, X):
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows; NaN is refused.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        probability = self.predict_proba(X)
-        return self.classes_[np.argmax(probability, axis=1)]
-
-    def predict_proba(self, X):
-        """Posterior predictive probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows; NaN is refused.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        probability, _ = self._predicted(X)
-        return probability / probability.sum(axis=1, keepdims=True)
-
-    # -- before sampling
-
-    def _target(self, y):
-        y = column_or_1d(y, warn=True)
-        # First: what looks at the kind of target casts NaN to integers.
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must have at least 2 classes, got {len(self.classes_)} class(es)")
-        return codes.astype(np.float64)
-
-    def _about_data(self):
-        return [repr(label) for label in self.classes_.tolist()]
-
-    def _observed(self, X):
-        d = self.n_features_in_
-        if len(np.unique(X[:, d])) < len(self.classes_):
-            raise ValueError(f"max_rows must leave rows of every class, got {self.max_rows}")
-        units = self._input_units = self._of_inputs(self._standard_units(X[:, :d]))
-        n_latents, n_inputs = self._n_latents(), len(units.columns)
-        return (
-            np.hstack([np.zeros((len(X), n_latents)), units.to_visible(X[:, :d])]),
-            np.zeros(len(X)),
-            X[:, d].astype(np.intp),
-            ["latent"] * n_latents + ["input"] * n_inputs,
-            [0.0] * n_latents + [1.0] * n_inputs,
-        )
-
-    def _n_latents(self):
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
-
-    # -- nodes
-
-    def _node_columns(self):
-        n_latents = self._n_latents()
-        return np.concatenate([np.arange(n_latents), n_latents + self._input_units.columns])
-
-    def _node_names(self):
-        return [str(label) for label in self.classes_[-self._n_latents() :]] + self._feature_names()
-
-    def _check_loaded(self):
-        super()._check_loaded()
-        labels, n_classes = self._training_rows.labels, len(self.classes_)
-        if labels.shape != (len(self._training_rows.table),) or labels.dtype.kind not in "iu":
-            raise ValueError("the training rows must have a label each")
-        if n_classes < 2 or not np.isin(labels, np.arange(n_classes)).all():
-            raise ValueError("labels of the training rows must be of classes that there are")
-        if self.classes_.ndim != 1 or not np.array_equal(np.unique(self.classes_), self.classes_):
-            raise ValueError("classes_ must be sorted, each once")
-        if self._prior.roles.count("latent") != self._n_latents():
-            raise ValueError("the prior must have a latent for each class, one for two")

@@ -386,7 +386,7 @@ def test_log_likelihoods_of_targets_are_in_their_units(Xy):
     normal = -0.5 * ((Y[:, 0] - mean) / std) ** 2 - np.log(std) - 0.5 * np.log(2 * np.pi)
     got = net.posterior_.log_likelihood()[0, 0]
     assert np.median(np.abs(got - normal)) < 1.0
-    net = classifier(n_draws=1, n_chains=1).fit(X, labels)
+    net = classifier(n_draws=1, n_chains=1, probability_calibration=None).fit(X, labels)
     probability = net.predict_proba(X)[np.arange(40), np.searchsorted(net.classes_, labels)]
     assert_allclose(np.exp(net.posterior_.log_likelihood()[0, 0]), probability, atol=0.1)
 
@@ -547,6 +547,8 @@ def test_parameters_of_older_files(kind, own, hyperprior):
     )  # fmt: skip
     if kind is not ICPNetwork:
         expected |= dict(scaling="common", input_weight_variance=None if plain else 1.0)
+    if kind is ICPNetworkClassifier:
+        expected |= dict(probability_calibration=None)
     found = new.get_params(deep=False)
     knobs = found.pop("sampler").get_params()
     assert found == expected
