@@ -8,13 +8,16 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.rows import row_blocks
 from skbnp.summaries.partitions import expected_loss
 from skbnp.summaries.reference import reference_draw
+from skbnp.tree_factor_model._missing_cells import draw_cells
 from skbnp.tree_factor_model._model import Prior
 from skbnp.tree_factor_model._new_branches import with_new_branches
 from skbnp.tree_factor_model._new_chain import make_sampler
@@ -38,7 +41,9 @@ from skbnp.units import Units, check_units, standard_units
 _NEW_BRANCHES = 4
 
 
-class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, TreeParameters):
+class TreeFactorModel(
+    OutputsMixin, PartitionMixin, CompletionMixin, DensityMixin, PriorMixin, TreeParameters
+):
     r"""Tree-structured infinite factor model: low-rank Gaussians whose covariances share terms.
 
     .. math::
@@ -391,6 +396,21 @@ class TreeFactorModel(OutputsMixin, PartitionMixin, DensityMixin, PriorMixin, Tr
 
     def _cell_moments_of(self, law, t, rows):
         return conditional_moments(rows, law)
+
+    def _completer(self, are_training, X, holes):
+        # Given the draw rows are independent, those of the training table too.
+        standard, some = self._units.to_visible(X), np.flatnonzero(holes.any(axis=1))
+
+        def complete(draw, rng):
+            if self.new_branch == "prior":
+                draw = with_new_branches(draw, self._prior, _NEW_BRANCHES, rng)
+            out = standard.copy()
+            for block in row_blocks(len(some)):
+                rows = some[block]
+                out[rows] = draw_cells(standard[rows], draw, rng)
+            return out
+
+        return complete
 
     def _sample_of(self, draw, n_rows, rng):
         if self.new_branch == "prior":

@@ -7,6 +7,7 @@ import pytest
 from sklearn.utils import get_tags
 
 from contract.registry import DEFAULTS, SETTINGS, UNSUPERVISED
+from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import FactorsMixin, OutputsMixin
 from skbnp.estimators.network import ColumnGraphMixin, NetworkMixin
@@ -21,6 +22,7 @@ pytestmark = [
 # What each capability offers.
 OFFERS = {
     DensityMixin: ("score_samples", "score", "sample", "impute", "X_imputed_", "X_imputed_std_"),
+    CompletionMixin: ("sample_missing",),
     PartitionMixin: ("predict", "predict_proba", "novelty_proba", "coclustering", "credible_ball"),
     OutputsMixin: ("transform", "fit_transform", "get_feature_names_out"),
     NetworkMixin: ("network", "structure_graph"),
@@ -28,7 +30,7 @@ OFFERS = {
 }
 # Those of a regressor, of a classifier and of classes alone, or of what a model alone can do.
 OWN = {
-    "DirichletProcessMixture": {"sample_missing", "sample_prior"},
+    "DirichletProcessMixture": {"sample_prior"},
     "TreeFactorModel": {"invert"},
     "DeepScaleModel": {"predict", "predict_proba"},
     "ICPNetworkRegressor": {"predict", "sample_y", "score"},

@@ -1,0 +1,5 @@
+"""A transformer that fills holes, around any estimator that can."""
+
+from skbnp.imputer._estimator import BNPImputer
+
+__all__ = ["BNPImputer"]

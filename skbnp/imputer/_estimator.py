@@ -1,0 +1,561 @@
+"""BNPImputer: holes filled by a model, where scikit-learn's imputers fit."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.impute import MissingIndicator
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from skbnp.estimators.arguments import check_count
+from skbnp.estimators.density import DensityMixin
+from skbnp.estimators.parameters import Declared, parameter
+from skbnp.imputer._default import default_estimator, holds_names
+from skbnp.imputer._layout import Layout
+from skbnp.mcmc.caller import warn
+from skbnp.tables.columns import (
+    as_numbers,
+    columns_of,
+    in_words,
+    is_frame,
+    names_of,
+    refuse_inexact,
+)
+from skbnp.tables.forms import floats_like
+from skbnp.tables.parts import beside, take, without_marks
+
+# Tables that quantiles of missing cells are taken from.
+_TABLES_FOR_QUANTILES = 400
+
+
+class BNPImputer(TransformerMixin, Declared, BaseEstimator):
+    """Fill missing cells by a Bayesian nonparametric model of the whole table.
+
+    It takes the place of `sklearn.impute.KNNImputer`. Beside the filled table it has standard
+    deviations and intervals of what was filled in, and completed tables for multiple imputation.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The model, fitted to the columns that vary and the rows that have a value; None where no
+        column varies.
+    indicator_ : sklearn.impute.MissingIndicator or None
+        Where cells are missing; None unless `add_indicator`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    sklearn.impute.KNNImputer : Means of the nearest rows.
+    sklearn.impute.IterativeImputer : Regressions of each column on the others, in turns.
+    skbnp.summaries.pool : Estimates from several completed tables as one, by Rubin's rules.
+
+    Notes
+    -----
+    A column of one value is filled with it, without a model. A column without any is dropped, with
+    a warning, or kept with 0 in its holes, as `keep_empty_features` says. A row without any value
+    is no part of the training, and is filled with predictive means.
+
+    Missing cells may depend on what is observed, not on what is missing (missing at random).
+    `fit_transform` answers from the moments that the chains have kept of the missing cells of the
+    training table, where the model has them. `sample_weight` and `partial_fit` are not available.
+
+    References
+    ----------
+    .. [1] D. B. Rubin (1987). Multiple Imputation for Nonresponse in Surveys. Wiley.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbnp import BNPImputer
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 1)) * [1.0, 2.0] + 0.1 * rng.normal(size=(60, 2))
+    >>> X[0] = 1.0, np.nan
+    >>> imputer = BNPImputer(random_state=0)
+    >>> bool(abs(imputer.fit_transform(X)[0, 1] - 2.0) < 0.2)
+    True
+    >>> low, high = imputer.intervals(level=0.9)
+    >>> bool(low[0, 1] < 2.0 < high[0, 1])
+    True
+    """
+
+    estimator: str | DensityMixin = parameter(
+        default="auto",
+        kind='"auto" or estimator',
+        rules=[StrOptions({"auto"}), DensityMixin],
+        text="""
+        The model: any estimator of this package that predicts no target. "auto" is a
+        `DirichletProcessMixture` for tables of at most 4 columns that vary, a `TreeFactorModel` for
+        wider ones, which fills these as well in less time. A table in which a column holds names,
+        categories or bools goes to a mixture whatever its width, its numbers taken as real, with
+        diagonal covariances if more than 20 columns hold numbers.
+        """,
+    )
+    missing_values: float | str | None = parameter(
+        default=np.nan,
+        kind="number, str, NaN or None",
+        rules=[Real, str, None],
+        text="""
+        A value that stands for a missing cell, such as -1 or "?". NaN, None, pandas' NA and masked
+        cells are missing in any case.
+        """,
+    )
+    sample_posterior: bool = parameter(
+        default=False,
+        kind="bool",
+        rules=["boolean"],
+        text="""
+        Whether cells are filled with a draw from the posterior instead of its mean, as one of
+        `multiple` is. For a model with `sample_missing`.
+        """,
+    )
+    add_indicator: bool = parameter(
+        default=False,
+        kind="bool",
+        rules=["boolean"],
+        text="""
+        Whether the answer has columns on its right that say which cells were missing, for each
+        column of the training table with holes.
+        """,
+    )
+    keep_empty_features: bool = parameter(
+        default=False,
+        kind="bool",
+        rules=["boolean"],
+        text="""
+        Whether columns without any value in `fit` are kept, with 0 in their holes.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        default=None,
+        kind="int or None",
+        rules=[
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
+        text="""
+        That of the model; None leaves it as it is.
+        """,
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        default=None,
+        kind="int, RandomState instance or None",
+        rules=["random_state"],
+        text="""
+        Seed of the model's chains and of cells that are drawn. None leaves that of the model as it
+        is.
+        """,
+    )
+
+    _bool_parameters = ("sample_posterior", "add_indicator", "keep_empty_features")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def set_params(self, **params):
+        """Set parameters of the imputer, those of its model as ``estimator__parameter``.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, or a parameter of the model is set where that is "auto".
+        """
+        nested = [name for name in params if name.startswith("estimator__")]
+        if nested and isinstance(params.get("estimator", self.estimator), str):
+            raise ValueError(
+                f"{nested[0]} cannot be set where estimator is 'auto': give an estimator, such as "
+                "estimator=DirichletProcessMixture()"
+            )
+        return super().set_params(**params)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Fit the model to a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Array or frame; columns of a frame, or of an array of objects, may hold names.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+
+        Warns
+        -----
+        UserWarning
+            If a column without any value is dropped, and whatever the model warns of.
+        """
+        self._refuse_bools()
+        X = self._read(X, reset=True)
+        columns = columns_of(X)
+        layout = Layout.of(columns, self.keep_empty_features)
+        if not layout.is_kept.all():
+            warn(
+                "X has no observed value in "
+                + ", ".join(_in_words(X, np.flatnonzero(~layout.is_kept)))
+                + ", dropped; keep_empty_features=True keeps such columns, with 0 in their holes"
+            )
+        holes = _holes(columns)
+        modelled = layout.modelled
+        has_values = ~holes[:, modelled].all(axis=1)
+        self._layout, self._training, self._has_values = layout, X, has_values
+        self.indicator_ = None
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(_as_nan(holes))
+        self.estimator_ = None
+        if modelled.size:
+            model = self._make([columns[j] for j in modelled])
+            self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
+        return self
+
+    def transform(self, X):
+        """Fill the missing cells of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows or training rows.
+
+        Returns
+        -------
+        X_filled : ndarray or frame of shape (n_samples, n_features_out)
+            Each missing cell with its posterior mean (a level with the most probable one), or a
+            draw if `sample_posterior`. A frame of the kind, names and index of X where that is one,
+            unless `set_output` says otherwise.
+        """
+        check_is_fitted(self, "estimator_")
+        self._validate_params()
+        X = self._read(X)
+        return self._answer(X, is_training=False)
+
+    def fit_transform(self, X, y=None):
+        """Fit the model to a table and fill its missing cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        X_filled : ndarray or frame of shape (n_samples, n_features_out)
+            As `transform` has it; of equal training rows each has its own answer.
+        """
+        self.fit(X, y)
+        return self._answer(self._training, is_training=True)
+
+    def standard_deviations(self, X=None):
+        """Posterior standard deviations of what is filled in.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            None means the training table.
+
+        Returns
+        -------
+        std : ndarray or frame of shape (n_samples, n_kept)
+            0 for observed cells and columns of one value, NaN for those without any; for a level
+            the root of p (1 - p), p the probability of the one that is filled in. In the columns of
+            `transform`, without those of `add_indicator`.
+        """
+        X, is_training = self._given(X)
+        holes = _holes(columns_of(X))
+        _, std = self._model_answer(X, holes, is_training, return_std=True)
+        return self._floats_like(X, self._layout.put_back_floats(std, holes))
+
+    def intervals(self, X=None, level=0.9, random_state=None):
+        """Intervals that hold the missing cells with a given probability, each on its own.
+
+        By quantiles of 400 completed tables where the model has `sample_missing`, otherwise by
+        means and standard deviations as if predictions were normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            None means the training table.
+        level : float, default=0.9
+        random_state : int, RandomState instance or None, default=None
+            None means that of the imputer.
+
+        Returns
+        -------
+        low, high : ndarray or frame of shape (n_samples, n_kept)
+            An observed cell is both ends. NaN in columns of names.
+        """
+        X, is_training = self._given(X)
+        if not isinstance(level, Real) or not 0.0 < level < 1.0:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        columns = columns_of(X)
+        holes, modelled = _holes(columns), self._layout.modelled
+        kept = np.flatnonzero(self._layout.is_kept)
+        is_name = np.array([holds_names(column) for column in columns_of(self._training)])
+        ends = np.full((2, *holes.shape), np.nan)
+        # Of columns of numbers, those without a hole in the filled table included.
+        filled = self._layout.put_back(X, self._model_answer(X, holes, is_training)[0])
+        for j, column in zip(kept, columns_of(filled), strict=True):
+            if not is_name[j] and not (self._layout.is_empty[j] and holes[:, j].any()):
+                ends[:, :, j] = column.values.astype(np.float64)
+        some = modelled[~is_name[modelled]]
+        if holes[:, some].any():
+            if hasattr(self.estimator_, "sample_missing"):
+                cells = self._drawn_cells(X, holes, is_training, some, random_state)
+                found = np.quantile(cells, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+            else:
+                _, std = self._model_answer(X, holes, is_training, return_std=True)
+                half = norm.ppf(0.5 + level / 2) * std[:, np.isin(modelled, some)]
+                half = half[holes[:, some]]
+                mean = ends[0][:, some][holes[:, some]]
+                found = mean - half, mean + half
+            for end, values in zip(ends, found, strict=True):
+                inner = end[:, some]
+                inner[holes[:, some]] = values
+                end[:, some] = inner
+        return tuple(self._floats_like(X, end[:, kept]) for end in ends)
+
+    def multiple(self, m=20, X=None, random_state=None):
+        """Completed tables for multiple imputation, their missing cells drawn from the posterior.
+
+        Analyse each table as if it had been complete, and pool the estimates by Rubin's rules
+        [1]_: `skbnp.summaries.pool`. For a model with `sample_missing`.
+
+        Parameters
+        ----------
+        m : int, default=20
+            Number of tables.
+        X : array-like of shape (n_samples, n_features), default=None
+            None means the training table, whose missing cells are drawn jointly.
+        random_state : int, RandomState instance or None, default=None
+            None means that of the imputer.
+
+        Returns
+        -------
+        tables : list of m ndarrays or frames of shape (n_samples, n_features_out)
+            As `transform` has them.
+        """
+        check_count("m", m)
+        X, is_training = self._given(X)
+        found = self._drawn(X, _holes(columns_of(X)), is_training, m, random_state)
+        return [self._finished(X, values) for values in found]
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of the answer.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X; None means those seen in `fit`, "x0", "x1" and so on where
+            there were none.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self, "estimator_")
+        names = _check_feature_names_in(self, input_features)
+        kept = names[self._layout.is_kept]
+        if self.indicator_ is None:
+            return kept
+        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+
+    # -- tables
+
+    def _read(self, X, reset=False):
+        """X with its missing cells as such: a frame, or an array of floats or of objects."""
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if 0 in X.shape:
+                check_array(np.empty(X.shape), input_name="X", estimator=self)
+            X = without_marks(X, self.missing_values)
+            named = [holds_names(column) for column in columns_of(X)]
+            if not any(named):
+                self._floats(X)
+            return X
+        if isinstance(X, np.ma.MaskedArray):
+            X = as_numbers(X)
+        options = {"dtype": object if isinstance(X, (list, tuple)) else None}
+        X = validate_data(self, X, reset=reset, ensure_all_finite=False, **options)
+        X = without_marks(X, self.missing_values)
+        # An array of bool is one of numbers to all of scikit-learn.
+        if X.dtype.kind in "OUS" and any(map(holds_names, _with_values(columns_of(X)))):
+            return X.astype(object)
+        return self._floats(X)
+
+    def _floats(self, X):
+        floats = check_array(
+            as_numbers(X),
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+            input_name="X",
+            estimator=self,
+        )
+        return refuse_inexact(X, floats)
+
+    def _given(self, X):
+        """The table that a method is asked about, and whether it is the training table."""
+        check_is_fitted(self, "estimator_")
+        self._validate_params()
+        return (self._training, True) if X is None else (self._read(X), False)
+
+    def _floats_like(self, X, numbers):
+        return floats_like(take(X, np.flatnonzero(self._layout.is_kept)), numbers)
+
+    # -- the model
+
+    def _make(self, columns):
+        """The model, not fitted, for these columns."""
+        automatic = isinstance(self.estimator, str)
+        model = default_estimator(columns) if automatic else clone(self.estimator)
+        for name in ("n_jobs", "random_state"):
+            if getattr(self, name) is not None:
+                model.set_params(**{name: getattr(self, name)})
+        return model
+
+    def _answer(self, X, is_training):
+        holes = _holes(columns_of(X))
+        if self.sample_posterior:
+            (found,) = self._drawn(X, holes, is_training, 1)
+        else:
+            found, _ = self._model_answer(X, holes, is_training)
+        return self._finished(X, found)
+
+    def _finished(self, X, found):
+        """The answer: X with its holes filled, and what `add_indicator` adds."""
+        filled = self._layout.put_back(X, found)
+        if self.indicator_ is None:
+            return filled
+        flags = self.indicator_.transform(_as_nan(_holes(columns_of(X))))
+        if not is_frame(X):
+            return np.hstack([filled, flags])
+        names = np.array([str(name) for name in names_of(X)], dtype=object)
+        names = self.indicator_.get_feature_names_out(names)
+        return beside(filled, dict(zip(names, flags.T, strict=True)))
+
+    def _model_answer(self, X, holes, is_training, return_std=False):
+        """What the model fills in: values of each of its columns, None where nothing is missing.
+
+        And their standard deviations (n_samples, n_modelled) if asked for.
+        """
+        modelled = self._layout.modelled
+        if not holes[:, modelled].any():
+            return None, np.zeros((len(holes), len(modelled)))
+        model = self.estimator_
+        parts = []
+        for rows, known in self._row_groups(is_training, len(holes)):
+            if known and hasattr(model, "X_imputed_"):
+                answer = model.X_imputed_, model.X_imputed_std_ if return_std else None
+            elif return_std:
+                answer = model.impute(take(X, modelled, rows), return_std=True)
+            else:
+                answer = model.impute(take(X, modelled, rows)), None
+            parts.append((rows, *answer))
+        values = _by_rows([(rows, _values(table)) for rows, table, _ in parts], len(holes))
+        if not return_std:
+            return values, None
+        std = _by_rows([(rows, _values(table)) for rows, _, table in parts], len(holes))
+        return values, np.column_stack(std)
+
+    def _drawn(self, X, holes, is_training, m, random_state=None):
+        """Values of the model's columns in m completed tables; None where nothing is missing."""
+        modelled = self._layout.modelled
+        if not holes[:, modelled].any():
+            return [None] * m
+        model = self.estimator_
+        if not hasattr(model, "sample_missing"):
+            raise ValueError(
+                "estimator must have the method sample_missing to draw missing cells, as "
+                f"DirichletProcessMixture and TreeFactorModel have, got {type(model).__name__}"
+            )
+        seed = self.random_state if random_state is None else random_state
+        parts = []
+        for rows, known in self._row_groups(is_training, len(holes)):
+            whole = known and holes[self._has_values][:, modelled].any()
+            table = None if whole else take(X, modelled, rows)
+            tables = model.sample_missing(table, n_tables=m, random_state=seed)
+            parts.append((rows, [_values(one) for one in tables]))
+        return [_by_rows([(rows, some[t]) for rows, some in parts], len(holes)) for t in range(m)]
+
+    def _drawn_cells(self, X, holes, is_training, some, random_state):
+        """Draws of the missing cells in some columns of numbers, (n_tables, n_cells)."""
+        tables = self._drawn(X, holes, is_training, _TABLES_FOR_QUANTILES, random_state)
+        places = np.flatnonzero(np.isin(self._layout.modelled, some))
+        return np.array(
+            [
+                np.column_stack([values[place] for place in places])[holes[:, some]]
+                for values in tables
+            ],
+            dtype=np.float64,
+        )
+
+    def _row_groups(self, is_training, n_rows):
+        """Rows to ask the model about together: yields (rows, whether they are all it has seen)."""
+        if not is_training:
+            yield None, False
+            return
+        for which, known in ((self._has_values, True), (~self._has_values, False)):
+            if which.any():
+                yield _some(which), known
+
+
+def _in_words(X, columns):
+    names = names_of(X)
+    return [in_words(int(j) if names is None else names[j]) for j in columns]
+
+
+def _holes(columns):
+    """Which cells are missing, (n_samples, n_features)."""
+    return np.column_stack([column.missing for column in columns])
+
+
+def _as_nan(holes):
+    return np.where(holes, np.nan, 0.0)
+
+
+def _some(which):
+    """The rows where it is true, None for all of them."""
+    return None if which.all() else np.flatnonzero(which)
+
+
+def _with_values(columns):
+    return [column for column in columns if len(column.values)]
+
+
+def _values(table):
+    """Values of each column of a table without holes."""
+    return [column.values for column in columns_of(table)]
+
+
+def _by_rows(parts, n_rows):
+    """Columns put together from parts: each some rows, None for all, and their values."""
+    if len(parts) == 1 and parts[0][0] is None:
+        return parts[0][1]
+    columns = []
+    for some in zip(*(values for _, values in parts), strict=True):
+        dtypes = {one.dtype for one in some}
+        numbers = all(dtype.kind in "biuf" for dtype in dtypes)
+        dtype = np.result_type(*dtypes) if numbers or len(dtypes) == 1 else object
+        out = np.empty(n_rows, dtype=dtype)
+        for (rows, _), values in zip(parts, some, strict=True):
+            out[rows] = values
+        columns.append(out)
+    return columns

@@ -1,0 +1,99 @@
+"""Parts of tables of any kind: some of their rows and columns, marks, more columns beside them."""
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from skbnp.tables.columns import columns_of, is_frame, is_missing, is_pandas
+
+
+def take(X, columns, rows=None):
+    """Some columns of a table, of all rows or of some, as a table of the same kind.
+
+    Parameters
+    ----------
+    X : ndarray or frame
+    columns : ndarray of int
+    rows : ndarray of int or None
+        None for all of them.
+    """
+    if is_pandas(X):
+        X = X.iloc[:, columns]
+        return X if rows is None else X.iloc[rows]
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)[:, columns.tolist()]
+        return (frame if rows is None else frame[rows.tolist()]).to_native()
+    X = X[:, columns]
+    return X if rows is None else X[rows]
+
+
+def beside(X, columns):
+    """A frame with more columns on its right.
+
+    Parameters
+    ----------
+    X : frame
+    columns : dict of str to ndarray
+        Names and values.
+    """
+    if is_pandas(X):
+        return X.assign(**columns)
+    frame = nw.from_native(X, eager_only=True)
+    more = [
+        nw.new_series(name, values, backend=frame.implementation)
+        for name, values in columns.items()
+    ]
+    return frame.with_columns(more).to_native()
+
+
+def without_marks(X, mark):
+    """A table in which the cells that equal a mark are missing.
+
+    Parameters
+    ----------
+    X : ndarray or frame
+    mark : number, str or sign for nothing
+        What stands for "not measured".
+
+    Returns
+    -------
+    X : ndarray or frame
+        The table itself where no cell equals the mark; None, NaN and the like are missing anyway.
+    """
+    if is_missing(mark):
+        return X
+    columns = columns_of(X)
+    marked = np.zeros((len(columns[0].missing), len(columns)), dtype=bool)
+    for j, column in enumerate(columns):
+        marked[~column.missing, j] = [_is_mark(cell, mark) for cell in column.values.tolist()]
+    found = np.flatnonzero(marked.any(axis=0))
+    if not found.size:
+        return X
+    if is_pandas(X):
+        X = X.copy()
+        for j in found:
+            X.isetitem(j, X.iloc[:, j].mask(marked[:, j]))
+        return X
+    if is_frame(X):
+        return _narwhals_without(nw.from_native(X, eager_only=True), marked, found)
+    X = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
+    X[marked] = np.nan
+    return X
+
+
+def _is_mark(cell, mark):
+    """Whether a cell is the mark; a number is no text, and True is no number."""
+    if isinstance(cell, bool) != isinstance(mark, bool):
+        return False
+    return isinstance(cell, str) == isinstance(mark, str) and bool(cell == mark)
+
+
+def _narwhals_without(frame, marked, found):
+    names = frame.columns
+    series = []
+    for j in found:
+        one = frame[names[j]]
+        cells = [
+            None if hit else cell for cell, hit in zip(one.to_list(), marked[:, j], strict=True)
+        ]
+        series.append(nw.new_series(names[j], cells, one.dtype, backend=frame.implementation))
+    return frame.with_columns(series).to_native()

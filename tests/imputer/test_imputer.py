@@ -1,0 +1,346 @@
+"""BNPImputer where scikit-learn's imputers fit, and what it has beyond them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skbnp import (
+    BNPImputer,
+    CIBPBeliefNet,
+    DirichletProcessMixture,
+    ICPNetworkRegressor,
+    TreeFactorModel,
+)
+from skbnp.imputer import _estimator
+from skbnp.imputer._default import MOST_MIXTURE_COLUMNS
+from skbnp.tables.columns import columns_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SHORT = dict(n_chains=2, n_warmup=10, n_draws=10, random_state=0)
+
+
+def mixture(**options):
+    return BNPImputer(estimator=DirichletProcessMixture(**SHORT), **options)
+
+
+def tree(**options):
+    return BNPImputer(estimator=TreeFactorModel(max_depth=2, **SHORT), **options)
+
+
+BOTH = pytest.mark.parametrize("make", [mixture, tree])
+
+
+@pytest.fixture
+def X():
+    """Three columns that depend on one another, with holes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1)) * [1.0, 2.0, -1.0] + 0.3 * rng.normal(size=(40, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[0] = np.nan, 1.0, 2.0
+    return X
+
+
+def mixed():
+    """A table of all kinds with holes, a column of one value and an empty one."""
+    rng = np.random.default_rng(1)
+    group = rng.integers(2, size=40)
+    table = pd.DataFrame(
+        {
+            "height": rng.normal(3.0 * group),
+            "site": np.where(group == 1, "north", "south"),
+            "wet": pd.array(rng.random(40) < 0.2 + 0.6 * group, dtype="boolean"),
+            "size": pd.Categorical(np.where(rng.random(40) < 0.5, "big", "small")),
+            "year": pd.array([2024] * 40, dtype="Int64"),
+            "notes": [None] * 40,
+        },
+        index=np.arange(40) + 100,
+    )
+    for name in ("height", "site", "wet", "size"):
+        table.loc[rng.random(40) < 0.2, name] = None
+    table.loc[103, "year"] = None
+    return table
+
+
+@parametrize_with_checks(
+    [
+        BNPImputer(
+            estimator=DirichletProcessMixture(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
+        ),
+        BNPImputer(
+            estimator=TreeFactorModel(
+                structure="single", max_depth=1, n_chains=1, n_warmup=2, n_draws=4, random_state=0
+            )
+        ),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# -- answers
+
+
+@BOTH
+def test_training_rows_are_answered_by_the_model(make, X):
+    imputer = make()
+    filled = imputer.fit_transform(X)
+    assert_array_equal(filled, imputer.estimator_.X_imputed_)
+    assert_array_equal(filled, imputer.transform(X))
+    assert_array_equal(imputer.standard_deviations(), imputer.estimator_.X_imputed_std_)
+    assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+
+
+@BOTH
+def test_new_rows(make, X):
+    imputer = make().fit(X)
+    new = np.array([[1.0, np.nan, np.nan], [np.nan] * 3, [1.0, 2.0, 3.0]])
+    expected, std = imputer.estimator_.impute(new, return_std=True)
+    assert_array_equal(imputer.transform(new), expected)
+    assert_array_equal(imputer.standard_deviations(new), std)
+    assert np.isfinite(expected).all()
+
+
+def test_what_cannot_draw_has_intervals_by_deviations(X):
+    network = CIBPBeliefNet(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
+    imputer = BNPImputer(estimator=network)
+    filled, std = imputer.fit_transform(X), imputer.standard_deviations()
+    low, high = imputer.intervals(level=0.9)
+    assert_allclose((low + high) / 2, filled)
+    assert_allclose((high - low) / 2, 1.6448536 * std)
+    with pytest.raises(ValueError, match="estimator must have the method sample_missing"):
+        imputer.multiple(2)
+
+
+@BOTH
+def test_completed_tables(make, X):
+    imputer = make().fit(X)
+    tables = imputer.multiple(3, random_state=0)
+    assert len(tables) == 3 and not np.array_equal(tables[0], tables[1])
+    for table, again in zip(tables, imputer.multiple(3, random_state=0), strict=True):
+        assert_array_equal(table, again)
+        assert np.isfinite(table).all()
+        assert_array_equal(table[~np.isnan(X)], X[~np.isnan(X)])
+    assert_array_equal(imputer.multiple(2, np.ones((2, 3)))[1], np.ones((2, 3)))
+
+
+@BOTH
+def test_a_draw_in_place_of_the_mean(make, X):
+    imputer = make(sample_posterior=True, random_state=3)
+    filled = imputer.fit_transform(X)
+    assert_array_equal(filled, imputer.multiple(1)[0])
+    means = imputer.set_params(sample_posterior=False).transform(X)
+    assert not np.allclose(filled, means)
+
+
+@BOTH
+def test_intervals_are_quantiles_of_draws(make, X, monkeypatch):
+    monkeypatch.setattr(_estimator, "_TABLES_FOR_QUANTILES", 30)
+    imputer = make().fit(X)
+    low, high = imputer.intervals(level=0.5, random_state=0)
+    cells = np.array(imputer.multiple(30, random_state=0))
+    assert_allclose([low, high], np.quantile(cells, [0.25, 0.75], axis=0))
+    assert_array_equal(low[~np.isnan(X)], X[~np.isnan(X)])
+    wide = imputer.intervals(level=0.9, random_state=0)
+    assert (wide[0] <= low).all() and (high <= wide[1]).all()
+    with pytest.raises(ValueError, match="level must be between 0 and 1, got 2"):
+        imputer.intervals(level=2)
+
+
+# -- in the place of scikit-learn's
+
+
+@pytest.mark.parametrize("kind", [KNNImputer, mixture])
+def test_in_pipelines_by_a_change_of_one_word(kind, X):
+    y = np.nan_to_num(X).sum(axis=1)
+    pipeline = make_pipeline(kind(), LinearRegression())
+    name = type(pipeline[0]).__name__.lower()
+    search = GridSearchCV(pipeline, {f"{name}__add_indicator": [False, True]}, cv=2).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    columns = ColumnTransformer([("fill", kind(), [0, 1])], remainder="drop")
+    assert columns.fit_transform(X).shape == (40, 2)
+
+
+def test_parameters_of_the_model_are_nested(X):
+    grid = {"estimator__covariance_type": ["full", "diag"], "estimator__n_draws": [4]}
+    pipeline = make_pipeline(mixture(), LinearRegression())
+    grid = {f"bnpimputer__{name}": values for name, values in grid.items()}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, np.arange(40.0))
+    assert search.best_estimator_[0].estimator_.n_draws_ == 4
+    with pytest.raises(ValueError, match="estimator__n_draws cannot be set where estimator is 'a"):
+        BNPImputer().set_params(estimator__n_draws=3)
+
+
+@pytest.mark.parametrize("make", [mixture])
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("indicator", [False, True])
+@pytest.mark.filterwarnings("ignore:X has no observed value")
+def test_forms_are_those_of_knn(make, keep, indicator, X):
+    """Columns, names and all cells that no model is asked about: as KNNImputer answers."""
+    X = np.column_stack([X, np.full(40, np.nan), np.full(40, 7.0), np.arange(40.0) / 3])
+    X[1, 4] = np.nan
+    X[2] = np.nan
+    options = dict(keep_empty_features=keep, add_indicator=indicator)
+    ours, theirs = make(**options), KNNImputer(**options)
+    found, expected = ours.fit_transform(X), theirs.fit_transform(X)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    # KNNImputer leaves the columns that it keeps out of its names.
+    simple = SimpleImputer(**options)
+    assert_array_equal(ours.get_feature_names_out(), simple.fit(X).get_feature_names_out())
+    same = np.ones(found.shape, dtype=bool)
+    kept = X[:, [0, 1, 2, 3, 4, 5] if keep else [0, 1, 2, 4, 5]]
+    same[:, : kept.shape[1]] = ~np.isnan(kept)
+    same[:, [4, 3] if keep else [3]] = True
+    assert_array_equal(found[same], expected[same])
+    assert np.isfinite(found).all()
+    for frame in (pd.DataFrame(X, columns=list("abcdef")), pl.DataFrame(X, list("abcdef"))):
+        out = ours.fit_transform(frame)
+        assert isinstance(out, type(frame))
+        assert list(out.columns) == list(simple.fit(frame).get_feature_names_out())
+        assert_allclose(np.asarray(out.to_numpy(), dtype=float), found)
+        assert_array_equal(ours.transform(frame).to_numpy(), out.to_numpy())
+    new = np.where(np.isnan(X[:5]), 1.0, np.nan)
+    assert ours.fit(X).transform(new).shape == theirs.transform(new).shape
+
+
+@pytest.mark.parametrize("mark", [-1, -1.0])
+def test_marks(mark, X):
+    marked = np.where(np.isnan(X), mark, X)
+    expected = mixture().fit_transform(X)
+    assert_array_equal(mixture(missing_values=mark).fit_transform(marked), expected)
+    for frame in (pd.DataFrame(marked), pl.DataFrame(marked)):
+        out = mixture(missing_values=mark).fit_transform(frame)
+        assert_array_equal(out.to_numpy(), expected)
+    masked = np.ma.MaskedArray(marked, np.isnan(X))
+    assert_array_equal(mixture().fit_transform(masked), expected)
+
+
+def test_marks_of_names_and_integers():
+    table = mixed().drop(columns="notes")
+    options = dict(random_state=0)
+    model = DirichletProcessMixture(family="auto", **SHORT)
+    expected = BNPImputer(estimator=model, **options).fit_transform(table)
+    marked = table.astype({"site": object})
+    marked["site"] = marked["site"].where(marked["site"].notna(), "?")
+    found = BNPImputer(estimator=model, missing_values="?", **options).fit_transform(marked)
+    assert_array_equal(found["site"].to_numpy(), expected["site"].to_numpy())
+    whole = np.array([[1, 2], [3, -1], [5, 6], [8, 7]])
+    filled = mixture(missing_values=-1).fit_transform(whole)
+    assert filled[1, 1] != -1 and filled[0, 0] == 1
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "objects"])
+@pytest.mark.filterwarnings("ignore:X has no observed value")
+def test_mixed_tables(kind):
+    table = mixed()
+    given = {
+        "pandas": table,
+        "polars": pl.from_pandas(table.astype({"notes": "str"})),
+        "objects": table.to_numpy(dtype=object),
+    }[kind]
+    imputer = BNPImputer(random_state=0)
+    # The model is chosen by the table; its chains are as short as they can be.
+    make = imputer._make
+    imputer._make = lambda columns: make(columns).set_params(**SHORT)
+    filled = imputer.fit_transform(given)
+    families = ["gaussian", *["categorical"] * 3]
+    assert isinstance(imputer.estimator_, DirichletProcessMixture)
+    assert list(imputer.estimator_.families_) == families
+    for out in (filled, imputer.transform(given), imputer.multiple(2)[1]):
+        out = out.to_pandas() if kind == "polars" else pd.DataFrame(out)
+        assert out.shape == (40, 5) and not out.isna().any().any()
+        for j, name in enumerate(table.columns[:5]):
+            seen = table[name].notna().to_numpy()
+            assert (out.iloc[seen, j].to_numpy() == table[name][seen].to_numpy()).all()
+            if j:
+                assert set(out.iloc[:, j]) <= set(table[name].dropna())
+    if kind == "pandas":
+        assert filled.index.equals(table.index)
+        assert list(filled.dtypes) == list(table.dtypes[:5])
+    low, high = (np.asarray(one, dtype=float) for one in imputer.intervals())
+    assert np.isnan(low[:, 1:4]).all() and (low[:, 0] <= high[:, 0]).all()
+    assert (np.asarray(imputer.standard_deviations(), dtype=float) >= 0).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_set_output(library, X):
+    given = pd.DataFrame(X, columns=list("abc"), index=np.arange(40) + 5)
+    for table in (X, given, pl.DataFrame(X, list("abc"))):
+        out = mixture().set_output(transform=library).fit_transform(table)
+        assert type(out).__module__.startswith(library)
+        assert list(out.columns) == (["x0", "x1", "x2"] if table is X else list("abc"))
+        if table is given and library == "pandas":
+            assert out.index.equals(given.index)
+
+
+def test_columns_that_do_not_vary():
+    """They are filled as SimpleImputer fills them, without a model or a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        X = np.array([[1.0, np.nan], [np.nan, 3.0], [1.0, 3.0]])
+        imputer = BNPImputer().fit(X)
+    assert imputer.estimator_ is None
+    assert_array_equal(imputer.transform(X), SimpleImputer().fit_transform(X))
+    assert_array_equal(imputer.transform([[np.nan, 9.0]]), [[1.0, 9.0]])
+    assert not imputer.standard_deviations().any()
+    assert_array_equal(imputer.intervals(), [np.array([[1.0, 3.0]] * 3)] * 2)
+    assert_array_equal(imputer.multiple(2)[1], [[1.0, 3.0]] * 3)
+
+
+def test_dropped_columns_are_named(X):
+    table = pd.DataFrame(X, columns=list("abc")).assign(d=np.nan)
+    with pytest.warns(UserWarning, match="no observed value in column 'd', dropped"):
+        mixture().fit(table)
+
+
+def test_the_default_follows_the_shape():
+    rng = np.random.default_rng(0)
+    for d, kind in ((3, DirichletProcessMixture), (MOST_MIXTURE_COLUMNS + 1, TreeFactorModel)):
+        imputer = BNPImputer(n_jobs=1, random_state=4)
+        X = rng.normal(size=(6, d))
+        model = imputer._make(columns_of(X))
+        assert type(model) is kind and (model.n_jobs, model.random_state) == (1, 4)
+
+
+def test_clones_pickles_and_refits(X):
+    imputer = mixture(random_state=1)
+    filled = imputer.fit_transform(X)
+    assert_array_equal(pickle.loads(pickle.dumps(imputer)).transform(X), filled)
+    assert_array_equal(clone(imputer).fit_transform(X), filled)
+    assert imputer.fit_transform(X[:, :2]).shape == (40, 2)
+    assert mixture(random_state=2).fit(X).estimator_.random_state == 2
+    assert mixture().fit(X).estimator_.random_state == 0
+
+
+def test_networks_take_holes_through_it(X):
+    network = ICPNetworkRegressor(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
+    model = make_pipeline(mixture(), network).fit(X, np.arange(40.0))
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_refusals(X):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        mixture().fit(sparse.csr_matrix(np.nan_to_num(X)))
+    with pytest.raises(ValueError, match="infinity"):
+        mixture().fit(np.where(np.isnan(X), np.inf, X))
+    with pytest.raises(ValueError, match="estimator"):
+        BNPImputer(estimator=LinearRegression()).fit(X)
+    with pytest.raises(ValueError, match="missing_values must not be a bool"):
+        BNPImputer(missing_values=True).fit(X)
+    with pytest.raises(ValueError, match="m must be an integer >= 1, got 0"):
+        mixture().fit(X).multiple(0)
+    dates = pd.DataFrame({"a": np.arange(4.0), "when": pd.date_range("2024", periods=4)})
+    with pytest.raises(ValueError, match="no dates or times"):
+        BNPImputer().fit(dates)
