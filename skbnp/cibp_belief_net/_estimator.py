@@ -17,13 +17,9 @@ from skbnp.cibp_belief_net._predictive import (
     log_densities,
     sample_rows,
 )
-from skbnp.cibp_belief_net._predictive_laws import (
-    cluster_components,
-    has_row_clusters,
-    row_components,
-)
+from skbnp.cibp_belief_net._predictive_laws import components_under, row_components
 from skbnp.cibp_belief_net._prior_checks import check_prior
-from skbnp.cibp_belief_net._training_rows import TrainingRows
+from skbnp.cibp_belief_net._training_rows import TrainingRows, WatchedRows
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
@@ -133,7 +129,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
 
     _output_name = "unit"
     _level_name = "layer"
-    _reported_traces = ("log_joint", "width1", "n_edges")
+    _findings = "networks"
     _parameters_after_sampling = ("density", "n_temperatures", "n_particles")
     _bool_parameters = (
         *BaseMCMCEstimator._bool_parameters,
@@ -286,6 +282,16 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
             block_births=sampler.birth != "prior",
         )
 
+    def _density(self, X, rows):
+        if not WatchedRows.can_watch(self._prior):
+            return None
+        return WatchedRows(X, rows, self._units, self._prior, self.seed_)
+
+    @property
+    def _reported_traces(self):
+        followed = "log_density" if WatchedRows.can_watch(self._prior) else "log_joint"
+        return followed, "width1", "n_edges"
+
     def _check_density(self, max_layers):
         if self.density == "importance" and max_layers != 1:
             raise ValueError(f"density='importance' must have max_layers=1, got {max_layers!r}")
@@ -331,11 +337,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
     # -- one draw
 
     def _components(self, draw, t):
-        """The mixture that the top layer's activations follow, None without row clusters."""
-        if not has_row_clusters(draw):
-            return None
-        kappa, shape, *_ = self._prior.cluster_prior
-        return cluster_components(draw, self._prior.row_concentration, kappa, shape, self.seed_, t)
+        return components_under(self._prior, draw, self.seed_, t)
 
     def _law_of(self, draw, t):
         return draw, self._components(draw, t)

@@ -18,10 +18,13 @@ import numpy as np
 from skbnp.cibp_belief_net._draw_network cimport DrawNetwork, Moments
 
 from skbnp.cibp_belief_net._expansion import (
-    N_IMPORTANCE, PROPOSALS, component_shares, expanded_moments, importance,
+    N_IMPORTANCE, PROPOSALS, component_shares, expanded_moments, importance, laplace,
 )
 from skbnp.cibp_belief_net._inner_chain import annealed, sampled
-from skbnp.cibp_belief_net._predictive_laws import from_the_top, has_row_clusters
+from skbnp.cibp_belief_net._predictive_laws import (
+    from_the_top, has_row_clusters, means_given_fantasies,
+)
+from skbnp.likelihoods.nonlinear_gaussian._fantasies import Fantasies
 
 
 def _own_component(draw):
@@ -115,6 +118,46 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     if net.n_components > 0:
         log_share = component_shares(_flattened(draw, components, seed, t), A)
     return base + annealed(net, A, log_share, seed, t, n_temperatures, n_particles)
+
+
+def densities_by_fantasies(draw, A, noise, components=None):
+    """log p(observed entries of each row | draw) and how many fantasies it rests on, (n_rows,).
+
+    exp of it is unbiased over the numbers of ``noise``. For few features.
+    """
+    mean = means_given_fantasies(draw, 0, noise, components)
+    return Fantasies(mean, draw["unit_precision"][:draw["widths"][0]]).log_densities(A)
+
+
+def densities_by_laplace(draw, A, noise, components=None):
+    """log p(observed entries of each row | draw), roughly: Laplace's approximation, (n_rows,).
+
+    It is one of the first hidden layer, whose law is a mixture of as many components as there are
+    fantasies of the layers above. No visible unit may have parents there.
+    """
+    A = np.ascontiguousarray(A, dtype=np.float64)
+    D, M = draw["widths"][0], len(draw["widths"]) - 1
+    if M == 0:
+        return DrawNetwork(draw).log_density_without_units(A)
+    if M == 1:
+        net = DrawNetwork(draw, _own_component(draw) if components is None else components)
+        return net.log_density_without_units(A) + laplace(net, A)
+    mean = means_given_fantasies(draw, 1, noise, components).T
+    precision = draw["unit_precision"][D:D + draw["widths"][1]]
+    shared = np.full(len(mean), -np.log(len(mean))), mean, np.tile(precision, (len(mean), 1))
+    net = DrawNetwork(_first_hidden_layer(draw), shared)
+    return net.log_density_without_units(A) + laplace(net, A)
+
+
+def _first_hidden_layer(draw):
+    """The network without its other layers."""
+    D, K = draw["widths"][:2]
+    kept = (draw["edges"][:, 1] < D) & (draw["edges"][:, 0] < D + K)
+    return {
+        "widths": draw["widths"][:2], "edges": draw["edges"][kept],
+        "weights": draw["weights"][kept], "biases": draw["biases"][:D + K],
+        "unit_precision": draw["unit_precision"][:D + K],
+    }
 
 
 def expected_activations(draw, A, layer, seed, t=0, components=None, n_burn_in=50,

@@ -3,10 +3,12 @@
 from libc.math cimport sqrt
 from libc.stdint cimport uint64_t
 
+from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.numerics cimport rng as random
 from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
+from scipy.special import ndtr
 
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
 
@@ -40,6 +42,14 @@ def cluster_components(draw, double row_concentration, double kappa, double shap
         np.vstack([draw["cluster_mean"], mean]),
         np.vstack([draw["cluster_precision"], precision]),
     )
+
+
+def components_under(prior, draw, seed, t):
+    """The mixture that the top layer's activations follow, None without row clusters."""
+    if not has_row_clusters(draw):
+        return None
+    kappa, shape, *_ = prior.cluster_prior
+    return cluster_components(draw, prior.row_concentration, kappa, shape, seed, t)
 
 
 def row_components(draw, double radius=0.3):
@@ -82,3 +92,56 @@ def from_the_top(draw, n_rows, generator, components, label):
             a[:, units] += z / np.sqrt(draw["unit_precision"][units])
         u[:, units] = np.tanh(0.5 * a[:, units])
     return a
+
+
+def means_given_fantasies(draw, Py_ssize_t layer, noise, components=None):
+    """Means of the units of a layer, 0 the visible one, in fantasies of all layers above it.
+
+    Parameters
+    ----------
+    draw : dict
+    layer : int
+    noise : Noise
+        Of each hidden layer by its number, and of the choice of components at 0.
+    components : tuple, default=None
+        Of the top layer, as ``cluster_components`` says.
+
+    Returns
+    -------
+    mean : ndarray of shape (n_units, n_fantasies)
+    """
+    widths = np.asarray(draw["widths"])
+    cdef Py_ssize_t D = widths[0], top = len(widths) - 1, m
+    offset = np.concatenate([[0], np.cumsum(widths)])
+    edges = np.asarray(draw["edges"]).reshape(-1, 2)
+    W = np.zeros((offset[top + 1], offset[top + 1] - D))
+    W[edges[:, 1], edges[:, 0] - D] = draw["weights"]
+    u = np.zeros((offset[top + 1] - D, noise.n_fantasies))
+    for m in range(top, layer - 1, -1):
+        units, above = slice(offset[m], offset[m + 1]), slice(offset[m + 1] - D, None)
+        mean = draw["biases"][units, np.newaxis] + W[units, above] @ u[above]
+        if m == layer:
+            return mean
+        precision = draw["unit_precision"][units, np.newaxis]
+        if m == top and components is not None:
+            log_weight, means, precisions = components
+            label = _labels(log_weight, noise)
+            mean, precision = means[label].T, precisions[label].T
+        a = mean + noise.of(m, widths[m]) / np.sqrt(precision)
+        u[offset[m] - D:offset[m + 1] - D] = squashed(a)
+
+
+def _labels(log_weight, noise):
+    """Components of fantasies: as many of each as its weight says, to within one."""
+    passed = np.cumsum(np.exp(log_weight - np.max(log_weight)))
+    place = (np.arange(noise.n_fantasies) + ndtr(noise.of(0, 1)[0, 0])) / noise.n_fantasies
+    return np.minimum(np.searchsorted(passed, place * passed[-1]), len(passed) - 1)
+
+
+def squashed(a):
+    """tanh(a / 2), entry by entry."""
+    cdef const double[:, ::1] values = np.ascontiguousarray(a)
+    cdef double[:, ::1] out = np.empty_like(values)
+    if out.size:
+        squash_all(out.size, &values[0, 0], &out[0, 0])
+    return np.asarray(out)

@@ -4,8 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skbnp.cibp_belief_net._predictive import log_densities
+from skbnp.cibp_belief_net._predictive import (
+    densities_by_fantasies,
+    densities_by_laplace,
+    log_densities,
+)
+from skbnp.cibp_belief_net._predictive_laws import components_under
+from skbnp.likelihoods.nonlinear_gaussian._fantasies import Noise
 from skbnp.units import Units
+
+# Columns up to which fantasies are enough to compare rows with, and how many there are.
+_FEW_COLUMNS, _N_FANTASIES = 8, 500
+# Beyond these columns: rows that are looked at, and fantasies of all layers but the first.
+_FEW_ROWS, _N_COMPONENTS = 50, 16
 
 
 @dataclass(frozen=True)
@@ -24,3 +35,41 @@ class TrainingRows:
     def observed_data(self):
         """The rows in their own units."""
         return self.X
+
+
+class WatchedRows:
+    """Log density of some training rows in the present state of a sampler, for ``log_density``.
+
+    Hidden units are integrated out; the density is in the units of X. In up to eight columns by
+    fantasies, which are unbiased for the density; beyond these roughly, by Laplace's
+    approximation. Both use the same random numbers at every draw.
+    """
+
+    def __init__(self, X, rows, units, prior, seed):
+        self._seed, self._prior = seed, prior
+        self._by_fantasies = prior.n_features <= _FEW_COLUMNS
+        if not self._by_fantasies and len(rows) > _FEW_ROWS:
+            rows = rows[np.linspace(0, len(rows), _FEW_ROWS, endpoint=False).astype(np.intp)]
+        self._noise = Noise(seed, _N_FANTASIES if self._by_fantasies else _N_COMPONENTS)
+        self._A = units.to_visible(X[rows])
+        self._log_jacobian = units.log_jacobian(X[rows])
+
+    @staticmethod
+    def can_watch(prior):
+        """Whether there is a way: beyond eight columns, only without skip connections."""
+        return prior.n_features <= _FEW_COLUMNS or not prior.skip_connections
+
+    @property
+    def n_rows(self):
+        """How many they are."""
+        return len(self._A)
+
+    def __call__(self, sampler):
+        """Their log densities, shape (n_rows,)."""
+        draw = sampler.draw()
+        components = components_under(self._prior, draw, self._seed, 0)
+        if self._by_fantasies:
+            found, _ = densities_by_fantasies(draw, self._A, self._noise, components)
+        else:
+            found = densities_by_laplace(draw, self._A, self._noise, components)
+        return found + self._log_jacobian

@@ -150,8 +150,9 @@ def remedies(traces, names, pool_gain, least_gain, findings, max_rhat=1.05, min_
     """What ails chains that have not converged, and what helps.
 
     *Disagreement*: they differ, and averaged they are better than one alone. *Drift*: the two
-    halves of ``log_density`` (``log_joint`` where there is none) differ. *Few draws*: they agree,
-    but there are too few effective draws.
+    halves of ``log_density`` (``log_joint`` where there is none) differ, or the chains have
+    different levels of ``log_density`` and do not complement one another. *Few draws*: they
+    agree, but there are too few effective draws.
 
     Parameters
     ----------
@@ -184,11 +185,29 @@ def remedies(traces, names, pool_gain, least_gain, findings, max_rhat=1.05, min_
     followed = "log_density" if "log_density" in traces else "log_joint"
     difference, error = drift(traces[followed])
     if np.abs(difference) > 2 * error:
-        change = "rising" if difference > 0 else "falling"
+        change = "improving" if difference > 0 else "falling"
         advice.append(f"{followed} is still {change}: raise n_warmup")
+    uneven = followed == "log_density" and _have_different_levels(traces[followed], max_rhat)
+    if uneven and pool_gain <= least_gain and not difference > 2 * error:
+        # Slower than the halves of a trace can tell, but not all chains are there yet.
+        apart = np.ptp(np.mean(traces[followed], axis=1))
+        advice.append(
+            f"log_density differs between the chains by up to {apart:.2g} nats a row, and averaged "
+            "they describe rows hardly better than one alone: those that are low are still "
+            "improving, raise n_warmup"
+        )
     if agree and any(value < min_ess for _, value in figures):
         advice.append("the chains agree and there are few effective draws: raise n_draws or thin")
     return advice or ["raise n_warmup and n_draws"]
+
+
+def _have_different_levels(trace, max_rhat):
+    """Whether R-hat would be too high by the means of the chains alone, whatever their trends."""
+    trace = np.asarray(trace, dtype=np.float64)
+    if trace.shape[1] < MIN_DRAWS or len(trace) < 2 or not np.isfinite(trace).all():
+        return False
+    between = trace.mean(axis=1).var(ddof=1)
+    return bool(between > (max_rhat**2 - 1) * trace.var(axis=1, ddof=1).mean())
 
 
 def never_moved(posterior, moves):

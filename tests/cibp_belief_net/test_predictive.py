@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 from checks.integrals import sampled
 from skbnp.cibp_belief_net import _predictive as predictive
 from skbnp.cibp_belief_net import _predictive_laws as laws
+from skbnp.likelihoods.nonlinear_gaussian._fantasies import Noise
 
 NAN = np.nan
 
@@ -185,6 +186,25 @@ def test_annealed_density_of_defaults_is_near(network):
     found = predictive.log_densities(draw, copies(x, 200), 1, components=components, method="ais")
     assert z_score(np.exp(found - exact.row(x)[0]), 1.0) < 4
     assert np.std(found) < 0.5
+
+
+def test_density_by_fantasies_is_unbiased(network):
+    draw, x, components, exact = network
+    found = [
+        predictive.densities_by_fantasies(draw, x[np.newaxis], Noise(seed, 100), components)[0]
+        for seed in range(400)
+    ]
+    assert z_score(np.exp(np.array(found) - exact.row(x)[0]), 1.0)[0] < 4
+
+
+@pytest.mark.parametrize("widths", [[9, 3], [9, 3, 2]])
+def test_laplace_is_near_in_many_columns(widths):
+    draw = random_draw(widths, 4)
+    A = predictive.sample_rows(draw, 30, np.random.default_rng(0))
+    found = predictive.densities_by_laplace(draw, A, Noise(0, 200))
+    wanted = predictive.log_densities(draw, A, 0, n_temperatures=300, n_particles=16, method="ais")
+    assert abs(np.mean(found - wanted)) < 0.2
+    assert np.std(found - wanted) < 0.5
 
 
 @pytest.mark.parametrize("visible", ["gaussian", "sigmoid"])

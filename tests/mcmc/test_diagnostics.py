@@ -172,14 +172,17 @@ def test_remedies_name_the_illness():
         assert of(flat, disagreeing, 0.368) == [different]
         # They differ in nothing that a row notices.
         assert of(flat, disagreeing, 0.01) == ["raise n_warmup and n_draws"]
-    assert of(rising, flat) == ["log_density is still rising: raise n_warmup"]
+    assert of(rising, flat) == ["log_density is still improving: raise n_warmup"]
     assert of(-rising, flat) == ["log_density is still falling: raise n_warmup"]
-    assert of(rising, apart, 0.368) == [different, "log_density is still rising: raise n_warmup"]
+    assert of(rising, apart, 0.368) == [different, "log_density is still improving: raise n_warmup"]
+    (low,) = of(apart, flat, 0.01)
+    assert "differs between the chains by up to 9.1 nats" in low and "still improving" in low
+    assert of(apart, flat, 0.368) == [different]
     assert of(few, few[::-1]) == [
         "the chains agree and there are few effective draws: raise n_draws or thin"
     ]
     without = remedies({"log_joint": rising}, ("log_joint",), 0.0, 0.1, "x")
-    assert without == ["log_joint is still rising: raise n_warmup"]
+    assert without == ["log_joint is still improving: raise n_warmup"]
 
 
 def test_constant_because_nothing_moved():

@@ -1,0 +1,169 @@
+"""Rows compared with fantasies: rows that a network has made up, hidden units and all.
+
+Given its hidden units the observed entries of a row are independent and normal, so the mean of
+that density over fantasies of the hidden units is an unbiased estimate of the density of the row.
+Fantasies are made from standard normal numbers. When these are the same for every network, the
+estimate is a smooth function of the network, and the differences between networks are hardly noisy.
+"""
+
+from libc.math cimport INFINITY, log
+
+from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_exp
+
+import numpy as np
+
+cdef double LOG_2_PI = 1.8378770664093454836
+
+cdef enum:
+    LANES = 8
+
+cdef extern from *:
+    """
+    static SKBNP_CLONES void skbnp_take_squares(
+        Py_ssize_t n, double x, const double* mean, double scale, double* score)
+    {
+        Py_ssize_t i;
+        for (i = 0; i < n; i++) score[i] -= scale * (x - mean[i]) * (x - mean[i]);
+    }
+
+    /* Maxima and sums in eight lanes: the same bits with and without vector instructions. */
+    static SKBNP_CLONES void skbnp_maxima(Py_ssize_t n_blocks, const double* score, double* lane) {
+        Py_ssize_t i, k;
+        for (i = 0; i < n_blocks; i++)
+            for (k = 0; k < 8; k++)
+                lane[k] = score[8 * i + k] > lane[k] ? score[8 * i + k] : lane[k];
+    }
+
+    static SKBNP_CLONES void skbnp_weights(
+        Py_ssize_t n_blocks, double shift, double* score, double* lane, double* square)
+    {
+        Py_ssize_t i, k;
+        for (i = 0; i < n_blocks; i++)
+            for (k = 0; k < 8; k++) {
+                double w = skbnp_quick_exp(score[8 * i + k] - shift);
+                score[8 * i + k] = w;
+                lane[k] += w;
+                square[k] += w * w;
+            }
+    }
+    """
+    void take_squares "skbnp_take_squares"(
+        Py_ssize_t n, double x, const double* mean, double scale, double* score
+    ) noexcept nogil
+    void maxima "skbnp_maxima"(
+        Py_ssize_t n_blocks, const double* score, double* lane
+    ) noexcept nogil
+    void weights "skbnp_weights"(
+        Py_ssize_t n_blocks, double shift, double* score, double* lane, double* square
+    ) noexcept nogil
+
+
+class Noise:
+    """Standard normal numbers for fantasies, the same ones whatever a network looks like.
+
+    Parameters
+    ----------
+    seed : int
+    n_fantasies : int
+    """
+
+    def __init__(self, seed, n_fantasies):
+        self._seed, self.n_fantasies = seed, n_fantasies
+        self._tables = {}
+
+    def of(self, place, n_units):
+        """Numbers (n_units, n_fantasies) of the first units at some place of the network.
+
+        They do not depend on how many units there are, here or at other places.
+
+        Parameters
+        ----------
+        place : int
+            At least 0, such as the number of a layer.
+        n_units : int
+        """
+        table = self._tables.get(place)
+        if table is None or len(table) < n_units:
+            # A longer table begins with the same numbers.
+            generator = np.random.default_rng([self._seed, place])
+            table = generator.standard_normal((2 * n_units, self.n_fantasies))
+            self._tables[place] = table
+        return table[:n_units]
+
+    def __getstate__(self):
+        return {**self.__dict__, "_tables": {}}
+
+
+cdef class Fantasies:
+    """Means of the entries in each fantasy, and densities of rows as mixtures over them.
+
+    Parameters
+    ----------
+    mean : array of shape (n_features, n_fantasies)
+    precision : array of shape (n_features,)
+        Of an entry about its mean, in all fantasies.
+    """
+
+    def __init__(self, mean, precision):
+        self.mean = np.array(mean, dtype=np.float64, order="C")
+        self.precision = np.array(precision, dtype=np.float64)
+
+    def log_densities(self, A):
+        """Of the observed entries of each row the log density and how many fantasies it rests on.
+
+        Parameters
+        ----------
+        A : array of shape (n_rows, n_features)
+            NaN where an entry is missing.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_rows,)
+        n_effective : ndarray of shape (n_rows,)
+            (sum of weights)^2 / sum of their squares.
+        """
+        cdef const double[:, ::1] x = np.ascontiguousarray(A, dtype=np.float64)
+        cdef double[::1] score = np.empty(self.mean.shape[1])
+        cdef double[:, ::1] out = np.empty((2, x.shape[0]))
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(x.shape[0]):
+                out[0, i] = self.weigh(&x[i, 0], &score[0], &out[1, i])
+        return np.asarray(out[0]), np.asarray(out[1])
+
+    cdef double weigh(self, const double* x, double* score, double* n_effective) noexcept nogil:
+        """Log density of a row, and the weights of its fantasies relative to the largest."""
+        cdef Py_ssize_t d, f, k, n = self.mean.shape[1], n_blocks = n // LANES
+        cdef double constant = 0.0, highest = -INFINITY, total = 0.0, squares = 0.0
+        cdef double[LANES] lane
+        cdef double[LANES] square
+        for f in range(n):
+            score[f] = 0.0
+        for d in range(self.mean.shape[0]):
+            if x[d] == x[d]:
+                constant += 0.5 * (log(self.precision[d]) - LOG_2_PI)
+                take_squares(n, x[d], &self.mean[d, 0], 0.5 * self.precision[d], score)
+        for k in range(LANES):
+            lane[k], square[k] = -INFINITY, 0.0
+        maxima(n_blocks, score, lane)
+        for k in range(LANES):
+            highest = max(highest, lane[k])
+            lane[k] = 0.0
+        for f in range(n_blocks * LANES, n):
+            highest = max(highest, score[f])
+        if highest == -INFINITY:
+            # No fantasy is anywhere near: the density is 0 to floats, and all are as good.
+            for f in range(n):
+                score[f] = 1.0
+            n_effective[0] = 1.0
+            return -INFINITY
+        weights(n_blocks, highest, score, lane, square)
+        for k in range(LANES):
+            total += lane[k]
+            squares += square[k]
+        for f in range(n_blocks * LANES, n):
+            score[f] = quick_exp(score[f] - highest)
+            total += score[f]
+            squares += score[f] * score[f]
+        n_effective[0] = total * total / squares
+        return constant + highest + log(total / n)

@@ -1,0 +1,68 @@
+"""The trace ``log_density``: what it is, and that chains say by it what ails them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+
+from skbnp import CIBPBeliefNet
+from skbnp.cibp_belief_net._training_rows import WatchedRows
+
+
+class Standing:
+    """A sampler that stands at a draw."""
+
+    def __init__(self, draw):
+        self._draw = draw
+
+    def draw(self):
+        return self._draw
+
+
+def quiet(**options):
+    options = dict(n_chains=2, n_warmup=10, n_draws=8, random_state=0) | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return CIBPBeliefNet(**options)
+
+
+@pytest.mark.parametrize("n_features", [3, 9])
+@pytest.mark.parametrize("row_clusters", [False, True])
+def test_the_trace_is_that_of_the_draws(n_features, row_clusters):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, n_features)) * 3.0 + rng.normal(size=(60, 1))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    net = quiet(max_layers=2, row_clusters=row_clusters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        net.fit(X)
+    rows = net._watched_rows(len(X))
+    density = net._density(X, rows)
+    found = [[density(Standing(draw)) for draw in chain] for chain in net.posterior_.all_draws()]
+    assert density.n_rows == (60 if n_features == 3 else 50)
+    assert_array_equal(net.posterior_.traces["log_density"], np.mean(found, axis=2))
+    pooled = np.logaddexp.reduce(np.concatenate(found), axis=0) - np.log(16)
+    assert_allclose(net.posterior_.pool()["pooled"], pooled.mean(), rtol=1e-12)
+
+
+def test_skip_connections_in_many_columns_have_no_trace():
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        few = quiet(skip_connections=True).fit(rng.normal(size=(20, 8)))
+        many = quiet(skip_connections=True).fit(rng.normal(size=(20, 9)))
+    assert "log_density" in few.posterior_.traces
+    assert "log_density" not in many.posterior_.traces
+    assert not many.posterior_.pool()
+    assert not WatchedRows.can_watch(many._prior)
+
+
+def test_chains_that_are_too_short_are_still_improving():
+    X, _ = make_moons(300, noise=0.1, random_state=103)
+    with pytest.warns(ConvergenceWarning, match="still improving") as caught:
+        CIBPBeliefNet(n_warmup=60, n_draws=120, random_state=0).fit(X)
+    assert "log_density" in str(caught[0].message)
+    assert "log_joint" not in str(caught[0].message)
