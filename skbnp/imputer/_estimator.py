@@ -74,7 +74,7 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
     >>> import numpy as np
     >>> from skbnp import BNPImputer
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 1)) * [1.0, 2.0] + 0.1 * rng.normal(size=(60, 2))
+    >>> X = rng.normal(size=(30, 1)) * [1.0, 2.0] + 0.1 * rng.normal(size=(30, 2))
     >>> X[0] = 1.0, np.nan
     >>> imputer = BNPImputer(random_state=0)
     >>> bool(abs(imputer.fit_transform(X)[0, 1] - 2.0) < 0.2)
@@ -462,8 +462,9 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
         model = self.estimator_
         parts = []
         for rows, known in self._row_groups(is_training, len(holes)):
-            if known and hasattr(model, "X_imputed_"):
-                answer = model.X_imputed_, model.X_imputed_std_ if return_std else None
+            trained = getattr(model, "X_imputed_", None) if known else None
+            if trained is not None:
+                answer = trained, model.X_imputed_std_ if return_std else None
             elif return_std:
                 answer = model.impute(take(X, modelled, rows), return_std=True)
             else:
