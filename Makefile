@@ -2,7 +2,7 @@
 #
 #   make demo       cluster iris and wine without K and fill holes; pictures in demo_output/
 #   make test       the fast tests, against the wheel built from the sdist; of the proofs one or two
-#                   a model, short, and whether the others are in the ledger, as far as it is enforced
+#                   a model, short, and whether all are in the ledger
 #   make test-slow  the longer tests, in the same way, and short all proofs that are not in the ledger
 #   make test-cost  the fast tests; fails when one takes more than 2 CPU seconds
 #   make prove      the proofs that changed sources have made due, at their long size, each written
