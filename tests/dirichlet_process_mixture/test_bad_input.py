@@ -220,7 +220,7 @@ BAD_PARAMETERS = [
     ({"sampler": MixtureSampler(n_split_merge=1.5)}, "n_split_merge", "int", "1.5"),
     ({"sampler": MixtureSampler(n_split_merge="many")}, "n_split_merge", "'auto'", "'many'"),
     ({"point_estimate": "mean"}, "point_estimate", "'binder'", "'mean'"),
-    ({"n_chains": "auto"}, "n_chains", "int", "'auto'"),
+    ({"n_chains": "many"}, "n_chains", "int", "'many'"),
     ({"n_chains": True}, "n_chains", "bool", "True"),
     ({"n_warmup": 1.5}, "n_warmup", "int", "1.5"),
     ({"n_warmup": "long"}, "n_warmup", "'auto'", "'long'"),
