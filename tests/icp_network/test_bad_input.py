@@ -203,8 +203,16 @@ def test_every_parameter_is_in_a_table():
     named = {name for _, name, _, _ in BAD_PARAMETERS}
     assert named == set(short().get_params(deep=False)) | KNOBS
     of_inputs = {name for _, name, _, _ in BAD_OF_INPUTS}
+    of_classes = {ICPNetworkClassifier: {"probability_calibration"}}
     for kind in CLASSES[1:]:
-        assert set(short(kind).get_params(deep=False)) - named == of_inputs
+        own = of_classes.get(kind, set())
+        assert set(short(kind).get_params(deep=False)) - named == of_inputs | own
+
+
+@pytest.mark.parametrize("value", ["sigmoid", 1.0, True])
+def test_ways_of_calibrating(no_sampling, value):
+    model = short(ICPNetworkClassifier, probability_calibration=value)
+    assert_refused(lambda: model.fit(X, LABELS), "probability_calibration", "'loo'", repr(value))
 
 
 @pytest.mark.parametrize("kind", CLASSES[1:])
