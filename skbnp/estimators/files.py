@@ -131,9 +131,10 @@ class FilesMixin:
     def _fitted_of_file(cls, fitted):
         """The attributes of a file that `fit` sets, likewise."""
         posterior = fitted.get("posterior_")
+        if "n_chains_" in fitted or not isinstance(posterior, Posterior):
+            return fitted
         # A file of 0.1 does not say the number of chains.
-        known = {"n_chains_": posterior.n_chains} if isinstance(posterior, Posterior) else {}
-        return known | fitted
+        return fitted | {"n_chains_": posterior.n_chains}
 
     @classmethod
     def _types_in_files(cls):

@@ -208,7 +208,8 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
 
     @classmethod
     def _fitted_of_file(cls, fitted):
-        return {"power_": 1.0} | super()._fitted_of_file(fitted)
+        fitted = super()._fitted_of_file(fitted)
+        return fitted if "power_" in fitted else fitted | {"power_": 1.0}
 
     # -- before sampling
 

@@ -96,7 +96,7 @@ def test_attributes_of_another_type_or_missing(setting, saved, tmp_path):
         with pytest.raises(io.FileFormatError, match=f"its {name} is a "):
             setting.kind.load(path)
         # What a file of 0.1 does not have is found by what it has.
-        of_older = ("expected_loss_", "n_chains_")
+        of_older = ("expected_loss_", "n_chains_", "power_")
         if name not in (*setting.kind._not_always_fitted, *of_older):
             path = spoiled(saved(setting), tmp_path / "file", setting.kind, missing)
             with pytest.raises(io.FileFormatError, match=f"it has no {name}"):

@@ -90,6 +90,7 @@ def test_work_of_a_sweep_counts_what_it_does():
         X[random.random(n) < holes, 0] = np.nan
         prior = DirichletProcessMixture(**options)
         prior._check_training(X, None)
+        prior.n_chains_ = 1
         prior._prepare(X)
         found = _work_of_sweep(n_clusters, prior._training_rows.X, prior._prior, algorithm)
         assert found > _work_of_sweep(1.0, prior._training_rows.X, prior._prior, algorithm) > 0.0
