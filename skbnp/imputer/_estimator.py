@@ -1,5 +1,6 @@
 """BNPImputer: holes filled by a model, where scikit-learn's imputers fit."""
 
+from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
@@ -188,6 +189,8 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
     def fit(self, X, y=None):
         """Fit the model to a table.
 
+        A fit that fails leaves the imputer as it was before.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -205,6 +208,14 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
             If a column without any value is dropped, and whatever the model warns of.
         """
         self._refuse_bools()
+        attempt = copy(self)
+        attempt._fit(X)
+        # One assignment: never a new layout of columns beside an old model.
+        self.__dict__ = vars(attempt)
+        return self
+
+    def _fit(self, X):
+        """All of `fit`, on its copy."""
         X = self._read(X, reset=True)
         columns = columns_of(X)
         layout = Layout.of(columns, self.keep_empty_features)
@@ -225,7 +236,6 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
         if modelled.size:
             model = self._make([columns[j] for j in modelled])
             self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
-        return self
 
     def transform(self, X):
         """Fill the missing cells of a table.

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
@@ -111,6 +112,22 @@ def test_new_rows(make, X):
     assert_array_equal(imputer.transform(new), expected)
     assert_array_equal(imputer.standard_deviations(new), std)
     assert np.isfinite(expected).all()
+
+
+def test_a_fit_that_fails_leaves_the_imputer_as_it_was(X):
+    imputer = tree().fit(X)
+    before, model = imputer.transform(X), imputer.estimator_
+    imputer.set_params(estimator__n_warmup=-1)
+    with pytest.raises(ValueError, match="n_warmup"):
+        imputer.fit(pd.DataFrame(2.0 * X[:, :3], columns=["a", "b", "c"]))
+    imputer.set_params(estimator__n_warmup=10)
+    assert imputer.estimator_ is model and not hasattr(imputer, "feature_names_in_")
+    assert_array_equal(imputer.transform(X), before)
+    new = tree().set_params(estimator__n_warmup=-1)
+    with pytest.raises(ValueError, match="n_warmup"):
+        new.fit(X)
+    with pytest.raises(NotFittedError):
+        new.transform(X)
 
 
 def test_what_cannot_draw_has_intervals_by_deviations(X):
