@@ -48,6 +48,23 @@ def test_the_trace_is_that_of_the_draws(n_features, row_clusters):
     assert_allclose(net.posterior_.pool()["pooled"], pooled.mean(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("n_features", [3, 9])
+def test_the_trace_is_in_the_units_of_the_table(n_features):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, n_features))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        here, there = (quiet(max_layers=2).fit(scale * X) for scale in (1.0, 4.0))
+    # A factor of two changes no digit of what is sampled, so that the draws are the same.
+    n_observed = np.isfinite(X).sum(axis=1).mean()
+    assert_allclose(
+        there.posterior_.traces["log_density"],
+        here.posterior_.traces["log_density"] - n_observed * np.log(4.0),
+        rtol=1e-9,
+    )
+
+
 def test_skip_connections_in_many_columns_have_no_trace():
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
