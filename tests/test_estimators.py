@@ -51,10 +51,14 @@ ALGORITHMS = [
 ]
 
 
-@parametrize_with_checks(
-    [short(covariance_type=kind) for kind in KINDS] + [short(sampler=PARALLEL)]
-)
+@parametrize_with_checks([short(), short(covariance_type="diag")])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([short(covariance_type="spherical"), short(sampler=PARALLEL)])
+def test_scikit_learn_checks_of_options(estimator, check):
     check(estimator)
 
 

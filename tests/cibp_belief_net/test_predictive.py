@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import cKDTree
 
 from checks.integrals import sampled
+from checks.slow import slow_where
 from skbnp.cibp_belief_net import _predictive as predictive
 from skbnp.cibp_belief_net import _predictive_laws as laws
 from skbnp.likelihoods.nonlinear_gaussian._fantasies import Noise
@@ -344,7 +345,7 @@ def test_units_that_saturate(noise):
     assert density.sum() * (x[1] - x[0]) ** 2 == pytest.approx(1.0, abs=0.01)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", slow_where([0, 1], lambda seed: seed > 0))
 def test_rows_do_not_depend_on_their_company(seed):
     """Rows one by one, in another order or in threads: the same up to rounding."""
     rng = np.random.default_rng(seed)
@@ -354,10 +355,10 @@ def test_rows_do_not_depend_on_their_company(seed):
         random_draw([6, 3], seed, n_clusters=20),
         random_draw([6, 3, 2], seed, n_clusters=4),
     ):
-        A = rng.standard_normal((150, 6))
+        A = rng.standard_normal((120, 6))
         A[rng.random(A.shape) < 0.3] = NAN
-        A[140:, :2] = NAN
-        A[:30] = rng.standard_normal((30, 6))
+        A[110:, :2] = NAN
+        A[:20] = rng.standard_normal((20, 6))
         components = components_of(draw)
 
         def answers(rows, draw=draw, components=components):
@@ -372,9 +373,9 @@ def test_rows_do_not_depend_on_their_company(seed):
 
         together = answers(A)
         assert np.isfinite(together).all()
-        one_by_one = np.vstack([answers(A[i : i + 1]) for i in range(0, 150, 3)])
+        one_by_one = np.vstack([answers(A[i : i + 1]) for i in range(0, 120, 3)])
         assert_allclose(together[::3], one_by_one, atol=1e-9)
-        order = rng.permutation(150)
+        order = rng.permutation(120)
         with ThreadPoolExecutor(3) as pool:
             blocks = list(pool.map(answers, np.split(A[order], 3)))
         assert_allclose(together[order], np.vstack(blocks), atol=1e-9)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
+from checks.answers import cheap_options
 from skbnp import (
     CIBPBeliefNet,
     DeepScaleModel,
@@ -35,8 +36,8 @@ class Setting:
     options: dict = field(default_factory=dict)
 
     def make(self, **changes):
-        """A new estimator with short chains."""
-        return self.kind(**(SHORT | self.options | changes))
+        """A new estimator with short chains, whose answers take few random numbers."""
+        return self.kind(**(SHORT | cheap_options(self.kind) | self.options | changes))
 
     @property
     def is_supervised(self):

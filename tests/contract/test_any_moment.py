@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from checks.answers import answers, cheap_options, difference
+from checks.answers import answers, difference
 from checks.watched import table_with_holes
 from contract.registry import DEFAULTS
 
@@ -56,7 +56,7 @@ def test_one_fit_or_the_other(setting, n_moments):
     def fitted():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return setting.fit(X, **SIZES, **cheap_options(setting.kind))
+            return setting.fit(X, **SIZES)
 
     def said(estimator):
         with warnings.catch_warnings():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from checks.integrals import axis, bounded_axis, product, sampled
-from contract.registry import SETTINGS, UNSUPERVISED, Setting
+from contract.registry import DEFAULTS, SETTINGS, UNSUPERVISED, Setting
 from skbnp import DeepScaleModel, DirichletProcessMixture, InfiniteFactorClusterer
 from skbnp.samplers import MixtureSampler
 
@@ -129,19 +129,29 @@ WARNED = pytest.mark.filterwarnings(
 )
 
 
+def slowly(cases, is_slow):
+    """The same cases; those for which ``is_slow(setting, density)`` holds are slow tests."""
+    return [
+        pytest.param(*case.values, id=case.id, marks=[pytest.mark.slow] * is_slow(*case.values))
+        for case in cases
+    ]
+
+
 @WARNED
-@pytest.mark.parametrize(("setting", "density"), cases())
+@pytest.mark.parametrize(
+    ("setting", "density"),
+    slowly(
+        cases(),
+        lambda setting, density: setting not in DEFAULTS and density in ("importance", "ais"),
+    ),
+)
 def test_the_density_of_a_column_integrates_to_one(setting, density, fitted):
     check_integral(fitted(setting, 1, density), 1)
 
 
 @WARNED
 @pytest.mark.parametrize(
-    ("setting", "density"),
-    [
-        pytest.param(*case.values, id=case.id, marks=[pytest.mark.slow] * bool(case.values[1]))
-        for case in cases()
-    ],
+    ("setting", "density"), slowly(cases(), lambda setting, density: density is not None)
 )
 def test_the_density_of_two_columns_integrates_to_one(setting, density, fitted):
     check_integral(fitted(setting, 2, density), 2)

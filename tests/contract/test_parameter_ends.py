@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 import pytest
 
-from checks.answers import answers, cheap_options
+from checks.answers import answers
 from contract.parameters import ends
 from contract.registry import SETTINGS, VARIED
 from skbnp import (
@@ -52,7 +52,7 @@ def named(changes):
 def fits_or_is_refused(setting, changes, scale):
     """Fit and ask for everything, without a RuntimeWarning and NaN, or a ValueError by name."""
     X = table(scale)
-    model = setting.make(**(cheap_options(setting.kind) | TINY | changes))
+    model = setting.make(**(TINY | changes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)

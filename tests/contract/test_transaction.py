@@ -1,5 +1,6 @@
 """A fit is attached whole or not at all, whatever goes wrong and whenever."""
 
+import itertools
 import signal
 
 import numpy as np
@@ -23,18 +24,18 @@ def table(seed=0, n_samples=24):
 PLACES = ["_check_training", "_prepare", "_where_to_start", "_attach_rows", "_summarise"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("place", PLACES)
-def test_a_second_fit_that_fails_leaves_the_first(place, when, error, monkeypatch):
+@pytest.mark.parametrize("setting", DEFAULTS, ids=str)
+def test_a_second_fit_that_fails_leaves_the_first(setting, monkeypatch):
     """Among others new draws beside old labels, or old draws in the units of new data."""
-    for setting in DEFAULTS:
-        X, other = table(), 1000 * table(1)
-        estimator = setting.fit(X)
-        before = answers(estimator, X)
+    X, other = table(), 1000 * table(1)
+    estimator = setting.fit(X)
+    before, fields = answers(estimator, X), vars(estimator).copy()
+    for place, when, error in itertools.product(
+        PLACES, ["before", "after"], [KeyboardInterrupt, MemoryError]
+    ):
         inner = getattr(setting.kind, place)
 
-        def failing(self, *args, inner=inner, **kwargs):
+        def failing(self, *args, inner=inner, when=when, error=error, **kwargs):
             if when == "after":
                 inner(self, *args, **kwargs)
             raise error
@@ -42,7 +43,10 @@ def test_a_second_fit_that_fails_leaves_the_first(place, when, error, monkeypatc
         with monkeypatch.context() as patch, pytest.raises(error):
             patch.setattr(setting.kind, place, failing)
             estimator.fit(other, setting.target(other))
-        assert_same_answers(answers(estimator, X), before)
+        assert vars(estimator).keys() == fields.keys(), (place, when)
+        assert all(vars(estimator)[name] is fields[name] for name in fields), (place, when)
+        if when == "after" and error is MemoryError:
+            assert_same_answers(answers(estimator, X), before)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
@@ -103,20 +107,20 @@ def test_ctrl_c_during_the_summaries(setting, n_pressed, monkeypatch):
         assert_same_answers(answers(estimator, X), before)
 
 
-def test_a_fit_going_on_that_fails_can_go_on_again(monkeypatch):
+@pytest.mark.parametrize("setting", DEFAULTS, ids=str)
+def test_a_fit_going_on_that_fails_can_go_on_again(setting, monkeypatch):
     """The state that the chains were left in is not touched by what comes after."""
-    for setting in DEFAULTS:
-        X = table()
-        y = setting.target(X)
-        estimator = setting.fit(X, warm_start=True)
-        inner = setting.kind._summarise
+    X = table()
+    y = setting.target(X)
+    estimator = setting.fit(X, warm_start=True)
+    inner = setting.kind._summarise
 
-        def failing(self, table, inner=inner):
-            inner(self, table)
-            raise MemoryError
+    def failing(self, table):
+        inner(self, table)
+        raise MemoryError
 
-        with monkeypatch.context() as patch, pytest.raises(MemoryError):
-            patch.setattr(setting.kind, "_summarise", failing)
-            estimator.set_params(n_draws=9).fit(X, y)
-        estimator.fit(X, y)
-        assert_same_answers(answers(estimator, X), answers(setting.fit(X, n_draws=9), X))
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(setting.kind, "_summarise", failing)
+        estimator.set_params(n_draws=9).fit(X, y)
+    estimator.fit(X, y)
+    assert_same_answers(answers(estimator, X), answers(setting.fit(X, n_draws=9), X))

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from checks.dirichlet_process_mixture import gaussian_prior, state_of
+from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler
@@ -120,7 +121,7 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind == "spherical"))
 def test_data(kind, name):
     X = DATA[name]
     dpm = fit(X, kind)
@@ -277,7 +278,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind == "spherical"))
 def test_parameters(kind, name):
     for X in (PLAIN, holed(PLAIN)):
         dpm = fit(X, kind, **OPTIONS[name])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from checks.answers import answers, cheap_options, difference, draws
+from checks.answers import answers, difference, draws
 from checks.watched import table_with_holes
 from contract.registry import DEFAULTS
 from fuzz.oracle import said
@@ -52,7 +52,7 @@ def _whole_checkpoint(name):
 def _fit(name, **changes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return SETTINGS[name].fit(_table(name), **changes, **cheap_options(SETTINGS[name].kind))
+        return SETTINGS[name].fit(_table(name), **changes)
 
 
 def _random(name, seed):

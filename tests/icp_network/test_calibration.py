@@ -1,5 +1,7 @@
 """The power on class probabilities: leave-one-out, the choice, the estimator."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -70,19 +72,29 @@ def fitted(X, y, **options):
     return ICPNetworkClassifier(**(short | options)).fit(X, y)
 
 
-def test_a_classifier_gains_where_labels_are_clean_and_loses_nothing_where_not():
-    X, y = rings(200, 0.0, 0)
-    new, target = rings(1000, 0.0, 1)
-    model, plain = fitted(X, y), fitted(X, y, probability_calibration=None)
+def with_and_without(X, y):
+    """One fit with its probabilities calibrated, and the same draws without."""
+    model = fitted(X, y, warm_start=True)
+    plain = pickle.loads(pickle.dumps(model)).set_params(probability_calibration=None)
+    return model, plain.fit(X, y)
+
+
+def test_a_classifier_gains_where_labels_are_clean():
+    X, y = rings(150, 0.0, 0)
+    new, target = rings(500, 0.0, 1)
+    model, plain = with_and_without(X, y)
     assert plain.power_ == 1.0 < model.power_
     assert_allclose(
         model.predict_proba(new), raised(plain.predict_proba(new), model.power_), rtol=1e-9
     )
     assert_array_equal(model.predict(new), plain.predict(new))
     assert log_loss(target, model.predict_proba(new)) < log_loss(target, plain.predict_proba(new))
+
+
+def test_a_classifier_loses_nothing_where_labels_are_random():
     X, y = rings(200, 0.4, 2)
     new, target = rings(1000, 0.4, 3)
-    model, plain = fitted(X, y), fitted(X, y, probability_calibration=None)
+    model, plain = with_and_without(X, y)
     losses = [log_loss(target, one.predict_proba(new)) for one in (model, plain)]
     assert losses[0] < losses[1] + 1e-3
 

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 from checks.edges import tables_at_the_edge
 from checks.icp_network import PAPER, with_sampler
+from checks.slow import slow_where
 from skbnp import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
 from skbnp.laws import Gamma
 
@@ -58,7 +59,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", slow_where(MODELS, lambda model: model == "free orders"))
 @pytest.mark.parametrize("name", DATA)
 def test_data_at_the_edge(name, model):
     assert_sound(fit(DATA[name], **MODELS[model]), DATA[name])

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from checks.answers import answers, assert_same_answers
 from checks.processes import Child
+from checks.slow import slow_where
 from checks.watched import ToyModel, fit, table_with_holes
 from skbnp.mcmc import io, runner
 from skbnp.mcmc.checkpoint import Checkpoint, digest
@@ -419,7 +420,9 @@ STATES = {
 }
 
 
-@pytest.fixture(scope="module", params=MIXTURES)
+@pytest.fixture(
+    scope="module", params=slow_where(MIXTURES, lambda name: name in ("diag", "parallel"))
+)
 def begun_mixture(request, tmp_path_factory):
     table, options = MIXTURES[request.param]
     directory = tmp_path_factory.mktemp("checkpoints")

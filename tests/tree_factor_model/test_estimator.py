@@ -29,14 +29,19 @@ def short(**changes):
     return TreeFactorModel(**(options | changes))
 
 
+@parametrize_with_checks([short()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        short(),
         short(structure="single"),
         short(structure="mixture", sampler=TreeSampler(path_update="collapsed")),
     ]
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks_of_options(estimator, check):
     check(estimator)
 
 

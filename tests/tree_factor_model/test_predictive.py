@@ -73,15 +73,17 @@ def dense(x, mixture):
 @every_scale
 def test_scores_and_moments_against_dense_algebra(structure, branch_scale, tails):
     p, draws, X = fitted(structure, branch_scale, tails=tails)
-    rows = Rows(X)
+    X = X[:100]
+    rows, mixture = Rows(X), components(draws)
     score = log_score(rows, draws)
     for i, x in enumerate(X):
-        assert_allclose(score[i], dense(x, components(draws))[0], rtol=1e-10, atol=1e-10)
+        assert_allclose(score[i], dense(x, mixture)[0], rtol=1e-10, atol=1e-10)
     assert score[0] == 0.0
     for draw in draws:
         first, second = _predictive.conditional_moments(rows, draw)
+        mixture = components([draw])
         for i, x in enumerate(X):
-            _, mean, variance = dense(x, components([draw]))
+            _, mean, variance = dense(x, mixture)
             missing = np.isnan(x)
             assert_allclose(first[i, missing], mean, rtol=1e-9, atol=1e-10)
             assert_allclose(second[i, missing], variance, rtol=1e-8, atol=1e-9)
