@@ -51,13 +51,15 @@ ALGORITHMS = [
 ]
 
 
-@parametrize_with_checks([short(), short(covariance_type="diag")])
+@parametrize_with_checks([short()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([short(covariance_type="spherical"), short(sampler=PARALLEL)])
+@parametrize_with_checks(
+    [short(covariance_type=kind) for kind in KINDS[1:]] + [short(sampler=PARALLEL)]
+)
 def test_scikit_learn_checks_of_options(estimator, check):
     check(estimator)
 
@@ -248,7 +250,7 @@ def test_jobs_and_backends_do_not_matter(X, kind):
 def test_threads_over_rows_do_not_matter(many, options):
     """One chain takes all threads for its rows; of three, two run side by side."""
     for n_chains in (1, 3):
-        mixture = short(n_chains=n_chains, n_warmup=5, n_draws=5, **options)
+        mixture = short(n_chains=n_chains, n_warmup=2, n_draws=2, **options)
         expected = answers(clone(mixture).fit(many), many)
         for backend, n_jobs in BACKENDS[1:]:
             with joblib.parallel_config(backend=backend, n_jobs=n_jobs):

@@ -5,15 +5,16 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 PAGE = TESTS.parent / "doc" / "developers" / "suite.rst"
-# The helper that gives the mark to some parameters, and this file, which names it.
-APART = {TESTS / "checks" / "slow.py", Path(__file__).resolve()}
+# The helpers that give the mark to some parameters, and this file, which names it.
+APART = {TESTS / "checks" / "slow.py", TESTS / "contract" / "registry.py", Path(__file__).resolve()}
+GIVEN = re.compile(r"mark\.slow\b|slow_where\(|others_slow\(")
 
 
 def test_the_list_is_that_of_the_marks():
     marked = {
         path.relative_to(TESTS.parent).as_posix()
         for path in TESTS.rglob("*.py")
-        if path not in APART and re.search(r"mark\.slow\b|slow_where\(", path.read_text())
+        if path not in APART and GIVEN.search(path.read_text())
     }
     listed = set(re.findall(r"``(tests/[\w/]+\.py)``", PAGE.read_text())) - {"tests/test_suite.py"}
     assert marked == listed

@@ -303,10 +303,10 @@ def test_two_runs_from_nothing_give_the_same_digits(proved):
         ("largest_z", 0.5, "largest_z is 0.5, this run has"),
         ("key", "0" * 32, "its key is not that of today's sources"),
         ("digits", "0" * 16, "digits is"),
-        ("pairs", 10, "pairs is 10, this run has 20000"),
-        ("seed", 5, "seed is 5, this run has 2"),
-        ("figures", 3, "figures is 3, this run has 2"),
-        ("note", "checked", "note is 'checked', this run has None"),
+        pytest.param("pairs", 10, "pairs is 10, this run has 20000", marks=pytest.mark.slow),
+        pytest.param("seed", 5, "seed is 5, this run has 2", marks=pytest.mark.slow),
+        pytest.param("figures", 3, "figures is 3, this run has 2", marks=pytest.mark.slow),
+        pytest.param("note", "checked", "note is 'checked', this run has", marks=pytest.mark.slow),
     ],
 )
 def test_a_forged_entry_fails_when_all_are_run_again(proved, field, value, message):

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.cibp_belief_net import make_sampler, prior
+from checks.slow import slow_where
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._start import start_state
 from skbnp.cibp_belief_net._state import Network
@@ -53,7 +54,7 @@ def assert_same_states(one, other):
 
 
 @every_case
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", slow_where([0, 1, 2], lambda seed: seed == 2))
 def test_after_random_sweeps(case, seed):
     law, state, X = drawn(case, seed=seed)
     sampler = make_sampler(law, state, X, seed, **OPTIONS)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from checks.answers import cheap_options
+from checks.slow import slow_where
 from skbnp import (
     CIBPBeliefNet,
     DeepScaleModel,
@@ -116,3 +117,8 @@ DEFAULTS = list({setting.kind: setting for setting in reversed(SETTINGS)}.values
 # And those beside them whose fitted attributes are others.
 _VARIED = {"mixture-diag", "tree-t", "cibp-rows", "icp-sigmoid"}
 VARIED = [*DEFAULTS, *(setting for setting in SETTINGS if setting.name in _VARIED)]
+
+
+def others_slow(settings, fast=VARIED):
+    """Settings as parameters of a test, which is a slow one for those that are not in ``fast``."""
+    return slow_where(settings, lambda setting: setting not in fast)

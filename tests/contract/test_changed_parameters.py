@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from checks.answers import answers, assert_same_answers
-from checks.slow import slow_where
 from contract.parameters import other_values
-from contract.registry import DEFAULTS, UNSUPERVISED, VARIED
+from contract.registry import DEFAULTS, UNSUPERVISED, VARIED, others_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -30,9 +29,7 @@ def fitted(setting):
     return setting.fit(X), X
 
 
-@pytest.mark.parametrize(
-    "setting", slow_where(VARIED, lambda setting: setting not in DEFAULTS), ids=str
-)
+@pytest.mark.parametrize("setting", others_slow(VARIED, DEFAULTS), ids=str)
 def test_a_parameter_changed_after_fit_changes_no_answer(setting):
     model, X = fitted(setting)
     rows = X[:6]  # a hole among them

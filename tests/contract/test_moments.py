@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from contract.registry import SETTINGS, UNSUPERVISED
+from contract.registry import SETTINGS, UNSUPERVISED, others_slow
 from skbnp import ICPNetworkRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -47,7 +47,7 @@ def answers(estimator, distance):
     return filled(estimator, row_at(distance)) is not None
 
 
-@pytest.fixture(scope="module", params=UNSUPERVISED, ids=str)
+@pytest.fixture(scope="module", params=others_slow(UNSUPERVISED), ids=str)
 def fitted(request):
     return request.param.fit(table())
 
@@ -129,7 +129,7 @@ def test_threads_change_nothing(fitted):
     assert_array_equal(*found)
 
 
-@pytest.mark.parametrize("setting", UNSUPERVISED, ids=str)
+@pytest.mark.parametrize("setting", others_slow(UNSUPERVISED), ids=str)
 def test_where_the_table_lies_does_not_matter(setting):
     """All of it shifted by two million standard deviations: the same draws and deviations."""
     X, shift = table(), 2.0**21

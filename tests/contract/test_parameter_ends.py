@@ -8,7 +8,7 @@ import pytest
 
 from checks.answers import answers
 from contract.parameters import ends
-from contract.registry import SETTINGS, VARIED
+from contract.registry import DEFAULTS, SETTINGS, VARIED, others_slow
 from skbnp import (
     DeepScaleModel,
     DirichletProcessMixture,
@@ -74,7 +74,7 @@ def fits_or_is_refused(setting, changes, scale):
             assert not np.isnan(value).any(), (name, changes, scale)
 
 
-@pytest.mark.parametrize("setting", VARIED, ids=str)
+@pytest.mark.parametrize("setting", others_slow(VARIED, DEFAULTS), ids=str)
 def test_every_end_alone(setting):
     for turn, (name, value) in enumerate(values_at_ends(setting.kind)):
         fits_or_is_refused(setting, {name: value}, SCALES[turn % len(SCALES)])

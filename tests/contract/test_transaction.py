@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from checks.answers import answers, assert_same_answers
-from contract.registry import DEFAULTS, SETTINGS
+from contract.registry import DEFAULTS, SETTINGS, others_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -49,7 +49,7 @@ def test_a_second_fit_that_fails_leaves_the_first(setting, monkeypatch):
             assert_same_answers(answers(estimator, X), before)
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("setting", others_slow(SETTINGS), ids=str)
 def test_a_fit_that_fails_while_it_samples_leaves_the_first(setting, monkeypatch):
     X, other = table(), 1000 * table(1)
     estimator = setting.fit(X)

@@ -6,12 +6,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.monte_carlo import z_score
+from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.laws import Gamma
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 KINDS = ["full", "diag", "spherical"]
+some_kinds = pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind == "diag"))
 N_TABLES = 4000
 
 
@@ -61,7 +63,7 @@ def assert_moments(tables, holes, mean, std, levels):
     assert abs(np.mean(drawn.std(axis=0)[~level] / std[~level]) - 1) < 0.05
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@some_kinds
 def test_training_cells_have_the_moments_of_all_sweeps(kind):
     X = mixed()
     model = fitted(kind, X)
@@ -71,7 +73,7 @@ def test_training_cells_have_the_moments_of_all_sweeps(kind):
     assert_moments(tables, holes, mean, std, levels)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@some_kinds
 def test_cells_of_new_rows_have_the_moments_of_impute(kind):
     model = fitted(kind, mixed(), predict_draws=800)
     new = mixed(40, seed=1)

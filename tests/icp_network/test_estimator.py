@@ -45,7 +45,7 @@ def classifier(**changes):
     return ICPNetworkClassifier(**with_sampler(CHAIN | dict(n_fantasies=10) | changes))
 
 
-SMALLEST = dict(n_chains=1, n_warmup=30, n_draws=10, predict_draws=5)
+SMALLEST = dict(n_chains=1, n_warmup=10, n_draws=5, predict_draws=5)
 
 
 @pytest.mark.filterwarnings("ignore:X is constant:UserWarning")

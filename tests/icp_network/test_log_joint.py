@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
 from checks.icp_network import make_sampler, prior
+from checks.slow import slow_where
 from skbnp.icp_network import _model
 from skbnp.icp_network._network import Network
 from skbnp.laws import Gamma
@@ -39,7 +40,7 @@ def drawn(case, n=25, seed=0):
 
 
 @every_case
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", slow_where([0, 1, 2], lambda seed: seed == 2))
 @pytest.mark.parametrize("n", [0, 1, 25, 300])
 def test_after_random_sweeps(case, n, seed):
     law, state, options = drawn(case, n, seed)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln, gammaln, multigammaln, xlogy
 
 from checks.enumeration import canonical, set_partitions
+from checks.slow import slow_where
 from skbnp.summaries import _search, partitions
 from skbnp.summaries._draws import merge_rows, number_draws
 from skbnp.summaries._losses import loss_table
@@ -141,7 +142,7 @@ def all_distances(n, loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("n", slow_where([2, 3, 4, 5, 6, 7], lambda n: n == 7))
 def test_search_finds_the_optimum_of_random_posteriors(loss, n):
     labels, distance = all_distances(n, loss)
     for seed in range(20):

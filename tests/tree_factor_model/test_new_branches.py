@@ -51,7 +51,7 @@ def test_density_of_a_row_in_a_new_branch(structure, prior):
     draw, p = drawn(structure, **prior)
     rng = np.random.default_rng(2)
     row, half = np.array([[0.4, -0.3]]), 0.25
-    n = 4000
+    n = 1500
     # Integrated: probability of the cell by a grid of densities.
     grid = np.stack(np.meshgrid(*[np.linspace(-half, half, 9)] * 2), axis=-1).reshape(-1, 2) + row
     more = with_new_branches(draw, p, n, rng)
@@ -63,7 +63,7 @@ def test_density_of_a_row_in_a_new_branch(structure, prior):
     total = np.exp(logsumexp(log_weight))
     integrated = cell * np.exp(log_weight) / total * len(cell)
     # Drawn: a fresh tail with loadings and mean, then the row.
-    sampled = outright(draw, p, more, 40_000, rng)
+    sampled = outright(draw, p, more, 20_000, rng)
     hits = (np.abs(sampled - row) < half).all(axis=1)
     difference = integrated.mean() - hits.mean()
     se = np.sqrt(integrated.var() / len(integrated) + hits.var() / len(hits))
