@@ -541,7 +541,7 @@ def test_damaged_attributes_are_refused(X, tmp_path, name):
         CIBPBeliefNet.load(tmp_path / "damaged.skbnp")
 
 
-@pytest.mark.parametrize("density", ["auto", "importance"])
+@pytest.mark.parametrize("density", ["auto", pytest.param("importance", marks=pytest.mark.slow)])
 def test_densities_of_moons_integrate_to_one(density):
     """Units that saturate: a normal law around a mode of each row gave 0.66 to 0.98.
 

@@ -54,7 +54,7 @@ def assert_same_states(one, other):
 
 
 @every_case
-@pytest.mark.parametrize("seed", slow_where([0, 1, 2], lambda seed: seed == 2))
+@pytest.mark.parametrize("seed", slow_where([0, 1, 2], lambda seed: seed > 0))
 def test_after_random_sweeps(case, seed):
     law, state, X = drawn(case, seed=seed)
     sampler = make_sampler(law, state, X, seed, **OPTIONS)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from checks.edges import tables_at_the_edge
+from checks.slow import slow_where
 from skbnp import CIBPBeliefNet
 from skbnp.laws import Gamma, NormalGamma, Uniform
 from skbnp.samplers import BeliefNetSampler
@@ -52,7 +53,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", slow_where(MODELS, lambda model: model != "default"))
 @pytest.mark.parametrize("name", DATA)
 def test_data_at_the_edge(name, model):
     assert_sound(fit(DATA[name], **MODELS[model]), DATA[name])

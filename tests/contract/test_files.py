@@ -7,11 +7,11 @@ import pytest
 from sklearn import config_context
 
 from checks.documents import Document
-from contract.registry import VARIED
+from contract.registry import DEFAULTS, VARIED, others_slow
 from skbnp.mcmc import io
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-each = pytest.mark.parametrize("setting", VARIED, ids=str)
+each = pytest.mark.parametrize("setting", others_slow(VARIED, DEFAULTS), ids=str)
 # NaN marks a missing cell there, -inf one below the detection limit, and infinitely many degrees
 # of freedom are no tails.
 MAY_HOLD = {"X": {"nan", "-inf"}, "table": {"nan"}, "visible": {"nan"}}

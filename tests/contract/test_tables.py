@@ -100,6 +100,7 @@ FORMS = {
         {name: pa.array(column, from_pandas=True) for name, column in zip("abc", X.T, strict=True)}
     ),
 }
+COMMON = ("numpy", "masked", "pandas", "MultiIndex names", "objects", "polars")
 by_form = pytest.mark.parametrize("form", FORMS)
 
 
@@ -158,8 +159,10 @@ def cases():
         for form in FORMS:
             for holes in [False, True] if setting.takes_holes else [False]:
                 name = f"{setting}-{form}-{'holes' if holes else 'whole'}"
-                # What is asked of a table with holes is asked of a whole one too.
-                marks = [pytest.mark.slow] if setting.takes_holes and not holes else []
+                # All forms, with holes, of one estimator, and the common ones of each.
+                is_first = setting is DEFAULTS[0] or form in COMMON
+                is_fast = is_first and (holes or not setting.takes_holes)
+                marks = [] if is_fast else [pytest.mark.slow]
                 yield pytest.param(setting, form, holes, id=name, marks=marks)
 
 

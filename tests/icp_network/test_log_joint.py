@@ -40,7 +40,7 @@ def drawn(case, n=25, seed=0):
 
 
 @every_case
-@pytest.mark.parametrize("seed", slow_where([0, 1, 2], lambda seed: seed == 2))
+@pytest.mark.parametrize("seed", slow_where([0, 1, 2], lambda seed: seed > 0))
 @pytest.mark.parametrize("n", [0, 1, 25, 300])
 def test_after_random_sweeps(case, n, seed):
     law, state, options = drawn(case, n, seed)

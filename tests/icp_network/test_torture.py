@@ -59,7 +59,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("model", slow_where(MODELS, lambda model: model == "free orders"))
+@pytest.mark.parametrize("model", slow_where(MODELS, lambda model: model != "default"))
 @pytest.mark.parametrize("name", DATA)
 def test_data_at_the_edge(name, model):
     assert_sound(fit(DATA[name], **MODELS[model]), DATA[name])

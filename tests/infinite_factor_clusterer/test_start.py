@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
 from sklearn.metrics import adjusted_rand_score
 
+from checks.slow import slow_where
 from skbnp.infinite_factor_clusterer import _model, _start
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._sampler import Sampler
@@ -43,8 +44,9 @@ def table(shape, holes):
     return X
 
 
-@pytest.mark.parametrize("n_clusters", [1, 8])
-@pytest.mark.parametrize("holes", [0.0, 0.3])
+@pytest.mark.parametrize(
+    "n_clusters, holes", [(1, 0.3), (8, 0.0), *slow_where([(1, 0.0), (8, 0.3)], lambda case: True)]
+)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("law", LAWS)
 def test_starts(law, shape, holes, n_clusters):

@@ -421,7 +421,7 @@ STATES = {
 
 
 @pytest.fixture(
-    scope="module", params=slow_where(MIXTURES, lambda name: name in ("diag", "parallel"))
+    scope="module", params=slow_where(MIXTURES, lambda name: name not in ("full", "mixed"))
 )
 def begun_mixture(request, tmp_path_factory):
     table, options = MIXTURES[request.param]
@@ -432,7 +432,7 @@ def begun_mixture(request, tmp_path_factory):
     return path, table, {**run, "n_draws": 5}
 
 
-@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("name", slow_where(MIXTURES, lambda name: name not in ("full", "mixed")))
 def test_every_state_is_taken_back(tmp_path, name):
     table, options = MIXTURES[name]
     run = {"n_chains": 3, "n_warmup": 30, "n_draws": 90, "thin": 2, **options}

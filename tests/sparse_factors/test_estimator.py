@@ -230,7 +230,7 @@ def test_log_joint_is_in_the_units_of_x(X, kind, options):
 @over(
     (InfiniteFactorClusterer, {}),
     (InfiniteFactorClusterer, {"tails": "t"}),
-    (InfiniteFactorClusterer, {"max_layers": 2}),
+    pytest.param(InfiniteFactorClusterer, {"max_layers": 2}, marks=pytest.mark.slow),
     (DeepScaleModel, {}),
 )
 def test_densities_integrate_to_one(kind, options):

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from checks.mutants import compiled
+from checks.slow import slow_where
 from checks.tree_factor_model import FREE_RATE, STRUCTURES, make_sampler, prior_of
 from skbnp.mcmc.rows import for_row_blocks
 from skbnp.tree_factor_model import _model
@@ -44,7 +45,13 @@ def drawn(structure="tree", n=40, holes=0.0, seed=0, **prior):
 @every_scale
 @every_update
 @pytest.mark.parametrize(
-    "holes, tail", [(0.0, {}), (0.3, {}), (0.0, TAILS[1]), (0.3, TAILS[1]), (0.3, TAILS[2])]
+    "holes, tail",
+    [
+        (0.0, {}),
+        *slow_where([(0.3, {}), (0.0, TAILS[1])], lambda case: True),
+        (0.3, TAILS[1]),
+        (0.3, TAILS[2]),
+    ],
 )
 def test_after_random_sweeps(structure, branch_scale, path_update, holes, tail):
     p, state, X = drawn(

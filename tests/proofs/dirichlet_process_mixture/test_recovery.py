@@ -245,7 +245,10 @@ def test_density_integrates_to_one(small, kind, process):
         assert_allclose((density @ dy)[inner], marginal[inner], rtol=1e-3)
 
 
-@densities
+@pytest.mark.parametrize(
+    "process, kind",
+    slow_where(product(PROCESSES, KINDS), lambda case: case != ("dirichlet process", "full")),
+)
 def test_samples_follow_the_density(small, kind, process):
     """E_p[q / (p + q)] = E_q[p / (p + q)] for any density q: Gaussians at several places.
 
