@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import skbnp
+from checks.slow import slow_where
 from checks.toy_samplers import TaskLog
 from skbnp import DirichletProcessMixture
 from skbnp.estimators.chains import BaseMCMCEstimator
@@ -202,7 +203,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind != "full"))
 def test_form_of_the_input_does_not_matter(X, kind):
     expected = answers(short(covariance_type=kind).fit(X), X)
     for form in FORMS.values():

@@ -83,7 +83,9 @@ def test_coefficients_against_long_sums(n, t, gamma):
 
 
 @pytest.mark.parametrize("n", [1, 10, 1000, 10**6])
-@pytest.mark.parametrize("gamma", [1e-10, 1e-3, 1.0, 3.0, 1e10])
+@pytest.mark.parametrize(
+    "gamma", [1e-10, pytest.param(1e-3, marks=pytest.mark.slow), 1.0, 3.0, 1e10]
+)
 @pytest.mark.parametrize("prior", [mfm.DEFAULT_PRIOR, (0.5, 0.4, 7.0), (1e3, 20.0, 40.0)], ids=str)
 def test_coefficients_satisfy_their_recursion(n, gamma, prior):
     """V_n(t) = (n + gamma t) V_{n+1}(t) + gamma V_{n+1}(t + 1), near t = n too."""
