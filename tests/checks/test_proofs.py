@@ -191,6 +191,7 @@ def test_smoke_proofs_run_in_any_case_and_alone(toy):
     assert status == 1 and "test_smoke_proofs_are_there" in text
 
 
+@pytest.mark.slow
 def test_ids_that_are_no_smoke_proofs_may_have_a_long_size_of_their_own(toy):
     toy.replace("tests/toy/test_sweep.py", "(100, 20_000)", "(100, 20_000, 5000)")
     status, _, ran = toy.run("--proofs=prove")
@@ -214,6 +215,7 @@ def test_a_plan_says_what_is_due_and_how_long_it_takes(toy):
     assert "plan: 3 proofs are due; 200 CPU seconds" in text
 
 
+@pytest.mark.slow
 def test_a_test_above_the_limit_of_cpu_seconds_fails_the_run(toy):
     toy.write("tests/toy/test_busy.py", BUSY)
     shutil.copy(CHECKS / "cpu_seconds.py", toy.root / "tests" / "checks")
@@ -256,6 +258,7 @@ def test_a_change_fails_with_the_command(proved, path, old, new):
     assert status == 1 and "are due, toy/test_sweep.py::test_" in text and "make prove" in text
 
 
+@pytest.mark.slow
 def test_a_change_is_right_again_once_it_is_proved(proved):
     proved.replace("toy/numbers.py", "1.0 - a * a", "1.0 - a**2")
     status, _, ran = proved.run("--proofs=prove")
@@ -276,6 +279,7 @@ def test_a_proof_states_figures(toy):
     assert status == 1 and "records no figure" in text
 
 
+@pytest.mark.slow
 def test_all_again_repeats_every_digit_and_writes_nothing(proved):
     before = proved.ledger.read_bytes()
     status, text, ran = proved.run("--proofs=prove-all")
@@ -284,6 +288,7 @@ def test_all_again_repeats_every_digit_and_writes_nothing(proved):
     assert proved.ledger.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_two_runs_from_nothing_give_the_same_digits(proved):
     entries = proved.entries()
     proved.ledger.unlink()
@@ -316,6 +321,7 @@ def test_a_forged_entry_fails_when_all_are_run_again(proved, field, value, messa
     assert status == 1 and message in text
 
 
+@pytest.mark.slow
 def test_digits_of_other_versions_are_not_compared(proved):
     entry = proved.entries()["toy/test_sweep.py::test_sweep[two]"]
     entry["versions"]["numpy"] = "1.0"
@@ -323,6 +329,7 @@ def test_digits_of_other_versions_are_not_compared(proved):
     assert proved.run("--proofs=prove-all", "-k", "two")[0] == 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_nothing_that_was_finished(toy):
     command = toy.command("--proofs=prove")
     environment = toy.environment | {"TOY_HANGS": "1"}
@@ -338,6 +345,7 @@ def test_a_killed_run_loses_nothing_that_was_finished(toy):
     assert status == 0 and ran == ["two 20000 2"]
 
 
+@pytest.mark.slow
 def test_an_entry_of_a_proof_that_is_gone_is_named(proved):
     proved.replace("tests/toy/test_sweep.py", '["one", "two"]', '["one"]')
     proved.run("--proofs=prove")
@@ -345,6 +353,7 @@ def test_an_entry_of_a_proof_that_is_gone_is_named(proved):
     assert status == 1 and "no proofs of these names" in text and "test_sweep[two]" in text
 
 
+@pytest.mark.slow
 def test_kernels_that_were_not_compiled_since_are_not_proved(toy):
     toy.write("toy/kernel.pyx", "cdef int one():\n    return 1\n")
     toy.write("toy/unused.pyx", "cdef int one():\n    return 1\n")

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings(
 short = partial(sparse_factors.short, InfiniteFactorClusterer)
 
 
-@parametrize_with_checks([short()])
+@parametrize_with_checks([short(n_warmup=5, n_draws=5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

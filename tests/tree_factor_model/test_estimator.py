@@ -29,7 +29,7 @@ def short(**changes):
     return TreeFactorModel(**(options | changes))
 
 
-@parametrize_with_checks([short()])
+@parametrize_with_checks([short(n_warmup=5, n_draws=5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
