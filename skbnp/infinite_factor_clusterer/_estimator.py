@@ -24,7 +24,7 @@ from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._saved import check_draw, check_fitted
 from skbnp.infinite_factor_clusterer._standard_prior import PriorMixin
 from skbnp.infinite_factor_clusterer._start import start_state
-from skbnp.infinite_factor_clusterer._training_rows import TrainingRows
+from skbnp.infinite_factor_clusterer._training_rows import TrainingRows, WatchedRows
 from skbnp.summaries.factors import some_rows
 from skbnp.units import Units
 
@@ -163,7 +163,12 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
 
     _parameters_after_sampling = ("merge_overlap",)
     _fills_training_table = True
-    _reported_traces = ("log_joint", "n_clusters", "n_factors", "concentration")
+    _reported_traces = ("log_density", "n_clusters", "n_factors", "concentration")
+    _findings = "factors and clusters"
+    _moves_of_traces: ClassVar[dict] = {
+        "n_clusters": ("labels", "splits", "merges", "divisions", "unions"),
+        "n_factors": ("births", "deaths"),
+    }
     _saved_types = (Prior, ScalePrior, Units, TrainingRows)
     _fitted_attributes: ClassVar[dict] = {
         **ClustererParameters._fitted_attributes,
@@ -206,6 +211,10 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
             n_split_merge=settings.n_split_merge,
             log_jacobian=float(self._log_jacobian(X).sum()),
         )
+
+    def _density(self, X, rows):
+        A, limit = self._training_rows.X, self._training_rows.limit
+        return WatchedRows(A, rows, self._prior, limit, self._log_jacobian(X[rows]))
 
     # -- after sampling
 

@@ -123,6 +123,10 @@ cdef class Sampler(Chain):
             found["level_labels"] = np.array([level_labels(*layer) for layer in layers])
         return found
 
+    def log_densities(self, rows):
+        """``RowLaw.log_densities`` of some rows in the clusters that there are."""
+        return self.ROW_LAW(self.state).log_densities(rows)
+
     def simulate_data(self):
         """Draw the observed cells anew given the state, scores included (Geweke 2004).
 

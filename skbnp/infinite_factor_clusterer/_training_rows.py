@@ -40,3 +40,44 @@ class TrainingRows:
     def observed_data(self):
         """The rows in their own units, -inf below the detection limit."""
         return self.units.from_visible(self.X)
+
+
+class WatchedRows:
+    """Log density of some training rows in the present state of a sampler, for ``log_density``.
+
+    Scores, missing and censored cells are integrated out, and a row may be of any of the clusters
+    that there are, in proportion to their members. Unlike in `score_samples` a new cluster is
+    left out: training rows are in clusters, and its law is known by draws from the prior alone.
+    """
+
+    def __init__(self, X, rows, prior, limit, log_jacobian):
+        """``rows`` are those of standardised X to look at, ``log_jacobian`` (n_rows,) theirs."""
+        self._prior, self._log_jacobian = prior, log_jacobian
+        # Where the sampler has drawn what is to be integrated out, layers above or cells below the
+        # limit, the density is that of predictions.
+        drawn = np.isneginf(X[rows]).any(axis=1) | (prior.max_layers > 1)
+        self._drawn, plain = np.flatnonzero(drawn), np.flatnonzero(~drawn)
+        self._rows = as_rows(X[rows[drawn]], limit)
+        # Rows that lack the same cells stand together.
+        kinds = np.packbits(np.isnan(X[rows[plain]]), axis=1)
+        _, kind = np.unique(kinds, axis=0, return_inverse=True)
+        self._plain = plain[np.argsort(kind.ravel(), kind="stable")]
+        self._plain_rows = rows[self._plain].astype(np.intp)
+
+    @property
+    def n_rows(self):
+        """How many they are."""
+        return len(self._log_jacobian)
+
+    def __call__(self, sampler):
+        """Their log densities, shape (n_rows,)."""
+        draw = sampler.draw()
+        log_p = np.empty((self.n_rows, len(draw["n_members"])))
+        log_p[self._plain] = sampler.log_densities(self._plain_rows)
+        if self._drawn.size:
+            parts = components(draw, self._prior)
+            log_p[self._drawn] = log_densities(self._rows, parts, new=False)[:, :-1]
+        log_p += np.log(draw["n_members"] / len(draw["label"]))
+        highest = log_p.max(axis=1)
+        total = np.exp(log_p - highest[:, np.newaxis]).sum(axis=1)
+        return highest + np.log(total) + self._log_jacobian

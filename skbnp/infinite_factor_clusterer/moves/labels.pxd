@@ -12,6 +12,7 @@ cdef class Labels(Move):
         double[::1] best                    # (n_samples,) perturbed log density of the choice
         double[::1] shape                   # (room,)
         Py_ssize_t[::1] renamed             # (room,)
+        Py_ssize_t[::1] before              # (n_samples,) labels before the move
 
     cdef int make_room(self) except -1 with gil
     cdef int update(self) except -1 nogil

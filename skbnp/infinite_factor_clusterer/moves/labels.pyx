@@ -20,6 +20,7 @@ cdef class Labels(Move):
     """z | all but scores and row precisions, which must be drawn anew afterwards."""
 
     NAME = "labels"
+    COUNTS = ("labels",)
 
     def __init__(self, State state, RowLaw row_law, bit_generator):
         super().__init__(bit_generator)
@@ -27,6 +28,7 @@ cdef class Labels(Move):
         self.log_weight = self.shape = np.zeros(0)
         self.renamed = np.zeros(0, dtype=np.intp)
         self.log_slice, self.best = np.zeros((2, state.n_samples))
+        self.before = np.zeros(state.n_samples, dtype=np.intp)
 
     cpdef int run(self) except -1:
         with nogil:
@@ -62,6 +64,7 @@ cdef class Labels(Move):
             self.log_slice[t] = self.log_weight[self.state.label[t]] + log(draws.uniform(self.rng))
             lowest = min(lowest, self.log_slice[t])
             self.best[t] = -INFINITY
+            self.before[t] = self.state.label[t]
         rest = self.log_weight[n]
         while self.opens(rest, lowest):
             if n - self.state.n_clusters == MOST_NEW:
@@ -78,6 +81,9 @@ cdef class Labels(Move):
             n += 1
         for g in range(n):
             self.offer(g)
+        self.proposed[0] += self.state.n_samples
+        for t in range(self.state.n_samples):
+            self.accepted[0] += self.state.label[t] != self.before[t]
         self.name_clusters(n)
         return 0
 
