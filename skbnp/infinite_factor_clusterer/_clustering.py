@@ -75,7 +75,7 @@ class ClustersMixin(PartitionMixin):
         if len(set(usual)) > 1:
             warn(
                 f"the chains have {', '.join(map(str, usual))} clusters; labels_ rest on all of "
-                "them alike. Raise n_warmup, or compare chains by their held-out density",
+                "them alike",
                 ConvergenceWarning,
             )
 

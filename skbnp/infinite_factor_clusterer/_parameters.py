@@ -107,16 +107,38 @@ class ClustererParameters(SparseFactorEstimator):
         How the model is sampled; None means ``FactorClustererSampler()``, from skbnp.samplers.
         """,
     )
+    n_chains: int | str = parameter(
+        default="auto",
+        text="""
+        Independent chains; "auto" is 4. They start from different numbers of clusters, in turn.
+        With tens of columns they stay near their starts: averages over more of them predict
+        better, if each is as long.
+        """,
+    )
     n_warmup: int | str = parameter(
         default="auto",
         text="""
-        Sweeps per chain before the first draw; "auto" is 300.
+        Sweeps per chain before the first draw. "auto" runs rounds of 300 sweeps, 600, 1200, ...
+        until the traces that `fit` checks agree between the chains (R-hat up to 1.05, 100 effective
+        draws in the last half of the round, no drift) or `max_work` is spent; draws are kept after
+        that, and none of them takes part in the decision. A number is quicker, as in a grid search.
         """,
     )
     n_draws: int | str = parameter(
         default="auto",
         text="""
         Draws kept per chain; "auto" is 300.
+        """,
+    )
+    max_work: float = parameter(
+        default=10.0,
+        kind="float",
+        rules=[Interval(Real, 0, None, closed="neither")],
+        text="""
+        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
+        one core. It is counted from sweeps, rows, columns, clusters and factors and never timed,
+        so that a fit makes the same draws on every machine. The first round of warm-up and the
+        draws after it are made in any case.
         """,
     )
 

@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from checks.watched import table_with_holes
 from skbnp import InfiniteFactorClusterer
+from skbnp.infinite_factor_clusterer._estimator import _work_of_sweep
+from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import as_rows, components, log_densities
 
 QUICK = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
@@ -103,3 +105,33 @@ def test_chains_that_stay_apart_are_called_different():
     assert "more chains (n_chains) help more than longer ones" in text
     assert np.ptp(model.posterior_.traces["n_factors"].mean(axis=1)) > 3
     assert model.posterior_.pool()["pool_gain"] > 0.02 * 24
+
+
+def test_work_of_a_sweep_counts_what_it_does():
+    """Within a factor of two of milliseconds of one core that were measured."""
+    for (n, d, holes, n_clusters, n_factors), measured in [
+        ((100, 5, 0.0, 5, 2), 1.18),
+        ((100, 5, 0.0, 30, 5), 0.98),
+        ((1300, 4, 0.0, 6, 2), 8.1),
+        ((700, 7, 0.0, 14, 4), 4.2),
+        ((600, 12, 0.0, 7, 3), 5.6),
+        ((300, 16, 0.05, 9, 2), 2.75),
+        ((160, 28, 0.0, 15, 10), 2.2),
+        ((800, 28, 0.0, 19, 19), 10.7),
+    ]:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, d))
+        X[rng.random(X.shape) < holes] = np.nan
+        found = 1e3 * _work_of_sweep(n_clusters, n_factors, X, Prior(), 10)
+        assert measured / 2 < found < 2 * measured, (n, d)
+        assert 0.0 < 1e3 * _work_of_sweep(1, 0, X, Prior(), 10) < found
+
+
+def test_warmup_ends_when_its_work_is_spent():
+    X = signals(30, 12, seed=102)
+    model = InfiniteFactorClusterer(n_chains=2, n_draws=5, max_work=1e-3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_work=0.001 allows was spent: raise it"):
+        model.fit(X)
+    assert (model.n_chains_, model.n_warmup_, model.n_draws_) == (2, 300, 5)
+    assert model.posterior_.sweeps_per_draw == 1
+    assert model.posterior_.warmup.ended == "spent"
