@@ -38,6 +38,7 @@ CHANGES = {
     "skip connections, two layers": dict(max_layers=2, skip_connections=True),
     "births for one child alone": dict(sampler__birth="prior"),
     "births for several children alone": dict(sampler__birth="block"),
+    "births with moments kept alone": dict(sampler__birth="matched"),
     "no swaps of parents": dict(rates=dict(swap_rate=0.0)),
     "a swap for every row": dict(rates=dict(swap_rate=1.0)),
     "20 units at the start": dict(sampler__n_init_units=20),

@@ -30,6 +30,8 @@ from skbnp.units import Units, check_units, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
+# Ways of births, of which `birth` takes one or all.
+_BIRTHS = ("prior", "block", "matched")
 
 
 class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, BeliefNetParameters):
@@ -278,8 +280,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
             activation_update=sampler.activation_update,
             n_activation_passes=sampler.n_activation_passes,
             n_tries=sampler.n_tries,
-            prior_births=sampler.birth != "block",
-            block_births=sampler.birth != "prior",
+            **{f"{kind}_births": sampler.birth in (kind, "auto") for kind in _BIRTHS},
         )
 
     def _density(self, X, rows):

@@ -38,10 +38,12 @@ cdef class BirthProposal:
         double[::1] mean                    # (stride,) prior mean of the newborn's activations
 
     cdef int draw(self, bitgen_t* rng, Py_ssize_t layer) except -1 nogil
+    cdef int draw_alone(self, bitgen_t* rng, Py_ssize_t layer) except -1 nogil
+    cdef int _draw(self, bitgen_t* rng, Py_ssize_t layer, bint alone) except -1 nogil
     cdef double log_skip_ratio(self) noexcept nogil
     cdef Py_ssize_t admit(self) except -1 nogil
     cdef void withdraw(self) noexcept nogil
-    cdef int _draw_edges(self, bitgen_t* rng, Py_ssize_t layer) except -1 nogil
+    cdef int _draw_edges(self, bitgen_t* rng, Py_ssize_t layer, bint alone) except -1 nogil
     cdef int _choose_parents(
         self, bitgen_t* rng, Py_ssize_t i, Py_ssize_t n_before, Py_ssize_t first_above,
         Py_ssize_t* n_edges,

@@ -123,15 +123,22 @@ cdef class BirthProposal:
         ``change`` then says what it brings. Non-zero, and nothing to withdraw, if it would exceed
         ``max_units``.
         """
+        return self._draw(rng, layer, False)
+
+    cdef int draw_alone(self, bitgen_t* rng, Py_ssize_t layer) except -1 nogil:
+        """The same for a newborn that has no parents."""
+        return self._draw(rng, layer, True)
+
+    cdef int _draw(self, bitgen_t* rng, Py_ssize_t layer, bint alone) except -1 nogil:
         self.change.reserve()
-        if self._draw_edges(rng, layer) != 0:
+        if self._draw_edges(rng, layer, alone) != 0:
             self.n_beyond += 1
             self.change.clear()
             return 1
         self._draw_values(rng)
         return 0
 
-    cdef int _draw_edges(self, bitgen_t* rng, Py_ssize_t layer) except -1 nogil:
+    cdef int _draw_edges(self, bitgen_t* rng, Py_ssize_t layer, bint alone) except -1 nogil:
         cdef Py_ssize_t i = 0, level, first = 0, next_first = 1, n_edges = 0
         cdef Py_ssize_t n_known = self.net.n_layers
         self.n_units = 0
@@ -148,7 +155,7 @@ cdef class BirthProposal:
                 self.net.laws.draw_layer(rng, self.net.hyper, level)
                 n_known = level + 1
             self.edge_start[i] = n_edges
-            if level < self.net.laws.deepest:
+            if level < self.net.laws.deepest and not alone:
                 if self._choose_parents(rng, i, i - first, next_first, &n_edges) != 0:
                     return 1
             i += 1

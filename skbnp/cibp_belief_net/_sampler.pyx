@@ -16,6 +16,7 @@ from skbnp.mcmc.chain cimport Chain
 from skbnp.cibp_belief_net._state import Network as BeliefNetwork
 from skbnp.cibp_belief_net.moves.activations import LayerActivations as ActivationsMove
 from skbnp.cibp_belief_net.moves.hyperparameters import Hyperparameters
+from skbnp.cibp_belief_net.moves.matched_births import MatchedBirths
 from skbnp.cibp_belief_net.moves.missing import Missing
 from skbnp.cibp_belief_net.moves.row_clusters import RowClusters
 from skbnp.cibp_belief_net.moves.rows import Rows
@@ -40,26 +41,32 @@ cdef class Sampler(Chain):
     STATE = BeliefNetwork
     MOVES = {
         move.NAME: move
-        for move in (ActivationsMove, Rows, RowClusters, Missing, Hyperparameters)
+        for move in (
+            ActivationsMove, Rows, MatchedBirths, RowClusters, Missing, Hyperparameters,
+        )
     }
 
     def __init__(
         self, visible, prior, state, bit_generator, *, activation_update="auto",
-        n_activation_passes=2, n_tries=5, log_jacobian=0.0, **options,
+        n_activation_passes=2, n_tries=5, bint matched_births=True, double matched_rate=0.25,
+        log_jacobian=0.0, **options,
     ):
         """A chain on ``visible`` (n_samples, n_features), NaN where missing.
 
         It starts from ``state``, a dict as ``_model`` describes it for ``prior``. ``log_jacobian``
-        is added to the log joint; ``options`` are those of ``Rows``.
+        is added to the log joint, ``matched_rate`` is that of ``MatchedBirths``; ``options`` are
+        those of ``Rows``.
         """
         make, rng = self.MOVES, bit_generator
         self.net = net = self.STATE(visible, prior, state, log_jacobian)
         self.activations = make["activations"](
             net, rng, activation_update, n_activation_passes, n_tries
         )
+        rows = make["rows"](net, rng, **options)
         moves = [
             self.activations,
-            make["rows"](net, rng, **options),
+            rows,
+            *([make["matched_births"](net, rows, rng, matched_rate)] if matched_births else []),
             *([make["clusters"](net, rng)] if prior.row_clusters else []),
             make["missing"](net, rng),
             make["hyper"](net, rng),

@@ -51,11 +51,12 @@ class BeliefNetSampler(SamplerSettings):
     )
     birth: str = parameter(
         default="auto",
-        kind='{"auto", "prior", "block"}',
-        rules=[StrOptions({"auto", "prior", "block"})],
+        kind='{"auto", "prior", "block", "matched"}',
+        rules=[StrOptions({"auto", "prior", "block", "matched"})],
         text="""
         How units are born. "prior": for one child at a time, drawn from the prior. "block": for
-        several children at once, drawn towards what one of them leaves unexplained. "auto": both.
+        several children at once, drawn towards what one of them leaves unexplained. "matched": for
+        one child, whose mean and variance stay as they are. "auto": in all these ways.
         """,
     )
     init: str = parameter(

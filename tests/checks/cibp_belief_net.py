@@ -21,7 +21,11 @@ FAULTS = {
     "stale_laws": ("clusters", "StaleLaws"),
     "no_urn": ("rows", "RowsWithoutUrn"),
     "no_pivot": ("rows", "RowsWithoutPivot"),
+    "alone_for_free": ("matched_births", "AloneForFree"),
+    "no_jacobian": ("matched_births", "NoJacobian"),
 }
+# Of moves that sweeps try now and then.
+RATES = ("birth_rate", "block_rate", "swap_rate", "matched_rate")
 
 
 def prior(n_features=2, **changes):
@@ -46,7 +50,7 @@ def joint_draw(law, n_samples, *, holes=None, fault="none", only=None, **options
             law,
             state,
             np.random.PCG64(rng.integers(2**63)),
-            **({"birth_rate": 1.0, "block_rate": 1.0, "swap_rate": 1.0} | options),
+            **(dict.fromkeys(RATES, 1.0) | options),
         )
         return sampler if only is None else Moves(sampler, only)
 

@@ -8,6 +8,7 @@ from skbnp.cibp_belief_net._proposals cimport DeathProposal
 from skbnp.cibp_belief_net.moves.births cimport Births
 from skbnp.cibp_belief_net.moves.blocks cimport Blocks
 from skbnp.cibp_belief_net.moves.hyperparameters cimport Hyperparameters
+from skbnp.cibp_belief_net.moves.matched_births cimport Match, MatchedBirths
 from skbnp.cibp_belief_net.moves.row_clusters cimport RowClusters
 from skbnp.cibp_belief_net.moves.rows cimport Rows
 from skbnp.cibp_belief_net.moves.swaps cimport Swaps
@@ -93,6 +94,20 @@ cdef class RowsWithoutUrn(Rows):
 
 cdef class RowsWithoutPivot(Rows):
     BLOCKS = NoPivot
+
+
+cdef class AloneForFree(MatchedBirths):
+    """Matched births as if every newborn would have no parents."""
+
+    cdef double _log_alone(self, Py_ssize_t layer, double n_others) noexcept nogil:
+        return 0.0
+
+
+cdef class NoJacobian(MatchedBirths):
+    """Matched births as if the child's bias and precision kept their volume."""
+
+    cdef double _log_jacobian(self, const Match* at) noexcept nogil:
+        return 0.0
 
 
 cdef class NoTruncation(Hyperparameters):

@@ -4,9 +4,6 @@ from skbnp.icp_network._graph cimport Graph
 from skbnp.icp_network._network cimport Network
 from skbnp.icp_network.moves._proposal cimport Proposal
 
-# Precisions below this are neither left nor entered by births, deaths, splits and merges.
-cdef double LEAST_PRECISION
-
 
 cdef class Newborn:
     cdef:

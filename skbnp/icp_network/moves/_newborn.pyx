@@ -14,9 +14,10 @@ from skbnp.icp_network.moves._proposal cimport Proposal
 from skbnp.likelihoods.nonlinear_gaussian._grid cimport (
     draw_on_grid, squashed_moments, weigh_on_grid,
 )
+from skbnp.likelihoods.nonlinear_gaussian._matching cimport (
+    LEAST_PRECISION, compare_rows, match_precision,
+)
 from skbnp.numerics cimport linalg
-
-LEAST_PRECISION = 1e-12
 
 
 cdef class Newborn:
@@ -46,16 +47,9 @@ cdef class Newborn:
                 p.bias_with[i] -= w * mu
             else:
                 p.bias_without[i] += w * mu
-            if not self.net.has_free_precision(child):
-                continue
-            variance = 1.0 / self.net.precision[child]
-            if birth:
-                if not variance > w * w * v:
-                    return False
-                p.precision_with[i] = 1.0 / (variance - w * w * v)
-            else:
-                p.precision_without[i] = 1.0 / (variance + w * w * v)
-            if not p.precision_without[i] > LEAST_PRECISION:
+            if self.net.has_free_precision(child) and not match_precision(
+                birth, w * w * v, &p.precision_without[i], &p.precision_with[i]
+            ):
                 return False
         return self.net.precision[slot] > LEAST_PRECISION
 
@@ -115,7 +109,7 @@ cdef class Newborn:
         ``with_node``: biases and residuals of the children are those with the node.
         """
         cdef Py_ssize_t i, j, child, n = self.net.n_samples
-        cdef double total = 0.0, w, rho, shift, squares, before
+        cdef double total = 0.0, w, rho, shift
         cdef double* r = &self.residual[0]
         quadratic[0] = 0.0
         for i in range(n):
@@ -124,18 +118,14 @@ cdef class Newborn:
             child, w, rho = p.child[j], p.weight[j], p.precision_with[j]
             shift = p.bias_without[j] - p.bias_with[j]
             self.net.fill_residual(child, r)
-            squares = before = 0.0
+            # r becomes what is left without the node, with the bias that it brings.
             if with_node:
                 linalg.axpy(n, w, &self.net.post[slot, 0], r)
-            for i in range(n):
-                # r is what is left without the node, with the bias that it brings.
-                if not with_node:
+            else:
+                for i in range(n):
                     r[i] += shift
-                squares += r[i] * r[i]
-                before += (r[i] - shift) * (r[i] - shift)
-                self.linear[i] += rho * w * r[i]
             quadratic[0] += rho * w * w
-            total += 0.5 * (p.precision_without[j] * before - rho * squares)
+            total += compare_rows(n, r, shift, w, p.precision_without[j], rho, &self.linear[0])
             total = total + self._log_prior_ratio(p, j)
         return total
 

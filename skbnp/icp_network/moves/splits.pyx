@@ -6,8 +6,8 @@ from libc.string cimport memcpy
 import numpy as np
 
 from skbnp.icp_network._network cimport Network
-from skbnp.icp_network.moves._newborn cimport LEAST_PRECISION
 from skbnp.likelihoods.nonlinear_gaussian._grid cimport draw_on_grid, weigh_on_grid
+from skbnp.likelihoods.nonlinear_gaussian._matching cimport LEAST_PRECISION
 from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws

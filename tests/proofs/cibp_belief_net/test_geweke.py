@@ -22,26 +22,35 @@ def holes(n_samples, n_features):
     return np.random.default_rng(5).random((n_samples, n_features)) < 0.3
 
 
+# Of the births, some or none.
+NO_BIRTHS = dict.fromkeys(("prior_births", "block_births", "matched_births"), False)
+FROM_PRIOR = NO_BIRTHS | {"prior_births": True}
+IN_BLOCKS = NO_BIRTHS | {"block_births": True}
+MATCHED = NO_BIRTHS | {"matched_births": True}
+
 # Prior, number of rows, options.
 CONFIGURATIONS = {
-    # The sweep of `fit`: both births, at the rates that it has.
-    "as fitted": (prior(), 3, {"birth_rate": 0.25, "block_rate": 0.1}),
+    # The sweep of `fit`: all births, at the rates that it has.
+    "as fitted": (prior(), 3, {"birth_rate": 0.25, "block_rate": 0.1, "matched_rate": 0.25}),
     "default": (prior(), 3, {}),
     "holes": (prior(), 4, {"holes": holes(4, 2)}),
     "slice": (prior(), 3, {"activation_update": "slice"}),
     "hmc": (prior(), 3, {"activation_update": "hmc"}),
     "mtm": (prior(), 3, {"activation_update": "mtm"}),
     "ess": (prior(), 3, {"activation_update": "ess"}),
-    "births from the prior": (prior(), 3, {"block_births": False}),
-    "births in blocks": (prior(3), 2, {"prior_births": False}),
-    "no births": (prior(3), 2, {"prior_births": False, "block_births": False}),
+    "births from the prior": (prior(), 3, FROM_PRIOR),
+    "births in blocks": (prior(3), 2, IN_BLOCKS),
+    "matched births": (prior(), 3, MATCHED),
+    "matched births, holes": (prior(), 4, MATCHED | {"holes": holes(4, 2)}),
+    "matched births, a low bound": (prior(highest_precision=0.5), 3, MATCHED),
+    "matched births, row clusters": (prior(max_layers=2, row_clusters=True), 4, MATCHED),
+    "no births": (prior(3), 2, NO_BIRTHS),
     "skip connections": (prior(3, skip_connections=True), 3, {}),
     "skip connections, births from the prior": (
-        prior(3, skip_connections=True), 3, {"block_births": False},
+        prior(3, skip_connections=True), 3, FROM_PRIOR,
     ),
-    "skip connections, births in blocks": (
-        prior(3, skip_connections=True), 3, {"prior_births": False},
-    ),
+    "skip connections, births in blocks": (prior(3, skip_connections=True), 3, IN_BLOCKS),
+    "skip connections, matched births": (prior(3, skip_connections=True), 3, MATCHED),
     "row clusters": (prior(max_layers=1, row_clusters=True), 4, {}),
     "row clusters, holes": (prior(max_layers=1, row_clusters=True), 4, {"holes": holes(4, 2)}),
     "row clusters, two layers": (prior(max_layers=2, row_clusters=True), 4, {}),
@@ -109,12 +118,14 @@ def test_sweep_successive(name, size, seed):
 
 
 # What a move changes, by the beginnings of the statistics' names.
+BIRTHS = (
+    *("width", "hidden", "layers", "edges", "visible edges", "squared", "skip"),
+    *("nu", "sum tanh", "misfit", "data by mean"),
+)
 TOUCHED = {
     "activations": ("hidden u^2", "u0 u1", "misfit", "data by mean"),
-    "rows": (
-        *("width", "hidden", "layers", "edges", "visible edges", "squared", "skip"),
-        *("nu", "sum tanh", "misfit", "data by mean"),
-    ),
+    "rows": BIRTHS,
+    "matched_births": tuple(name for name in BIRTHS if name != "skip"),
     "clusters": ("clusters", "together", "s", "cluster"),
     "missing": ("misfit", "data by mean"),
     "hyper": ("tanh mu_w", "rho", "b_nu", "mass", "concentration"),
@@ -129,6 +140,11 @@ TOUCHED = {
         ("rows", {}),
         ("rows", {"skip_connections": True}),
         ("rows", {"max_layers": 1, "row_clusters": True}),
+        ("matched_births", {}),
+        ("matched_births", {"skip_connections": True}),
+        ("matched_births", {"max_layers": 1, "row_clusters": True}),
+        ("matched_births", {"max_layers": 2, "row_clusters": True}),
+        ("matched_births", {"highest_precision": 0.5}),
         ("clusters", {"max_layers": 1, "row_clusters": True}),
         ("missing", {}),
         ("hyper", {}),
@@ -157,11 +173,12 @@ SHOWN = {
     ),
     # Several units with one and the same child.
     "squared_count": (
-        prior(2, mass=(3.0,), concentration=(4.0,), max_layers=1), 1, {"block_births": False}, 400,
+        prior(2, mass=(3.0,), concentration=(4.0,), max_layers=1), 1, FROM_PRIOR, 400,
         ("width 1", "edges"),
     ),
     "no_survivor_rule": (
-        prior(4, skip_connections=True, mass=(1.5, 1.2), concentration=(1.0, 1.0)), 2, {}, 500,
+        prior(4, skip_connections=True, mass=(1.5, 1.2), concentration=(1.0, 1.0)), 2,
+        {"matched_births": False}, 500,
         ("hidden units", "edges"),
     ),
     "own_count": (
@@ -175,11 +192,22 @@ SHOWN = {
     ),
     "no_urn": (
         prior(8, mass=(3.0,), concentration=(1.0,), max_layers=1), 2,
-        {"prior_births": False, "block_births": False}, 700, ("edges", "squared children"),
+        NO_BIRTHS, 700, ("edges", "squared children"),
     ),
     "no_pivot": (
-        prior(6, mass=(1.5,), concentration=(2.0,), max_layers=1), 2, {"prior_births": False}, 1000,
+        prior(6, mass=(1.5,), concentration=(2.0,), max_layers=1), 2, IN_BLOCKS, 1000,
         ("width 1", "edges"),
+    ),
+    "alone_for_free": (
+        prior(3, mass=(2.0, 1.5), concentration=(1.5, 1.5), max_layers=2), 2, MATCHED, 1000,
+        ("width 1", "edges", "hidden units"),
+    ),
+    "no_jacobian": (
+        prior(
+            3, mass=(3.0,), concentration=(3.0,), max_layers=1,
+            weight_prior=NormalGamma(0.0, 1.0, 3.0, 6.0),
+        ),
+        1, MATCHED, 2000, ("width 1", "edges", "nu"),
     ),
 }  # fmt: skip
 
