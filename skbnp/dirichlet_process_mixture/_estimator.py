@@ -219,6 +219,7 @@ class DirichletProcessMixture(
     array([ True])
     """
 
+    _parameters_of_laws = ()
     _reported_traces = ("log_density", "n_clusters", "concentration", "largest_cluster")
     _findings = "partitions"
     _parameters_after_sampling = ("point_estimate", "merge_overlap")

@@ -19,7 +19,12 @@ from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.tables import TablesMixin
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
-from skbnp.mcmc.diagnostics import convergence_problems, never_moved, remedies
+from skbnp.mcmc.diagnostics import (
+    convergence_problems,
+    never_moved,
+    remedies,
+    shortcomings_of_ensemble,
+)
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.rows import one_blas_thread
@@ -50,7 +55,8 @@ _NOT_OF_THE_CHAINS = {
 # of the chains, which are numbered from 0.
 _MOST_WATCHED_ROWS, _KEY_OF_WATCHED_ROWS = 200, 2**32 - 1
 
-# The least gain of pooling chains, in nats per row and column, that is called a disagreement.
+# The least gain, in nats per row and column, of pooling chains that is called a disagreement; an
+# ensemble should gain less by twice as many chains, or by longer ones.
 _LEAST_POOL_GAIN = 0.02
 
 
@@ -260,10 +266,13 @@ class BaseMCMCEstimator(
             if name != "_sklearn_output_config":
                 vars(attempt).pop(name, None)
         with HeldInterrupt() as interrupt:
-            was_cut_short = attempt._sample(X, y)
+            was_cut_short, is_ensemble = attempt._sample(X, y)
             # One assignment: whoever looks finds the fit before or this one, never parts of both.
             self.__dict__ = vars(attempt)
-            self._warn_if_not_converged()
+            if is_ensemble:
+                self._warn_if_ensemble_falls_short()
+            else:
+                self._warn_if_not_converged()
             self._warn_if_few_are_stored()
         if interrupt.requested and not was_cut_short:
             # It came too late to cut anything short, and whoever pressed it wants to stop.
@@ -274,7 +283,7 @@ class BaseMCMCEstimator(
     def _sample(self, X, y):
         """Check everything, run the chains and summarise them: all of `fit`, on its copy.
 
-        Returns whether Ctrl-C has cut the run short.
+        Returns whether Ctrl-C has cut the run short, and whether the chains are an ensemble.
         """
         self._refuse_bools()
         if "sampler" in self._declared:
@@ -308,7 +317,7 @@ class BaseMCMCEstimator(
         self._attach_rows()
         self._summarise(X)
         context.call_on_fit_task_end(estimator=self, X=X)
-        return was_cut_short
+        return was_cut_short, self._is_ensemble(X)
 
     def _validate_params(self):
         super()._validate_params()
@@ -346,7 +355,8 @@ class BaseMCMCEstimator(
     def _is_ensemble(self, X):
         """Whether chains stay apart as long as anybody would run them, and are many and short.
 
-        A warm-up in rounds then ends when `log_density` drifts no more.
+        A warm-up in rounds then ends when `log_density` drifts no more, and `fit` does not warn of
+        chains that differ.
         """
         return False
 
@@ -466,6 +476,19 @@ class BaseMCMCEstimator(
             warn(
                 "The chains may not have converged: " + "; ".join(problems) + ". To do: "
                 + "; ".join(advice) + ". Look at posterior_.summary() and skbnp.plot.TraceDisplay.",
+                ConvergenceWarning,
+            )  # fmt: skip
+
+    def _warn_if_ensemble_falls_short(self):
+        """Say what more chains or longer ones would gain, where that is worth having."""
+        posterior, least = self.posterior_, _LEAST_POOL_GAIN * self.n_features_in_
+        advice = shortcomings_of_ensemble(
+            posterior.traces["log_density"], posterior.doubling_gain(), least, self._findings
+        )
+        if advice:
+            warn(
+                f"An ensemble of {posterior.n_chains} short chains is too small: "
+                + "; ".join(advice) + ". Look at posterior_.summary().",
                 ConvergenceWarning,
             )  # fmt: skip
 

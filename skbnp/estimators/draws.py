@@ -15,8 +15,9 @@ from skbnp.numerics.moments import merged
 _BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
 # Draws that summaries of all draws look at, at most.
 MOST_SUMMARY_DRAWS = 300
-# What draws say, by the posterior that they are of: for as long as that lives, and in no file.
-_KEPT_LAWS = WeakKeyDictionary()
+# What draws say, by the posterior that they are of: for as long as that lives, and in no file. By
+# name what it depends on, and what was worked out.
+_KEPT = WeakKeyDictionary()
 
 
 class DrawsMixin:
@@ -56,14 +57,23 @@ class DrawsMixin:
         """What the draws of a prediction say, each worked out once."""
         if self._parameters_of_laws is None:
             return self._new_laws()
+        return self._kept("laws", self._new_laws)
+
+    def _kept(self, name, make, *objects):
+        """What ``make()`` gives, kept for later predictions.
+
+        It depends on the draws, the parameters of the laws and some objects that are never written
+        to.
+        """
         names = ("predict_draws", *self._parameters_of_laws)
-        values = tuple(getattr(self, name) for name in names)
-        kept, laws = _KEPT_LAWS.get(self.posterior_, (None, None))
-        if kept != values:
-            laws = self._new_laws()
+        values = tuple(getattr(self, parameter) for parameter in names)
+        of_posterior = _KEPT.setdefault(self.posterior_, {})
+        before, others, found = of_posterior.get(name, (None, (), None))
+        if before != values or any(a is not b for a, b in zip(objects, others, strict=True)):
+            found = make()
             # In one step: another thread finds these or those of before.
-            _KEPT_LAWS[self.posterior_] = values, laws
-        return laws
+            of_posterior[name] = values, objects, found
+        return found
 
     def _new_laws(self):
         return [self._law_of(draw, t) for t, draw in enumerate(self._prediction_draws())]

@@ -191,10 +191,20 @@ class PartitionMixin:
         labels = self._labels_of(draw).astype(np.intp)
         return companion_table(labels, int(labels.max()) + 1, self.labels_, self.n_clusters_)
 
+    def _laws_and_tables(self, new):
+        """Laws of the draws that say where rows belong, and their companion tables."""
+
+        def make():
+            draws = self._membership_draws(new)
+            return self._laws_of_blocks(draws, new), [self._companion_table(d) for d in draws]
+
+        if self._parameters_of_laws is None:
+            return make()
+        return self._kept(f"companions, new: {new}", make, self.labels_)
+
     def _companion_shares(self, X, new):
         """Shares of the clusters and, last, of a new one if that counts: rows sum to one."""
-        draws = self._membership_draws(new)
-        laws, tables = self._laws_of_blocks(draws, new), [self._companion_table(d) for d in draws]
+        laws, tables = self._laws_and_tables(new)
 
         def of_draw(law, t, rows):
             log_p, table = self._log_joint_of(law, t, rows, new), tables[t]

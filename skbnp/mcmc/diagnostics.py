@@ -210,6 +210,41 @@ def _have_different_levels(trace, max_rhat):
     return bool(between > (max_rhat**2 - 1) * trace.var(axis=1, ddof=1).mean())
 
 
+def shortcomings_of_ensemble(log_density, doubling_gain, least_gain, findings):
+    """What an ensemble of short chains lacks.
+
+    Its chains differ by design, and none of them has come to rest: what counts is whether more of
+    them, or longer ones, would describe rows noticeably better.
+
+    Parameters
+    ----------
+    log_density : array of shape (n_chains, n_draws)
+        The trace.
+    doubling_gain : float
+        Nats per row that all chains gain over half of them.
+    least_gain : float
+        Above it a gain, or the drift from one half of the trace to the other, is worth having.
+    findings : str
+        What such chains have found, in the plural.
+
+    Returns
+    -------
+    advice : list of str
+        Empty if there is nothing to say.
+    """
+    advice = []
+    if doubling_gain > least_gain:
+        advice.append(
+            f"the chains found different {findings}, and all of them describe a row better by "
+            f"{doubling_gain:.2g} nats than half of them do: raise n_chains"
+        )
+    difference, error = drift(log_density)
+    if np.abs(difference) > max(2 * error, least_gain):
+        change = "improving" if difference > 0 else "falling"
+        advice.append(f"log_density is still {change}: raise n_warmup")
+    return advice
+
+
 def never_moved(posterior, moves):
     """Traces that are constant in all chains because nothing that could change them ever did.
 

@@ -41,14 +41,35 @@ class PosteriorDiagnostics:
         """
         if self._pool is not None:
             return self._pool
+        log_means = self._log_mean_densities()
+        if log_means is None:
+            return {}
+        single, pooled = float(log_means.mean()), _pooled(log_means)
+        return {"single": single, "pooled": pooled, "pool_gain": pooled - single}
+
+    def doubling_gain(self):
+        """How much better all chains together describe training rows than half of them do.
+
+        Returns
+        -------
+        gain : float
+            In nats per row, of the same rows as in `pool`: what as many chains again would gain at
+            most, as each doubling gains less than the one before. 0 for a single chain; NaN where
+            `pool` is empty.
+        """
+        log_means = self._log_mean_densities()
+        if log_means is None:
+            return np.nan
+        halves = [half for half in np.array_split(log_means, 2) if len(half)]
+        return _pooled(log_means) - float(np.mean([_pooled(half) for half in halves]))
+
+    def _log_mean_densities(self):
+        """Log of the mean density of each watched row in each chain, None where there are none."""
         sums = [end.get("log_sums") for end in self._ends]
         if not sums or any(x is None for x in sums):
-            return {}
+            return None
         n_kept = [len(x) for x in self._traces["log_joint"]]
-        log_means = np.array(sums) - np.log(n_kept)[:, np.newaxis]
-        single = float(log_means.mean())
-        pooled = float(np.mean(np.logaddexp.reduce(log_means, axis=0) - np.log(self.n_chains)))
-        return {"single": single, "pooled": pooled, "pool_gain": pooled - single}
+        return np.array(sums) - np.log(n_kept)[:, np.newaxis]
 
     def summary(self):
         """Mean, spread, error and convergence of every trace.
@@ -171,6 +192,11 @@ class PosteriorDiagnostics:
                 "the posterior must know the training rows for this: take posterior_ of an "
                 "estimator, fitted or loaded; a file of the posterior alone does not hold them"
             )
+
+
+def _pooled(log_means):
+    """The log of the mean density of some chains, averaged over rows."""
+    return float(np.mean(np.logaddexp.reduce(log_means, axis=0) - np.log(len(log_means))))
 
 
 def evenly(n, n_taken):

@@ -27,8 +27,8 @@ from skbnp.tree_factor_model._predictive import (
     conditional_moments,
     expected_scores,
     inverted,
-    log_branch_weights,
     log_densities,
+    prepared,
     sample_rows,
 )
 from skbnp.tree_factor_model._rows import Rows
@@ -36,6 +36,11 @@ from skbnp.tree_factor_model._standard_prior import PriorMixin, parameters_of_no
 from skbnp.tree_factor_model._states import check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows, WatchedRows
 from skbnp.units import Units, check_units, standard_units
+
+# Columns from which on there are so many chains with so many sweeps of warm-up and draws. In many
+# columns rows never leave the branch that the start gave them: chains stay apart, and many starts
+# tell more than long chains, at the same cost.
+_CHAINS = ((101, 32, 50, 15), (40, 16, 110, 25), (0, 4, 500, 200))
 
 # New branches that stand for all, below each node.
 _NEW_BRANCHES = 4
@@ -100,7 +105,7 @@ class TreeFactorModel(
     init_ : str
         What "auto" came to.
     n_chains_ : int
-        Number of chains.
+        Chains, what "auto" came to.
     n_warmup_ : int
         Sweeps of warm-up, what "auto" came to.
     n_draws_ : int
@@ -151,6 +156,7 @@ class TreeFactorModel(
     """
 
     _fills_training_table = True
+    _parameters_of_laws = ("new_branch",)
     # Not the noise precision: only their priors tell it from the scales of the branches.
     _reported_traces = ("log_density", "n_branches")
     _findings = "trees"
@@ -193,11 +199,11 @@ class TreeFactorModel(
             does not hold the node.
         """
         A = self._modelled(self._check_new(X))
+        law = self._kept("reference", lambda: prepared(self._reference), self._reference)
 
         def scores(start, stop):
             rows = Rows(A[start:stop])
-            weight = branch_probabilities(rows, self._reference)
-            return expected_scores(rows, self._reference, weight)
+            return expected_scores(rows, law, branch_probabilities(rows, law))
 
         return self._by_row_blocks(scores, len(A))
 
@@ -265,8 +271,20 @@ class TreeFactorModel(
 
     # -- before sampling
 
+    def _auto_n_chains(self, X):
+        return next(n for least, n, *_ in _CHAINS if self._width_that_freezes(X) >= least)
+
     def _auto_lengths(self, X):
-        return 500, 200
+        width = self._width_that_freezes(X) if self.n_chains == "auto" else 0
+        return next(tuple(lengths) for least, _, *lengths in _CHAINS if width >= least)
+
+    def _is_ensemble(self, X):
+        return self.n_chains == "auto" and self._width_that_freezes(X) >= _CHAINS[-2][0]
+
+    def _width_that_freezes(self, X):
+        """The number of columns, 0 where rows change their branches or lengths are given."""
+        freezes = self.structure != "single" and self.n_warmup == "auto"
+        return X.shape[1] if freezes else 0
 
     def _density(self, X, rows):
         return WatchedRows(self._training_rows.X[rows], self._units)
@@ -383,16 +401,16 @@ class TreeFactorModel(
         return self._prediction_draws() if new else [self._reference]
 
     def _laws_of_blocks(self, draws, new):
-        if not new and self.new_branch == "drop":
-            return draws
-        rng = np.random.default_rng(self.seed_)
-        return [with_new_branches(draw, self._prior, _NEW_BRANCHES, rng) for draw in draws]
+        if new or self.new_branch == "prior":
+            rng = np.random.default_rng(self.seed_)
+            draws = [with_new_branches(draw, self._prior, _NEW_BRANCHES, rng) for draw in draws]
+        return [prepared(draw) for draw in draws]
 
-    def _prediction_laws(self):
+    def _new_laws(self):
         return self._laws_of_blocks(self._prediction_draws(), new=False)
 
     def _log_joint_of(self, law, t, rows, new=True):
-        return log_densities(rows, law) + log_branch_weights(law)
+        return log_densities(rows, law) + law.log_weight
 
     def _cell_moments_of(self, law, t, rows):
         return conditional_moments(rows, law)

@@ -6,7 +6,7 @@ laws with Omega_b as their scale matrix. Weights are those of the present branch
 what a new branch would take is left out, unless ``_new_branches`` has put some in.
 """
 
-from libc.math cimport fmax
+from libc.math cimport fmax, isinf, log1p
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics._moments cimport merge_part
@@ -14,6 +14,12 @@ from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law, Rows
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+
+# Rows of which nothing is missing that are scored by what a draw keeps, and numbers that it keeps at
+# most for them: with more of either, the work that is saved is no longer most of all.
+cdef enum:
+    FEW_ROWS = 8
+    MOST_KEPT = 50_000
 
 # Branches with less than this share of a row add nothing to its moments that a double could hold,
 # not to the variance of a far row either, for which branches that lie far apart count.
@@ -68,17 +74,26 @@ def branch_covariances(draw):
 
 
 cdef class Draw:
-    """The arrays of a draw as the loops below want them."""
+    """A draw as the loops below want it: what predictions need of it, worked out once."""
 
     cdef:
-        readonly Py_ssize_t n_branches, n_nodes, depth
+        readonly Py_ssize_t n_branches, n_nodes, n_features, depth
+        readonly object arrays                  # the draw itself
+        readonly object log_weight              # (n_branches,) of the branches
         const double[:, ::1] loading, mean, psi
         const double[:, ::1] noise              # kappa Lambda
         const double[::1] tail_df
         Py_ssize_t[:, ::1] path
-        double[:, :, ::1] covariance        # (n_branches, n_features, n_features), where needed
+        object covariance                       # (n_branches, n_features, n_features), if kept
+        # Laws of complete rows, if kept: as `Law` has them.
+        bint has_whole
+        double[:, :, ::1] axes                  # (n_branches, n_features, depth)
+        double[:, ::1] root                     # (n_branches, n_features)
+        double[::1] log_norm                    # (n_branches,)
 
     def __init__(self, draw):
+        self.arrays = draw
+        self.log_weight = log_branch_weights(draw)
         self.loading = np.ascontiguousarray(draw["loadings"])
         self.mean = np.ascontiguousarray(draw["leaf_mean"])
         self.psi = np.ascontiguousarray(draw["score_precision"])
@@ -86,23 +101,70 @@ cdef class Draw:
         self.tail_df = np.ascontiguousarray(draw["tail_df"])
         self.path = branch_paths(draw)
         self.n_branches, self.depth = draw["score_precision"].shape
-        self.n_nodes = len(draw["parent"])
-        self.covariance = np.zeros((0, 0, 0))
+        self.n_nodes, self.n_features = draw["loadings"].shape
+        self.covariance = None
+        self.has_whole = False
 
-    def need_covariances(self, Rows rows, draw):
-        """Omega of all branches, if rows have fewer entries than there are levels."""
+    def covariances(self, Rows rows):
+        """Omega of all branches if rows have fewer entries than there are levels, else nothing."""
         few = np.any(np.asarray(rows.n_observed) < self.depth)
-        if few and rows.n_features <= MOST_DENSE_FEATURES:
-            self.covariance = branch_covariances(draw)
+        if not few or self.n_features > MOST_DENSE_FEATURES:
+            return np.zeros((0, 0, 0))
+        if self.covariance is not None:
+            return self.covariance
+        covariance = branch_covariances(self.arrays)
+        if covariance.size <= MOST_KEPT:
+            self.covariance = covariance
+        return covariance
+
+    cdef bint keeps_whole(self, Rows rows) except -1:
+        """Whether these are few complete rows, and the laws of such rows are kept."""
+        cdef bint complete = rows.n_patterns == 1 and rows.n_observed[0] == rows.n_features
+        if not complete or rows.n_samples > FEW_ROWS or self.depth == 0:
+            return False
+        if not self.has_whole and self.n_branches * self.depth * self.n_features <= MOST_KEPT:
+            self._keep_whole(rows)
+        return self.has_whole
+
+    def _keep_whole(self, Rows rows):
+        cdef Law law = Law(rows, self.depth)
+        cdef Py_ssize_t b, size = self.n_features * self.depth
+        axes = np.empty((self.n_branches, self.n_features, self.depth))
+        root, log_norm = np.empty((self.n_branches, self.n_features)), np.empty(self.n_branches)
+        for b in range(self.n_branches):
+            self.prepare_scores(law, b, 0, self.depth + 1)
+            axes[b] = np.reshape(law.axes[:size], (self.n_features, self.depth))
+            root[b], log_norm[b] = law.root, law.log_norm
+        self.axes, self.root, self.log_norm = axes, root, log_norm
+        self.has_whole = True
+
+    cdef void whole_densities(
+        self, Rows rows, double* e, double* omega, double[:, ::1] out
+    ) noexcept nogil:
+        """Log densities of complete rows by the laws that are kept: (T3.4) or (T3.5)."""
+        cdef Py_ssize_t b, i, j, n = self.n_features, depth = self.depth
+        cdef double square, df
+        for b in range(self.n_branches):
+            df = self.tail_df[b]
+            for i in range(rows.n_samples):
+                for j in range(n):
+                    e[j] = (rows.X[i, j] - self.mean[b, j]) * self.root[b, j]
+                linalg.gemm(False, False, 1, depth, n, 1.0, e, &self.axes[b, 0, 0], 0.0, omega)
+                square = fmax(linalg.dot(n, e, e) - linalg.dot(depth, omega, omega), 0.0)
+                if isinf(df):
+                    out[i, b] = self.log_norm[b] - 0.5 * square
+                else:
+                    out[i, b] = self.log_norm[b] - 0.5 * (df + n) * log1p(square / df)
 
     cdef int prepare(
-        self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows
+        self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows,
+        const double[:, :, ::1] covariance,
     ) except -1 nogil:
         """Set up a law for densities and moments, by whichever matrix is smaller."""
         if (
-            self.covariance.shape[0] > 0 and law.rows.n_observed[g] < self.depth
+            covariance.shape[0] > 0 and law.rows.n_observed[g] < self.depth
             and law.prepare_dense(
-                g, &self.covariance[b, 0, 0], &self.mean[b, 0], self.tail_df[b]
+                g, &covariance[b, 0, 0], &self.mean[b, 0], self.tail_df[b]
             ) == 0
         ):
             return 0
@@ -120,22 +182,37 @@ cdef class Draw:
         return 0
 
 
+def prepared(draw):
+    """The draw, or what is prepared of it, as what is prepared of it.
+
+    All functions of a draw below take either.
+    """
+    return draw if isinstance(draw, Draw) else Draw(draw)
+
+
 def log_densities(Rows rows, draw):
     """log p(y_i | b) over the observed entries, shape (n_rows, n_branches).
 
     0 for a row without any. O(N B L P), and for every pattern with n observed entries
-    O(B L^2 (n + L)), or O(B n^3) where n < L.
+    O(B L^2 (n + L)), or O(B n^3) where n < L. What a draw keeps spares a few complete rows that.
     """
-    cdef Draw d = Draw(draw)
-    cdef Law law = Law(rows, d.depth)
+    cdef Draw d = prepared(draw)
     cdef double[:, ::1] out = np.empty((rows.n_samples, d.n_branches))
+    cdef Law law
     cdef Py_ssize_t b, g, t, n, k
-    d.need_covariances(rows, draw)
+    cdef const double[:, :, ::1] covariance
+    cdef double[::1] scratch
+    if d.keeps_whole(rows):
+        scratch = np.empty(d.n_features + d.depth)
+        with nogil:
+            d.whole_densities(rows, &scratch[0], &scratch[d.n_features], out)
+        return np.asarray(out)
+    law, covariance = Law(rows, d.depth), d.covariances(rows)
     with nogil:
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
                 t = rows.pattern_start[g]
-                d.prepare(law, b, g, rows.pattern_start[g + 1] - t)
+                d.prepare(law, b, g, rows.pattern_start[g + 1] - t, covariance)
                 while t < rows.pattern_start[g + 1]:
                     n = min(<Py_ssize_t> CHUNK, rows.pattern_start[g + 1] - t)
                     for k in range(n):
@@ -154,25 +231,25 @@ def conditional_moments(Rows rows, draw):
     variance is D_mis' G^-1 D_mis + 1 / (kappa lambda); under a t law it is
     (df + q) / (df + P_obs - 2) times that, or infinite. Entries that are observed stand at 0.
     """
-    cdef double[:, ::1] weight = branch_probabilities(rows, draw)
+    cdef Draw d = prepared(draw)
+    cdef double[:, ::1] weight = branch_probabilities(rows, d)
     cdef double[:, ::1] first = np.zeros((rows.n_samples, rows.n_features))
     cdef double[:, ::1] square = np.zeros((rows.n_samples, rows.n_features))
     cdef double[::1] total = np.zeros(rows.n_samples)
-    cdef Draw d = Draw(draw)
     cdef Law law = Law(rows, d.depth)
+    cdef const double[:, :, ::1] covariance = d.covariances(rows)
     cdef Py_ssize_t depth = d.depth, n_features = rows.n_features
     cdef double[::1] column = np.empty(n_features * depth)
     cdef double[::1] variance = np.empty(n_features)
     cdef Py_ssize_t b, g, t, n, k, p, h, i, n_missing
-    cdef bint prepared
+    cdef bint is_set_up
     cdef Py_ssize_t width
     cdef double w, wider, mean
-    d.need_covariances(rows, draw)
     with nogil:
         for b in range(d.n_branches):
             for g in range(rows.n_patterns):
                 n_missing = n_features - rows.n_observed[g]
-                prepared = False
+                is_set_up = False
                 n = 0
                 for t in range(rows.pattern_start[g], rows.pattern_start[g + 1]):
                     i = rows.by_pattern[t]
@@ -181,14 +258,14 @@ def conditional_moments(Rows rows, draw):
                         n += 1
                     if n == 0 or (n < CHUNK and t + 1 < rows.pattern_start[g + 1]):
                         continue
-                    if not prepared:
-                        d.prepare(law, b, g, n)
+                    if not is_set_up:
+                        d.prepare(law, b, g, n, covariance)
                         width = rows.n_observed[g] if law.dense else depth
                         for k in range(n_missing):
                             p = rows.observed[g, rows.n_observed[g] + k]
                             for h in range(width):
                                 if law.dense:
-                                    column[k * width + h] = d.covariance[
+                                    column[k * width + h] = covariance[
                                         b, p, rows.observed[g, h]
                                     ]
                                 else:
@@ -203,11 +280,11 @@ def conditional_moments(Rows rows, draw):
                             if law.dense:
                                 # No less than the noise, whatever the difference rounds to.
                                 variance[k] = fmax(
-                                    d.covariance[b, p, p] - variance[k], 1.0 / d.noise[b, p]
+                                    covariance[b, p, p] - variance[k], 1.0 / d.noise[b, p]
                                 )
                             else:
                                 variance[k] += 1.0 / d.noise[b, p]
-                        prepared = True
+                        is_set_up = True
                     law.whiten(n)
                     while n > 0:
                         n -= 1
@@ -235,7 +312,7 @@ def expected_scores(Rows rows, draw, const double[:, ::1] weight):
 
     ``weight`` holds the probabilities of the branches, (n_rows, n_branches).
     """
-    cdef Draw d = Draw(draw)
+    cdef Draw d = prepared(draw)
     cdef Law law = Law(rows, d.depth)
     cdef double[:, ::1] out = np.zeros((rows.n_samples, d.n_nodes))
     cdef Py_ssize_t b, g, t, n, k, h, i, depth = d.depth
@@ -276,7 +353,8 @@ def log_leave_one_out(rows, draw):
 
 def branch_probabilities(rows, draw):
     """P(b | y_obs) under one draw, shape (n_rows, n_branches)."""
-    log_density = log_densities(rows, draw) + log_branch_weights(draw)
+    d = prepared(draw)
+    log_density = log_densities(rows, d) + d.log_weight
     return np.exp(log_density - np.logaddexp.reduce(log_density, axis=1, keepdims=True))
 
 
@@ -289,6 +367,7 @@ def inverted(Phi, v, double noise_var, draw):
 
     Phi is (n_measurements, n_features), v (n_rows, n_measurements); returns (n_rows, n_features).
     """
+    draw = draw.arrays if isinstance(draw, Draw) else draw
     n_measurements, n_rows = Phi.shape[0], len(v)
     total, mean = np.full(n_rows, -np.inf), np.zeros((n_rows, Phi.shape[1]))
     log_weights, paths = log_branch_weights(draw), branch_paths(draw)

@@ -15,6 +15,7 @@ from skbnp.mcmc.diagnostics import (
     never_moved,
     remedies,
     rhat,
+    shortcomings_of_ensemble,
 )
 
 
@@ -183,6 +184,24 @@ def test_remedies_name_the_illness():
     ]
     without = remedies({"log_joint": rising}, ("log_joint",), 0.0, 0.1, "x")
     assert without == ["log_joint is still improving: raise n_warmup"]
+
+
+def test_what_an_ensemble_lacks():
+    apart = 3.0 * np.arange(4)[:, np.newaxis] + autoregression(4, 400, 0.0)
+    rising = apart + np.linspace(0.0, 9.0, 400)
+    more = (
+        "the chains found different x, and all of them describe a row better by 0.37 nats than "
+        "half of them do: raise n_chains"
+    )
+    longer = "log_density is still improving: raise n_warmup"
+    assert shortcomings_of_ensemble(apart, 0.2, 0.3, "x") == []
+    assert shortcomings_of_ensemble(apart, 0.368, 0.3, "x") == [more]
+    assert shortcomings_of_ensemble(rising, 0.368, 0.3, "x") == [more, longer]
+    # A drift that is there, and too small to matter.
+    assert shortcomings_of_ensemble(rising, 0.368, 5.0, "x") == []
+    assert shortcomings_of_ensemble(-rising, np.nan, 0.3, "x") == [
+        longer.replace("improving", "falling")
+    ]
 
 
 def test_constant_because_nothing_moved():

@@ -345,6 +345,7 @@ def test_log_density_is_the_mean_over_rows(expected):
     for name, trace in without.traces.items():
         np.testing.assert_array_equal(trace, expected.traces[name])
     assert without.pool() == {}
+    assert np.isnan(without.doubling_gain())
 
 
 def test_pool_by_hand(expected):
@@ -356,6 +357,8 @@ def test_pool_by_hand(expected):
         {"single": single, "pooled": pooled, "pool_gain": pooled - single}
     )
     assert found["pool_gain"] > 0.0
+    halves = [np.log(np.exp(half).mean(axis=(0, 1))).mean() for half in (log_p[:2], log_p[2:])]
+    assert expected.doubling_gain() == pytest.approx(pooled - np.mean(halves))
     summary = expected.summary()
     assert list(summary.index) == [*expected.traces, "single", "pooled", "pool_gain"]
     assert summary.loc["pool_gain", "mean"] == found["pool_gain"]

@@ -8,7 +8,9 @@ import pytest
 
 from checks.watched import table_with_holes
 from skbnp import TreeFactorModel
+from skbnp.estimators import chains
 from skbnp.samplers import TreeSampler
+from skbnp.tree_factor_model import _estimator
 
 QUICK = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 
@@ -83,3 +85,38 @@ def test_branches_that_no_row_may_leave_are_named():
     assert "n_branches never changed, and none of 2400 proposals" in said
     said = warnings_of(X, max_depth=3, structure="single")
     assert not any("never changed" in one for one in said)
+
+
+def lengths(n_columns, **options):
+    model = TreeFactorModel(**options)
+    X = np.zeros((50, n_columns))
+    n_chains = model._auto_n_chains(X) if model.n_chains == "auto" else model.n_chains
+    return n_chains, *model._auto_lengths(X), model._is_ensemble(X)
+
+
+def test_wide_tables_have_many_short_chains():
+    long = (4, 500, 200, False)
+    assert lengths(39) == long
+    assert lengths(40) == lengths(100) == (16, 110, 25, True)
+    assert lengths(101) == lengths(101, structure="mixture") == (32, 50, 15, True)
+    assert lengths(101, structure="single") == long
+    # Numbers turn it off.
+    assert lengths(101, n_warmup=30) == long
+    assert lengths(101, n_chains=8) == (8, 500, 200, False)
+
+
+def test_an_ensemble_is_not_asked_to_agree(monkeypatch):
+    """It is warned of where more chains would gain, or longer ones; not where they differ."""
+    monkeypatch.setattr(_estimator, "_CHAINS", ((5, 4, 20, 10), (0, 4, 20, 10)))
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    X[:30] += 8.0
+    options = {"n_chains": "auto", "n_warmup": "auto", "n_draws": "auto"}
+    model = fitted(X, **options)
+    assert (model.n_chains_, model.n_warmup_, model.n_draws_) == (4, 20, 10)
+    assert max(model.posterior_.rhat().values()) > 1.05
+    assert warnings_of(X, **options) == []
+    assert len(warnings_of(X, **options | {"n_chains": 4})) == 1
+    monkeypatch.setattr(chains, "_LEAST_POOL_GAIN", 0.0)
+    (said,) = warnings_of(X, **options)
+    assert said.startswith("An ensemble of 4 short chains is too small: the chains found different")
+    assert "raise n_chains" in said
