@@ -49,9 +49,10 @@ class TreeParameters(BaseMCMCEstimator):
         kind='int or "auto"',
         rules=[Interval(Integral, 1, 1_000, closed="both"), StrOptions({"auto"})],
         text="""
-        Loadings on a path, up to 1,000. Thanks to shrinkage a greater depth does not overfit.
-        "auto" is the number of features, but at most 64, or 40 where "auto" also lets the tree
-        branch early.
+        Loadings on a path, up to 1,000. Thanks to shrinkage a greater depth does not overfit many
+        rows; where they are few, missing cells are filled with larger errors. "auto" is the number
+        of features, but at most ten or one level for every six rows, and at most 64, or 40 where
+        "auto" also lets the tree branch early.
         """,
     )
     branch_levels: str | Sequence[int] = parameter(

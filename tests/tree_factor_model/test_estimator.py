@@ -420,14 +420,16 @@ def test_priors_without_variances_warn(X, change):
     [
         ((60, 6), {}, 6, (3, 6), "em"),
         ((59, 6), {}, 6, (1, 2), "kmeans"),
-        ((30, 50), {}, 40, (1, 2), "kmeans"),
-        ((30, 50), {"branch_levels": (25,)}, 50, (25,), "kmeans"),
-        ((30, 50), {"branch_levels": (1, 2, 3)}, 50, (1, 2, 3), "kmeans"),
-        ((30, 50), {"structure": "mixture"}, 50, (0,), "kmeans"),
-        ((30, 50), {"structure": "single"}, 50, (), "single"),
+        ((30, 50), {}, 10, (1, 2), "kmeans"),
+        ((240, 50), {}, 40, (1, 2), "kmeans"),
+        ((300, 50), {"branch_levels": (25,)}, 50, (25,), "kmeans"),
+        ((90, 50), {"branch_levels": (1, 2, 3)}, 15, (1, 2, 3), "kmeans"),
+        ((30, 50), {"structure": "mixture"}, 10, (0,), "kmeans"),
+        ((30, 50), {"structure": "single"}, 10, (), "single"),
         ((30, 50), {"sampler": TreeSampler(init="klines"), "max_depth": 20}, 20, (1, 2), "klines"),
         ((20, 2), {"max_depth": 1}, 1, (1,), "em"),
         ((9, 1), {}, 1, (1,), "kmeans"),
+        ((30, 50), {"branch_levels": (20,)}, 20, (20,), "kmeans"),
     ],
 )
 def test_shape_and_start_follow_rows_per_feature(shape, options, depth, levels, init):
