@@ -13,8 +13,8 @@ from skbnp.tree_factor_model._sampler_settings import TreeSampler
 # Levels that "auto" takes at most, where branches share half of them and where they own them, and
 # branches that a chain starts with at most.
 _AUTO_DEPTH, _AUTO_OWN_DEPTH, _AUTO_BRANCHES = 64, 40, 16
-# Rows for each level, beyond so many levels. Tables of 36 and 60 rows were filled with smaller errors
-# than by 40 levels, one of 120 with the same, in half of the time or less.
+# Rows for each level, beyond so many levels. Tables of 36 and 60 rows were filled with smaller
+# errors than by 40 levels, one of 120 with the same, in half of the time or less.
 _ROWS_PER_LEVEL, _LEAST_AUTO_DEPTH = 6, 10
 # Rows for each feature that the covariances of many branches take, and rows for each cluster that
 # a chain starts with where there are fewer.
