@@ -19,6 +19,7 @@ from skbnp.infinite_factor_clusterer._predictive import (
     expected_scores,
     log_densities,
     sample_rows,
+    together,
 )
 from skbnp.infinite_factor_clusterer._sampler import Sampler
 from skbnp.infinite_factor_clusterer._saved import check_draw, check_fitted
@@ -162,6 +163,7 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     """
 
     _parameters_after_sampling = ("merge_overlap",)
+    _parameters_of_laws = ()
     _fills_training_table = True
     _reported_traces = ("log_density", "n_clusters", "n_factors", "concentration")
     _findings = "factors and clusters"
@@ -270,6 +272,12 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
 
     def _law_of(self, draw, t):
         return components(draw, self._prior)
+
+    def _new_laws(self):
+        return together(super()._new_laws())
+
+    def _laws_of_blocks(self, draws, new):
+        return self._prediction_laws()
 
     def _log_joint_of(self, law, t, rows, new=True):
         return log_densities(rows, law, new) + law.log_weight

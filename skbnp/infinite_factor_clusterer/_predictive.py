@@ -10,7 +10,8 @@ density is exact for one such cell, an approximation for more (assumed density f
 """
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr, stdtr
@@ -25,6 +26,9 @@ N_UPPER = 32
 # Chances of censored cells are at least this: their logarithms are kept finite.
 SMALLEST_CHANCE = 1e-300
 _LEAST_GAMMA = 1e-290
+# Numbers that conditioning some components on rows may take at a time, and those of all draws
+# together; numbers that the loadings of these may take.
+_MOST_NUMBERS, _FEW_NUMBERS, _MOST_LOADINGS = 4_000_000, 1_000_000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Rows:
 
     ``x`` is 0 where nothing was read, ``seen`` is 1 where something was, ``patterns`` are its
     distinct rows and ``pattern`` says which of them a row has; ``below`` are the censored cells.
+    ``kept`` is what the components of all draws together say of the rows.
     """
 
     x: np.ndarray
@@ -41,8 +46,9 @@ class Rows:
     pattern: np.ndarray
     below: np.ndarray
     limit: np.ndarray | None
+    kept: dict = field(default_factory=dict, compare=False)
 
-    @property
+    @cached_property
     def censored(self):
         """Rows with a censored cell, by position."""
         return np.flatnonzero(self.below.any(axis=1))
@@ -66,7 +72,8 @@ class Components:
 
     ``cluster`` (C,) says whose they are, ``log_share`` (C,) the logarithm of their shares in it;
     ``spread`` (C, K) are standard deviations of the scores, which the layers above multiply by
-    ``factor`` (J, K), draws of equal weight.
+    ``factor`` (J, K), draws of equal weight. ``together`` are the components of all draws of a
+    prediction, of which this is that of the given ``number``.
     """
 
     log_weight: np.ndarray
@@ -78,7 +85,9 @@ class Components:
     factor: np.ndarray
     noise: np.ndarray
     offset: np.ndarray
-    df: float
+    df: float | np.ndarray
+    together: "Together | None" = field(default=None, repr=False)
+    number: int = 0
 
     @property
     def n_clusters(self):
@@ -107,6 +116,68 @@ def components(draw, prior):
         offset=np.concatenate([draw["offset"], new_o]),
         df=float(df),
     )
+
+
+class Together:
+    """The components of several draws in one: few rows meet all of them at once.
+
+    The draws have loadings of their own, (C, n_features, K), with factors of no loadings where a
+    draw has fewer. What depends on the pattern of missing cells alone is kept for the next rows.
+    """
+
+    def __init__(self, laws):
+        sizes, n_factors = [len(one.cluster) for one in laws], [one.spread.shape[1] for one in laws]
+        most = max(n_factors)
+
+        def joined(name, filler=None):
+            values = [getattr(one, name) for one in laws]
+            if filler is not None:
+                more = zip(values, n_factors, strict=True)
+                values = [np.pad(x, ((0, 0), (0, most - k)), constant_values=filler)
+                          for x, k in more]  # fmt: skip
+            return np.concatenate(values)
+
+        loadings = [np.pad(one.loadings, ((0, 0), (0, most - k)))
+                    for one, k in zip(laws, n_factors, strict=True)]  # fmt: skip
+        self.start = np.cumsum([0, *sizes])
+        self.parts = Components(
+            log_weight=np.zeros(0),
+            cluster=joined("cluster"),
+            log_share=joined("log_share"),
+            loadings=np.repeat(loadings, sizes, axis=0),
+            score_mean=joined("score_mean", 0.0),
+            spread=joined("spread", 1.0),
+            factor=np.ones((1, most)),
+            noise=joined("noise"),
+            offset=joined("offset"),
+            df=np.repeat([one.df for one in laws], sizes),
+        )
+        self._of_pattern = None
+
+    def is_for(self, rows):
+        """Whether the rows are few enough, without cells below the limit."""
+        n = _numbers(rows, self.parts, len(self.parts.cluster))
+        return n <= _FEW_NUMBERS and not rows.censored.size
+
+    def given(self, rows):
+        """What all components say of the rows, worked out at the first call."""
+        if rows.kept.get("together") is not self:
+            pattern = rows.patterns.tobytes()
+            kept = self._of_pattern
+            if kept is None or kept[0] != pattern:
+                kept = self._of_pattern = pattern, _laws_of_scores(rows, self.parts, slice(None))
+            rows.kept["given"] = _given_of(rows, self.parts, slice(None), kept[1])
+            rows.kept["together"] = self
+        return rows.kept["given"]
+
+
+def together(laws):
+    """The components of the draws of a prediction, such that few rows meet all of them at once."""
+    largest = sum(len(one.cluster) for one in laws) * max(one.loadings.size for one in laws)
+    if largest > _MOST_LOADINGS or any(len(one.factor) > 1 for one in laws):
+        return laws
+    whole = Together(laws)
+    return [replace(one, together=whole, number=t) for t, one in enumerate(laws)]
 
 
 def _generator(draw):
@@ -148,16 +219,16 @@ def _upper_variances(draw, n, rng):
     return variance
 
 
-# -- one component ------------------------------------------------------------------------------
+# -- components ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Given:
-    """What one component says of rows: ``log_density`` (n,) and the law of the scores.
+    """What components say of rows, the first axis over components: ``log_density`` (C, n).
 
-    Scores given a row's readings have the mean ``scores`` (n, K) and the covariance ``covariance``
-    (n_patterns, K, K), but ``own`` in the rows ``which``; tails multiply it by ``inflation`` (n,),
-    as they do the noise.
+    Scores given a row's readings have the mean ``scores`` (C, n, K) and the covariance
+    ``covariance`` (C, n_patterns, K, K), but ``own`` in the rows ``which``; tails multiply it by
+    ``inflation`` (C, n), as they do the noise.
     """
 
     log_density: np.ndarray
@@ -167,86 +238,173 @@ class _Given:
     own: np.ndarray
     inflation: np.ndarray
 
+    def part(self, components, n_factors):
+        """Of some components, a slice, the scores of factors behind ``n_factors`` left out."""
+        k = slice(n_factors)
+        return _Given(
+            self.log_density[components],
+            self.scores[components, :, k],
+            self.covariance[components, :, k, k],
+            self.which,
+            self.own[components, :, k, k],
+            self.inflation[components],
+        )
 
-def _log_density(rows, parts, c):
-    """log density of what is known of each row, given component c."""
+
+def _numbers(rows, parts, n_components):
+    """How many numbers it takes to condition so many components on rows."""
+    (n, n_features), n_factors = rows.x.shape, parts.loadings.shape[-1]
+    n_patterns = len(rows.patterns)
+    of_row = n_features + n_factors ** (1 if n_patterns == 1 else 2)
+    return n_components * len(parts.factor) * (n * of_row + n_patterns * n_factors**2)
+
+
+def _slices(rows, parts, n_components):
+    """The first so many components, cut into slices that are worked on together."""
+    size = max(1, _MOST_NUMBERS // max(1, _numbers(rows, parts, 1)))
+    return [slice(c, min(c + size, n_components)) for c in range(0, n_components, size)]
+
+
+def _log_densities(rows, parts, n_components):
+    """log density of what is known of each row, given each of the first so many: (C, n)."""
     if rows.censored.size or len(parts.factor) == 1:
-        return _given(rows, parts, c).log_density
-    return _mean_density(_conditions(rows, parts, c)[0])
+        return np.concatenate([one.log_density for one in _given(rows, parts, n_components)])
+    return np.concatenate(
+        [
+            _mean_density(np.moveaxis(_conditions(rows, parts, these)[0], 1, 0))
+            for these in _slices(rows, parts, n_components)
+        ]
+    )
 
 
 def _mean_density(log_density):
-    """log of the mean over the draws of the layers above."""
+    """log of the mean over the draws of the layers above, the first axis."""
     highest = log_density.max(axis=0)
     return highest + np.log(np.mean(np.exp(log_density - highest), axis=0))
 
 
-def _given(rows, parts, c):
-    """Condition component c on what was read."""
-    center = parts.score_mean[c]
-    log_density, scores, covariance, inflation, square = _conditions(rows, parts, c)
-    if len(scores) > 1:
-        given = _mixed(rows, center, log_density, scores, covariance, inflation)
-    else:
-        which = rows.censored
-        own = covariance[0][rows.pattern[which]]
-        given = _Given(log_density[0], center + scores[0], covariance[0], which, own, inflation[0])
-    return _take_in_censored(rows, parts, c, given, np.mean(square, axis=0))
+def _given(rows, parts, n_components):
+    """Condition the first so many components on what was read: a list of `_Given`.
 
-
-def _conditions(rows, parts, c):
-    """Log densities, scores about their mean, covariances, inflations, squared distances.
-
-    Of each draw of the layers above, over which the first axis goes.
+    Where the rows are few the components of all draws are conditioned together, at the first.
     """
-    w, s = parts.loadings, parts.noise[c]
-    n_factors, n_patterns = w.shape[1], len(rows.patterns)
-    residual = rows.seen * (rows.x - w @ parts.score_mean[c] - parts.offset[c])
-    products = (w[:, :, np.newaxis] * w[:, np.newaxis]).reshape(len(w), n_factors**2)
-    information = ((rows.patterns / s) @ products).reshape(n_patterns, n_factors, n_factors)
-    pull = (residual / s) @ w
-    # For every draw of the layers above, every pattern: (J, n_patterns, K, K). Not below the
-    # identity, so that there always is a Cholesky factor.
-    spread = parts.spread[c] * parts.factor
-    left, right = spread[:, np.newaxis, :, np.newaxis], spread[:, np.newaxis, np.newaxis]
+    whole = parts.together
+    if whole is None or not whole.is_for(rows):
+        return [_given_of(rows, parts, these) for these in _slices(rows, parts, n_components)]
+    first = whole.start[parts.number]
+    these = slice(first, first + n_components)
+    return [whole.given(rows).part(these, parts.loadings.shape[1])]
+
+
+def _given_of(rows, parts, these, laws=None):
+    """Condition some components, a slice, on what was read; ``laws`` are `_laws_of_scores`."""
+    center = parts.score_mean[these]
+    log_density, scores, covariance, inflation, square = _conditions(rows, parts, these, laws)
+    if len(parts.factor) == 1 and not rows.censored.size:
+        own = np.zeros((len(center), 0, *covariance.shape[3:]))
+        return _Given(
+            log_density[:, 0],
+            center[:, np.newaxis] + scores[:, 0],
+            covariance[:, 0],
+            rows.censored,
+            own,
+            inflation[:, 0],
+        )
+    found = []
+    for i, c in enumerate(range(*these.indices(len(parts.cluster)))):
+        of_draws = center[i], log_density[i], scores[i], covariance[i], inflation[i]
+        one = (_mixed if len(parts.factor) > 1 else _unmixed)(rows, *of_draws)
+        found.append(_take_in_censored(rows, parts, c, one, np.mean(square[i], axis=0)))
+    names = [field.name for field in fields(_Given)]
+    stacked = {name: np.stack([getattr(one, name) for one in found]) for name in names}
+    return _Given(**stacked | {"which": found[0].which})
+
+
+def _laws_of_scores(rows, parts, these):
+    """What the patterns of missing cells say of the scores, of a slice of components.
+
+    Information of the cells (C, 1, n_patterns, K, K), covariances (C, J, n_patterns, K, K) and
+    logarithms of the determinants of the rows' covariances (C, J, n_patterns).
+    """
+    w, s = _loadings_of(parts, these), parts.noise[these]
+    n_factors = w.shape[-1]
+    products = w[..., :, np.newaxis] * w[..., np.newaxis, :]
+    products = products.reshape(*w.shape[:-1], n_factors**2)
+    information = (rows.patterns / s[:, np.newaxis]) @ products
+    information = information.reshape(len(s), 1, len(rows.patterns), n_factors, n_factors)
+    # For every draw of the layers above, every pattern. Not below the identity, so that there
+    # always is a Cholesky factor.
+    spread = parts.spread[these][:, np.newaxis] * parts.factor
+    left, right = spread[:, :, np.newaxis, :, np.newaxis], spread[:, :, np.newaxis, np.newaxis]
     matrix = np.eye(n_factors) + left * information * right
     covariance = left * np.linalg.inv(matrix) * right
-    diagonal = np.diagonal(np.linalg.cholesky(matrix), axis1=2, axis2=3)
-    log_det = rows.patterns @ np.log(s) + 2 * np.sum(np.log(diagonal), axis=2)
-    scores = np.stack([_times(V, rows.pattern, pull) for V in covariance])
+    diagonal = np.diagonal(np.linalg.cholesky(matrix), axis1=3, axis2=4)
+    log_det = (np.log(s) @ rows.patterns.T)[:, np.newaxis] + 2 * np.sum(np.log(diagonal), axis=3)
+    return information, covariance, log_det
+
+
+def _conditions(rows, parts, these, laws=None):
+    """Log densities, scores about their mean, covariances, inflations, squared distances.
+
+    Of a slice of components, over which the first axis goes; the second goes over the draws of the
+    layers above.
+    """
+    information, covariance, log_det = laws or _laws_of_scores(rows, parts, these)
+    w, s = _loadings_of(parts, these), parts.noise[these]
+    center = np.squeeze(w @ parts.score_mean[these][:, :, np.newaxis], axis=2)
+    residual = rows.seen * (rows.x - (center + parts.offset[these])[:, np.newaxis])
+    pull = (residual / s[:, np.newaxis]) @ w
+    scores = _times(covariance, rows.pattern, pull[:, np.newaxis])
+    spread = parts.spread[these][:, np.newaxis] * parts.factor
     square = _squared_distances(rows, w, s, residual, information, spread, scores)
+    df = np.broadcast_to(parts.df, len(parts.cluster))[these]
     log_density, inflation = _log_law(
-        rows.patterns.sum(axis=1)[rows.pattern], log_det[:, rows.pattern], square, parts.df
+        rows.patterns.sum(axis=1)[rows.pattern], log_det[:, :, rows.pattern], square, df
     )
     return log_density, scores, covariance, inflation, square
 
 
+def _loadings_of(parts, these):
+    return parts.loadings if parts.loadings.ndim == 2 else parts.loadings[these]
+
+
 def _squared_distances(rows, w, s, residual, information, spread, scores):
-    """Mahalanobis distances (J, n), as sums of squares at their minimum, the expected scores.
+    """Mahalanobis distances (C, J, n), as sums of squares at their minimum, the expected scores.
 
     Errors of the scores enter squared then, and nothing cancels. That of the first draw comes from
     the cells, others from the difference of their scores.
     """
-    left = residual - rows.seen * (scores[0] @ w.T)
-    square = np.sum(left**2 / s, axis=1) + np.sum((scores / spread[:, np.newaxis]) ** 2, axis=2)
-    if len(scores) > 1:
-        slope = (left / s) @ w
-        for j, apart in enumerate(scores - scores[0]):
-            square[j] += np.sum(apart * (_times(information, rows.pattern, apart) - 2 * slope), 1)
+    left = residual - rows.seen * (scores[:, 0] @ np.swapaxes(w, -1, -2))
+    square = np.sum(left**2 / s[:, np.newaxis], axis=2)[:, np.newaxis]
+    square = square + np.sum((scores / spread[:, :, np.newaxis]) ** 2, axis=3)
+    if scores.shape[1] > 1:
+        slope = ((left / s[:, np.newaxis]) @ w)[:, np.newaxis]
+        apart = scores - scores[:, :1]
+        square += np.sum(apart * (_times(information, rows.pattern, apart) - 2 * slope), axis=3)
     return np.maximum(square, 0.0)
 
 
 def _log_law(n_seen, log_det, square, df):
     """log of the normal or t density, and E 1 / lambda given the row."""
-    if np.isinf(df):
-        return -0.5 * (n_seen * np.log(2 * np.pi) + log_det + square), np.ones(square.shape)
-    log_density = (
-        gammaln((df + n_seen) / 2) - gammaln(df / 2) - n_seen / 2 * np.log(df * np.pi)
-        - log_det / 2 - (df + n_seen) / 2 * np.log1p(square / df)
-    )  # fmt: skip
-    # Infinite where two degrees of freedom are not exceeded.
-    with np.errstate(divide="ignore"):
-        return log_density, (df + square) / np.maximum(df + n_seen - 2, 0.0)
+    log_density = -0.5 * (n_seen * np.log(2 * np.pi) + log_det + square)
+    inflation, tailed = np.ones(square.shape), np.isfinite(df)
+    if tailed.any():
+        df, log_det, square = df[tailed, np.newaxis, np.newaxis], log_det[tailed], square[tailed]
+        log_density[tailed] = (
+            gammaln((df + n_seen) / 2) - gammaln(df / 2) - n_seen / 2 * np.log(df * np.pi)
+            - log_det / 2 - (df + n_seen) / 2 * np.log1p(square / df)
+        )  # fmt: skip
+        # Infinite where two degrees of freedom are not exceeded.
+        with np.errstate(divide="ignore"):
+            inflation[tailed] = (df + square) / np.maximum(df + n_seen - 2, 0.0)
+    return log_density, inflation
+
+
+def _unmixed(rows, center, log_density, scores, covariance, inflation):
+    """The same of one component without layers above, with covariances of rows of their own."""
+    which = rows.censored
+    own = covariance[0][rows.pattern[which]]
+    return _Given(log_density[0], center + scores[0], covariance[0], which, own, inflation[0])
 
 
 def _mixed(rows, center, log_density, scores, covariance, inflation):
@@ -267,10 +425,10 @@ def _mixed(rows, center, log_density, scores, covariance, inflation):
 
 
 def _times(matrices, index, vectors):
-    """matrices[index[i]] @ vectors[i] for every row i."""
-    if len(matrices) == 1:
-        return vectors @ matrices[0]
-    return np.einsum("nij,nj->ni", matrices[index], vectors)
+    """matrices[index[i]] @ vectors[i] for every row i, over axes before these."""
+    if matrices.shape[-3] == 1:
+        return vectors @ np.swapaxes(matrices[..., 0, :, :], -1, -2)
+    return np.einsum("...nij,...nj->...ni", matrices[..., index, :, :], vectors)
 
 
 def _take_in_censored(rows, parts, c, given, square):
@@ -320,10 +478,14 @@ def log_densities(rows, parts, new=True):
     Without ``new`` that column is -inf.
     """
     n_clusters = parts.n_clusters
+    log_p = _log_densities(rows, parts, len(parts.cluster) if new else n_clusters)
     out = np.full((len(rows.x), n_clusters + 1), -np.inf)
-    for c, (g, log_share) in enumerate(zip(parts.cluster, parts.log_share, strict=True)):
-        if g < n_clusters or new:
-            np.logaddexp(out[:, g], _log_density(rows, parts, c) + log_share, out=out[:, g])
+    # The clusters of the draw have a component each.
+    out[:, :-1] = log_p[:n_clusters].T
+    if new:
+        log_p = log_p[n_clusters:] + parts.log_share[n_clusters:, np.newaxis]
+        highest = log_p.max(axis=0)
+        out[:, -1] = highest + np.log(np.sum(np.exp(log_p - highest), axis=0))
     return out
 
 
@@ -343,7 +505,7 @@ def expected_scores(rows, parts):
     """E[y | row] (n, K) over the clusters of the draw."""
     weight, given = _by_component(rows, parts)
     return sum(
-        share[:, np.newaxis] * one.scores for share, one in zip(weight.T, given, strict=True)
+        np.einsum("cn,cnk->nk", share, one.scores) for share, one in zip(weight, given, strict=True)
     )
 
 
@@ -353,34 +515,43 @@ def cell_moments(rows, parts):
     Of use for missing cells, whose law this is; (n, n_features) each, a variance inf where it is.
     """
     weight, given = _by_component(rows, parts)
-    w = parts.loadings
+    w, first = parts.loadings, np.cumsum([0, *map(len, weight)])
 
-    def of_component(c, share, one):
-        variance = _quadratic(w, one.covariance)[rows.pattern]
-        variance[one.which] = _quadratic(w, one.own)
-        variance = (variance + parts.noise[c]) * one.inflation[:, np.newaxis]
+    def of_components(start, share, one):
+        these = slice(start, start + len(share))
+        mean = one.scores @ w.T + parts.offset[these, np.newaxis]
+        variance = _quadratic(w, one.covariance)[:, rows.pattern]
+        variance[:, one.which] = _quadratic(w, one.own)
+        variance += parts.noise[these, np.newaxis]
+        variance *= one.inflation[:, :, np.newaxis]
+        share = share[:, :, np.newaxis]
         # Not 0 times infinity: a component without a share has no say.
-        square = np.multiply(share, variance, where=share > 0, out=np.zeros_like(variance))
-        return share, one.scores @ w.T + parts.offset[c], square
+        total = share.sum(axis=0)
+        center = np.sum(share * mean, axis=0) / np.where(total > 0, total, 1.0)
+        variance = np.where(share > 0, variance, 0.0) + (mean - center) ** 2
+        return total, center, np.sum(share * variance, axis=0)
 
-    total, mean, square = merged(
-        of_component(c, weight[:, c, np.newaxis], one) for c, one in enumerate(given)
-    )
+    total, mean, square = merged(map(of_components, first, weight, given))
     return mean, square / total
 
 
 def _quadratic(w, matrices):
-    """w_j' M w_j of every feature and matrix, (n_matrices, n_features)."""
-    return np.sum((w @ matrices) * w, axis=2)
+    """w_j' M w_j of every feature and matrix, (..., n_features)."""
+    return np.sum((w @ matrices) * w, axis=-1)
 
 
 def _by_component(rows, parts):
-    """Responsibilities of the clusters' components (n, C'), and what each says."""
-    chosen = np.flatnonzero(parts.cluster < parts.n_clusters)
-    given = [_given(rows, parts, c) for c in chosen]
-    log_p = np.stack([one.log_density for one in given], axis=1)
-    log_p += parts.log_weight[parts.cluster[chosen]] + parts.log_share[chosen]
-    return responsibilities(log_p), given
+    """Responsibilities of the clusters' components and what these say, slice by slice.
+
+    A slice of responsibilities is (C, n).
+    """
+    given = _given(rows, parts, parts.n_clusters)
+    log_p = np.concatenate([one.log_density for one in given])
+    log_p = log_p + parts.log_weight[: parts.n_clusters, np.newaxis]
+    weight = np.exp(log_p - log_p.max(axis=0))
+    weight /= weight.sum(axis=0)
+    stops = np.cumsum([len(one.log_density) for one in given])[:-1]
+    return np.split(weight, stops), given
 
 
 def sample_rows(draw, prior, n, rng):

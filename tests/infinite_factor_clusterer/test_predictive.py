@@ -15,6 +15,7 @@ from skbnp.infinite_factor_clusterer._predictive import (
     expected_scores,
     log_densities,
     sample_rows,
+    together,
 )
 
 
@@ -331,3 +332,28 @@ def test_cells_below_the_limit_without_factors():
     expected += stats.norm.logpdf(0.5, 0, sd[:, 2])
     got = log_densities(as_rows(X, limit), components(draw, prior))[0, :-1]
     assert_allclose(got, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "prior", [None, STUDENT, Prior(mass=2.0, concentration=1.5, noise="shared")]
+)
+def test_few_rows_meet_the_components_of_all_draws_at_once(prior):
+    draws = [random_draw(seed, prior, least_factors=seed) for seed in (0, 1, 2)]
+    X = np.random.default_rng(0).normal(size=(5, 4))
+    X[1, 2], X[3, :2], X[4] = np.nan, np.nan, np.nan
+    apart = [components(draw, law) for draw, law in draws]
+    for rows in (X[:1], X[1:2], X, X[:1]):
+        prepared = as_rows(rows)
+        for one, joined in zip(apart, together(apart), strict=True):
+            assert joined.together.is_for(prepared) and one.together is None
+            for of in (log_densities, cluster_probabilities, expected_scores, cell_moments):
+                assert_allclose(of(prepared, joined), of(as_rows(rows), one), rtol=1e-9, atol=1e-12)
+
+
+def test_many_rows_layers_and_cells_below_a_limit_meet_each_draw_by_itself():
+    draw, prior = random_draw()
+    joined = together([components(draw, prior)] * 2)
+    assert not joined[0].together.is_for(as_rows(np.zeros((100_000, 4))))
+    assert not joined[0].together.is_for(as_rows(np.full((1, 4), -np.inf), np.zeros(4)))
+    draw, prior = random_draw(prior=Prior(mass=2.0, concentration=1.5, max_layers=2))
+    assert together([components(draw, prior)])[0].together is None
