@@ -3,8 +3,8 @@
     python examples/cluster_table.py people.csv --drop id
     python examples/cluster_table.py people.csv --family age=gaussian visits=poisson
 
-The first line names the columns. Numbers with a decimal point are real, integers that are never
-negative are counts, True and False are binary, everything else is categorical; --family says
+The first line names the columns. Small integers from 0 or 1 on are counts, all other numbers are
+real, True and False, 0 and 1 are binary, everything else is categorical; --family says
 otherwise. Empty cells are missing. Beside FILE.csv come FILE_clusters.csv, one line per row with
 its cluster, the probability of each cluster and of being unlike all others, and
 FILE_clusters.png.

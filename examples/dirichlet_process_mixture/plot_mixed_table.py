@@ -40,10 +40,10 @@ print(table.head())
 # %%
 # Fit
 # ---
-# ``family="auto"`` goes by the dtypes: real columns share a Gaussian per cluster, all others are
-# independent given the cluster.
+# ``family="auto"``, the default, goes by the columns: real ones share a Gaussian per cluster, all
+# others are independent given the cluster.
 
-mixture = DirichletProcessMixture(family="auto", n_jobs=-1, random_state=0).fit(table)
+mixture = DirichletProcessMixture(n_jobs=-1, random_state=0).fit(table)
 print(dict(zip(table.columns, mixture.families_.tolist(), strict=True)))
 print("sizes of the clusters:", np.bincount(mixture.labels_))
 print(f"agreement with the truth: {adjusted_rand_score(kind, mixture.labels_):.2f}")

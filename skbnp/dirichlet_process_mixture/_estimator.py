@@ -31,7 +31,7 @@ from skbnp.dirichlet_process_mixture._saved import (
 )
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._sweep import SUBSET
-from skbnp.dirichlet_process_mixture._table import Table
+from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
 from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
@@ -222,6 +222,7 @@ class DirichletProcessMixture(
     _parameters_of_laws = ()
     _reported_traces = ("log_density", "n_clusters", "concentration", "largest_cluster")
     _findings = "partitions"
+    _fewest_values = 2
     _parameters_after_sampling = ("point_estimate", "merge_overlap")
     _saved_types = (
         *(Prior, *FAMILIES, Table, TrainingRows),
@@ -353,30 +354,57 @@ class DirichletProcessMixture(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = self.family != "gaussian"
+        tags.input_tags.string = self.family != "gaussian"
+        # By default those of arrays are real.
+        tags.input_tags.categorical = self.family not in ("gaussian", "auto")
         tags.input_tags.sparse = self.family in _NAMES_OF_WHOLE
         return tags
 
     def _as_floats(self, X, reset=True):
         """X as float64, levels as codes; a table that is not all real is read by its columns."""
         if reset:
-            self._table = None
-        if self.family == "gaussian" if reset else self._table is None:
+            self._table = self._table_of(X)
+        if self._table is None:
             X = super()._as_floats(X, reset)
             if reset:
                 self.families_ = np.full(X.shape[1], "gaussian")
             return X
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if reset:
-            self._table = Table(X, self.family, self._form.labels())
-            self.families_ = np.array(self._table.families)
-        return check_array(self._table.encode(X), ensure_all_finite="allow-nan", input_name="X")
+        X = self._table.encode(X, self._form.marks)
+        return check_array(X, ensure_all_finite="allow-nan", input_name="X")
+
+    def _table_of(self, X):
+        """How the columns of X are read and their `families_`; None where all are just real."""
+        if is_plainly_real(X, self.family):
+            return None
+        validate_data(self, X, skip_check_array=True)
+        table = Table(X, self.family, self._form.labels(), self._form.marks)
+        self.families_ = np.array(table.families)
+        if self.family == "auto" and (self.families_ == "gaussian").all():
+            return None
+        return table
 
     def _columns(self, X):
         return super()._columns(X) if self._table is None else self._table.decode(X)
 
     def _whole_columns(self):
         return self._columns_of(*_NAMES_OF_WHOLE)
+
+    def _lattice_columns(self, X):
+        """Real ones that nobody has said to be so; and counts without a zero, maybe codes."""
+        if self.family != "auto" and not isinstance(self.family, dict):
+            return []
+        said = self.family if isinstance(self.family, dict) else ()
+        real, counts = self._columns_of("gaussian"), self._columns_of("poisson")
+        found = [*real, *(j for j in counts if np.nanmin(X[:, j]) > 0)]
+        return sorted(int(j) for j in found if self._label(j) not in said)
+
+    def _advice_on_lattices(self, columns):
+        return (
+            "names of groups, or counts, have laws of their own: family=" + repr(
+                dict.fromkeys([self._label(j) for j in columns[:3]], "categorical")
+            ) + " for such columns, 'poisson' for counts, 'gaussian' if they are measurements"
+        )  # fmt: skip
 
     def _nominal_columns(self):
         return self._columns_of(*[name for name, kind in KINDS.items() if kind.has_levels])

@@ -10,8 +10,14 @@ from skbnp.tables.columns import (
     in_words,
     objects,
     refuse_inexact,
+    tells_kinds,
 )
 from skbnp.tables.labels import labels_from_data, labels_to_data
+
+
+def is_plainly_real(X, family):
+    """Whether all columns are real without a look at any of them."""
+    return family == "gaussian" or (family == "auto" and not tells_kinds(X))
 
 
 class Table:
@@ -25,6 +31,8 @@ class Table:
         As the parameter of ``DirichletProcessMixture``.
     names : sequence or None
         Names of the columns, for messages and for a dict.
+    marks : dict or None
+        What stands for missing cells, as `skbnp.tables.marks.resolve_marks` has it.
 
     Attributes
     ----------
@@ -34,19 +42,19 @@ class Table:
         Sorted levels of each categorical column, None for the others.
     """
 
-    def __init__(self, X, family, names):
-        columns = columns_of(X)
+    def __init__(self, X, family, names, marks=None):
+        columns = columns_of(X, marks)
         self.labels = _in_words(names, len(columns))
-        self.families = _resolve(family, columns, names, self.labels)
+        self.families = _resolve(family, columns, names, self.labels, tells_kinds(X))
         self.levels = [
             _levels(column, label) if KINDS[kind].has_levels else None
             for column, kind, label in zip(columns, self.families, self.labels, strict=True)
         ]
         self.to_data()  # what no file could hold is refused before any sampling
 
-    def encode(self, X):
+    def encode(self, X, marks=None):
         """The table as float64, levels as codes, NaN where missing: (n_samples, n_features)."""
-        columns = columns_of(X)
+        columns = columns_of(X, marks)
         out = np.empty((len(columns[0].missing), len(columns)))
         for j, column in enumerate(columns):
             out[:, j] = self._encode_column(j, column)
@@ -106,8 +114,8 @@ def _in_words(names, n):
     return [in_words(name) for name in (range(n) if names is None else names)]
 
 
-def _resolve(family, columns, names, labels):
-    """The family of each column."""
+def _resolve(family, columns, names, labels, by_column):
+    """The family of each column; without ``by_column`` "auto" takes it for real."""
     n = len(columns)
     if isinstance(family, str):
         family = [family] * n
@@ -123,13 +131,13 @@ def _resolve(family, columns, names, labels):
         if name not in (*KINDS, "auto"):
             raise ValueError(f"family must be one of {(*KINDS, 'auto')}, got {name!r}")
     return [
-        _family_of(column, label) if name == "auto" else name
+        name if name != "auto" else _family_of(column, label) if by_column else "gaussian"
         for name, column, label in zip(family, columns, labels, strict=True)
     ]
 
 
 def _family_of(column, label):
-    """What "auto" takes a column for, by its dtype."""
+    """What "auto" takes a column for, by its kind."""
     if column.kind != "category" and are_dates(column):
         raise ValueError(
             f"X must hold no dates or times where family is 'auto', got some in {label}: "

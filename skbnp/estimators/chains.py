@@ -3,7 +3,7 @@
 import os
 from copy import copy
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -162,6 +162,16 @@ class BaseMCMCEstimator(
         text="""
         Megabytes that the stored draws may take, "auto" means 1000. When there are more, every
         second draw is let go, again and again; traces are always complete.
+        """,
+    )
+    missing_values: Any = parameter(
+        default=None,
+        kind="number, str, list of these, dict or None",
+        rules=[Real, str, list, tuple, dict, None],
+        text="""
+        What marks a missing cell in X beside NaN, None, masks and pandas' NA: -999 say, or "?", a
+        list of such, or a dict with those of some columns, by name in a frame and by place in an
+        array. None: nothing else. What it was in `fit` holds for all later tables.
         """,
     )
     predict_draws: int = parameter(

@@ -7,6 +7,7 @@ from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
+from skbnp.tables.marks import check_marks, few_valued_columns, suspicious_marks, unmarked
 from skbnp.tables.outlying import outlying_columns
 
 # Standard deviations of the training data up to which every kernel stays finite: squares of such
@@ -19,6 +20,8 @@ class TablesMixin:
 
     # What scikit-learn calls ensure_all_finite, of X.
     _finite = "allow-nan"
+    # Different whole numbers of a column that may be codes: 0 and 1 cannot be coded any better.
+    _fewest_values = 3
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -31,8 +34,10 @@ class TablesMixin:
         Sets the number and the names of the features. y is ignored; a subclass with a target
         returns a table of both.
         """
-        self._form = TableForm.of(X)
+        is_named = is_frame(X)
+        self._form = TableForm.of(X, self.missing_values)
         X = self._as_floats(X)
+        check_marks(self._form.marks, X.shape[1])
         missing = np.isnan(X)
         empty = np.flatnonzero(missing.all(axis=0))
         if empty.size:
@@ -47,6 +52,18 @@ class TablesMixin:
                 f"X has {empty.size} row(s) with no observed value, row(s) {shown}; "
                 "their labels follow the prior",
             )
+        self._advise_on_columns(X, is_named)
+        return X
+
+    def _advise_on_columns(self, X, is_named):
+        """Warn of columns that are not what a model takes them for.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        is_named : bool
+            Whether it came as a frame, whose columns are things of their own.
+        """
         found = identifier_columns(X, self._nominal_columns())
         if found:
             warn(
@@ -61,7 +78,37 @@ class TablesMixin:
                 "less than 1e-4 of its standard deviation, and the model would take them as equal: "
                 "check those cells, set them to NaN, or transform the column, by its logarithm say"
             )
-        return X
+        found = suspicious_marks(X, self._nominal_columns())
+        for value, columns in found.items():
+            warn(
+                f"X has {value:g} in {self._named(columns)}, far from all other values there, as "
+                "marks of what was not measured are: say so by "
+                f"missing_values={value:g}, or check those cells"
+            )
+        marked = {j for columns in found.values() for j in columns}
+        columns = [j for j in self._lattice_columns(X) if j not in marked]
+        found = few_valued_columns(X, columns, self._fewest_values) if is_named else []
+        if found:
+            warn(
+                f"X has ten different whole numbers or fewer in {self._named(found)}, which the "
+                f"model takes for measurements or counts: {self._advice_on_lattices(found)}"
+            )
+
+    def _lattice_columns(self, X):
+        """Columns that are taken as real, or as counts, though they may be codes of groups."""
+        return range(X.shape[1])
+
+    def _advice_on_lattices(self, columns):
+        """What to do with such columns."""
+        return (
+            "turn codes of groups into columns of 0 and 1, by OneHotEncoder say; "
+            "DirichletProcessMixture has laws for codes and counts"
+        )
+
+    def _label(self, column):
+        """The name of a column, its place where there are none."""
+        names = self._form.labels()
+        return column if names is None else names[column]
 
     def _nominal_columns(self):
         """Columns of the validated X whose numbers are codes of levels."""
@@ -104,16 +151,18 @@ class TablesMixin:
                 f"X must not hold masked cells, which are missing: {type(self).__name__} does not "
                 "take missing values"
             )
+        marks = self._form.marks
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": finite}
         try:
             # scikit-learn looks at the sum of all cells, which may overflow, before at each.
             with np.errstate(over="ignore", invalid="ignore"):
                 if is_frame(X):
                     validate_data(self, X, reset=reset, skip_check_array=True)
-                    found = check_array(as_numbers(X), input_name="X", estimator=self, **options)
+                    numbers = as_numbers(X, marks)
+                    found = check_array(numbers, input_name="X", estimator=self, **options)
                 else:
-                    found = validate_data(self, as_numbers(X), reset=reset, **options)
-            return refuse_inexact(X, found)
+                    found = validate_data(self, as_numbers(X, marks), reset=reset, **options)
+            found, read = unmarked(refuse_inexact(X, found), marks), found
         except OverflowError as error:
             raise ValueError(f"X must hold numbers that floats hold: {error}") from error
         except (TypeError, ValueError) as error:
@@ -123,6 +172,12 @@ class TablesMixin:
             missing = "" if finite is True else ", NaN where missing"
             rule = f" must hold numbers{missing}" if "convert" in str(error) else ""
             raise kind(f"X{rule}: {error}") from error
+        if finite is True and found is not read:
+            raise ValueError(
+                f"X must not hold cells that missing_values marks: {type(self).__name__} does not "
+                "take missing values"
+            )
+        return found
 
     def _refuse_far(self, standard, columns, name="X", farthest=FARTHEST):
         """Refuse values so far out that densities and distances would leave the range of floats.

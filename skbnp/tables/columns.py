@@ -3,12 +3,14 @@
 import datetime
 from dataclasses import dataclass
 from decimal import Decimal
-from numbers import Integral
+from numbers import Integral, Real
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
+
+from skbnp.tables.marks import marks_of
 
 # The largest integer up to which floats hold all.
 _LARGEST_WHOLE = 2**53
@@ -38,6 +40,8 @@ class Column:
     ----------
     kind : {"real", "integer", "bool", "category", "text", "date"}
         By the dtype; "text" are names and objects of any type, "date" dates, times and spans.
+        Objects that are all numbers are what these are. Floats of NumPy in a frame of pandas are
+        integers where they are whole and a cell is missing: pandas has made them floats for that.
     values : ndarray
         The cells that are not missing; dates as objects.
     missing : ndarray of bool of shape (n_samples,)
@@ -50,6 +54,26 @@ class Column:
     values: np.ndarray
     missing: np.ndarray
     levels: np.ndarray | None = None
+
+    def without(self, marks):
+        """The column with cells that hold one of these numbers and strings missing.
+
+        Names that are all numbers once the marks are gone are these numbers.
+        """
+        if not marks or self.kind == "date":
+            return self
+        hit = _are_among(self.values, marks)
+        levels = None if self.levels is None else self.levels[~_are_among(self.levels, marks)]
+        missing, values, kind = self.missing.copy(), self.values[~hit], self.kind
+        missing[np.flatnonzero(~missing)[hit]] = True
+        if kind == "text" and hit.any():
+            try:
+                numbers = values.astype(np.float64)
+            except (TypeError, ValueError):
+                return Column(kind, values, missing, levels)
+            values, is_whole = numbers, bool((np.floor(numbers) == numbers).all())
+            kind = "integer" if is_whole else "real"
+        return Column(kind, values, missing, levels)
 
     def numbers(self, label, rule="numbers"):
         """The column as float64, NaN where missing.
@@ -73,6 +97,14 @@ class Column:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"X must hold {rule}, got {label}: {error}{advice}") from error
         return out
+
+
+def _are_among(values, marks):
+    if values.dtype.kind in "biufc":
+        return np.isin(values, [float(x) for x in marks if not isinstance(x, str)])
+    # Cells may be of any type, arrays say.
+    same = [isinstance(x, (str, Real)) and x in marks for x in values.tolist()]
+    return np.array(same, dtype=bool)
 
 
 def are_dates(column):
@@ -100,17 +132,26 @@ def _is_iso_date(text):
     return True
 
 
-def columns_of(X):
+def columns_of(X, marks=None):
     """The columns of any table.
 
     Parameters
     ----------
     X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+    marks : dict or None
+        What stands for missing cells, as `skbnp.tables.marks.resolve_marks` has it.
 
     Returns
     -------
     columns : list of Column
     """
+    columns = _columns_of(X)
+    if not marks:
+        return columns
+    return [column.without(marks_of(marks, j)) for j, column in enumerate(columns)]
+
+
+def _columns_of(X):
     if is_pandas(X):
         return [_column_of_pandas(X.iloc[:, j]) for j in range(X.shape[1])]
     if is_frame(X):
@@ -146,7 +187,20 @@ def _column_of_objects(values, missing):
         return Column("date", values, missing)
     if len(values) and all(isinstance(x, Decimal) for x in values):
         return Column("real", values.astype(np.float64), missing)
-    return Column("text", values, missing)
+    return Column(_kind_of_objects(values), values, missing)
+
+
+def _kind_of_objects(values):
+    """What a column of these objects is: numbers where all of them are, of the widest kind."""
+    if not len(values) or not all(map(_is_number, values)):
+        return "text"
+    if all(isinstance(x, (bool, np.bool_)) for x in values):
+        return "bool"
+    return "integer" if all(isinstance(x, Integral) for x in values) else "real"
+
+
+def _is_number(cell):
+    return isinstance(cell, (Real, np.bool_))
 
 
 def _column_of_pandas(series):
@@ -163,6 +217,9 @@ def _column_of_pandas(series):
     if isinstance(dtype, pd.PeriodDtype) or dtype.kind in "mM":
         return Column("date", series[~missing].astype(object).to_numpy(), missing)
     values = series[~missing].to_numpy()
+    if isinstance(dtype, np.dtype) and dtype.kind == "f" and missing.any():
+        is_whole = len(values) > 0 and bool((np.floor(values) == values).all())
+        return Column("integer" if is_whole else "real", values, missing)
     if dtype.kind in _KINDS:
         return Column(_KINDS[dtype.kind], values, missing)
     return _column_of_objects(objects(values), missing)
@@ -188,6 +245,19 @@ def _column_of_narwhals(series):
     if dtype == nw.Categorical:
         return Column("category", values, missing)
     return _column_of_objects(values, missing)
+
+
+def tells_kinds(X):
+    """Whether a table says of each column what it is: a frame, or an array of objects and names.
+
+    An array of numbers has one dtype for all, and so have objects that are all numbers.
+    """
+    if is_frame(X):
+        return True
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+        return False
+    cells = X.compressed() if isinstance(X, np.ma.MaskedArray) else X.ravel()
+    return any(isinstance(cell, (str, bytes)) for cell in cells)
 
 
 def is_missing(cell):
@@ -216,12 +286,15 @@ def in_words(name):
     return f"column {str(name)!r}" if isinstance(name, str) else f"column {name!r}"
 
 
-def as_numbers(X):
+def as_numbers(X, marks=None):
     """A table of numbers, for scikit-learn's checks: NaN where cells are masked or missing.
 
     Parameters
     ----------
     X : array-like or frame
+    marks : dict or None
+        What stands for missing cells, as `skbnp.tables.marks.resolve_marks` has it: of a frame
+        all of them are NaN, of an array the strings; `skbnp.tables.marks.unmarked` does the rest.
 
     Returns
     -------
@@ -229,7 +302,7 @@ def as_numbers(X):
         An array for a frame, a masked array or an array of objects; all else as it came.
     """
     if is_frame(X):
-        return _frame_as_floats(X)
+        return _frame_as_floats(X, marks)
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind in "biuf":
             return X.astype(np.float64).filled(np.nan)
@@ -241,6 +314,12 @@ def as_numbers(X):
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
         missing = np.array([is_missing(cell) for cell in X.ravel()], dtype=bool)
         X = np.where(missing.reshape(X.shape), np.nan, X)
+        known = [None, *range(X.shape[1])] if X.ndim == 2 else []
+        for place, values in (marks or {}).items():
+            if place not in known:
+                continue  # refused by whoever knows the columns
+            part = X if place is None else X[:, place]
+            part[_are_among(part.ravel(), values).reshape(part.shape)] = np.nan
     return X
 
 
@@ -275,11 +354,11 @@ def refuse_inexact(X, floats):
     return floats
 
 
-def _frame_as_floats(X):
-    if is_pandas(X):
+def _frame_as_floats(X, marks=None):
+    if is_pandas(X) and not marks:
         if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes):
             return X.to_numpy(dtype=np.float64)
-    columns = columns_of(X)
+    columns = columns_of(X, marks)
     out = np.empty((X.shape[0], len(columns)))
     for j, (name, column) in enumerate(zip(names_of(X), columns, strict=True)):
         out[:, j] = column.numbers(in_words(name), "numbers, NaN where missing")

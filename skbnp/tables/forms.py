@@ -1,12 +1,13 @@
 """The form that a table came in, and answers in the same form."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from skbnp.tables.columns import in_words, is_frame, is_pandas, names_of, objects
 from skbnp.tables.labels import dtype_from_data, dtype_to_data, index_from_data, index_to_data
+from skbnp.tables.marks import check_marks, resolve_marks
 
 
 @dataclass(frozen=True)
@@ -16,37 +17,51 @@ class TableForm:
     Parameters
     ----------
     kind : str
-        "array", "pandas", or what narwhals calls the library of the frame.
+        "array", "masked", "pandas", or what narwhals calls the library of the frame.
     names : plain data or None
         Of the columns of a frame.
     index : plain data or None
         Of the rows of a frame of pandas.
     dtypes : tuple of plain data
-        Of the columns; None for one that takes the dtype of its values.
+        Of the columns; None for one that takes the dtype of its values. Of an array its own, or
+        nothing for an array of floats or a list.
+    marks : dict
+        What stands for missing cells, as `skbnp.tables.marks.resolve_marks` has it.
     """
 
     kind: str
     names: object = None
     index: object = None
     dtypes: tuple = ()
+    marks: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, X):
+    def of(cls, X, missing_values=None):
         """The form of a table.
 
         Parameters
         ----------
         X : array-like or frame
+        missing_values : number, str, sequence or dict
+            As the parameter of estimators.
 
         Raises
         ------
         ValueError
-            If two columns have one name, or a file could not hold a name or a level.
+            If two columns have one name, or a file could not hold a name or a level; or if
+            `missing_values` is no mark of these columns.
         TypeError
             If X is a lazy frame.
         """
+        form = cls._without_marks(X)
+        return replace(form, marks=resolve_marks(missing_values, form.labels()))
+
+    @classmethod
+    def _without_marks(cls, X):
         if not is_frame(X):
-            return cls("array")
+            dtype = _dtype_of_array(X)
+            kind = "masked" if isinstance(X, np.ma.MaskedArray) else "array"
+            return cls(kind, dtypes=() if dtype is None else (dtype.str,))
         if is_pandas(X):
             twice = X.columns[X.columns.duplicated()]
             if len(twice):
@@ -66,9 +81,14 @@ class TableForm:
         dtypes = tuple(_narwhals_to_data(dtype) for dtype in frame.schema.values())
         return cls(str(frame.implementation), list(frame.columns), None, dtypes)
 
+    @property
+    def is_array(self):
+        """Whether it is that of an array, masked or not, or of a list."""
+        return self.kind in ("array", "masked")
+
     def labels(self):
         """Names of the columns, None for an array."""
-        if self.kind == "array":
+        if self.is_array:
             return None
         return list(self.names if self.kind != "pandas" else index_from_data(self.names))
 
@@ -101,11 +121,13 @@ class TableForm:
         Returns
         -------
         table : ndarray or frame
-            A column keeps its dtype where that holds its values. Numbers that are not whole in a
-            column of integers make it one of floats.
+            A column, or an array, keeps its dtype where that holds its values. Numbers that are
+            not whole in a column of integers make it one of floats.
         """
-        if self.kind == "array":
-            return _stacked(columns)
+        if self.is_array:
+            dtype = np.dtype(self.dtypes[0]) if self.dtypes else None
+            is_whole = len(whole) == len(columns)
+            return _array(columns, dtype, is_whole, self.kind == "masked")
         if self.kind != "pandas":
             dtypes = map(_narwhals_from_data, self.dtypes)
             return _narwhals_frame(self.names, columns, dtypes, whole, self.kind)
@@ -115,11 +137,15 @@ class TableForm:
 
     def build_floats(self, values):
         """Floats of shape (n_samples, n_features) in a table of this kind, names and index."""
-        return replace(self, dtypes=(None,) * values.shape[1]).build(values.T)
+        dtypes = () if self.is_array else (None,) * values.shape[1]
+        return replace(self, dtypes=dtypes).build(values.T)
 
     def check(self, n_columns, n_rows=None):
         """Raise a ValueError unless a table of so many columns, and rows, can be built."""
-        if self.kind == "array":
+        check_marks(self.marks, n_columns)
+        if self.is_array:
+            if len(self.dtypes) > 1 or any(np.dtype(x).kind not in "biuf" for x in self.dtypes):
+                raise ValueError(f"an array has the dtypes {self.dtypes}")
             return
         found = [len(self.dtypes), len(self.labels())]
         if found != [n_columns] * 2:
@@ -160,7 +186,8 @@ def fill_table(X, columns, holes, whole=()):
         ]
         dtypes = map(_kept, frame.schema.values())
         return _narwhals_frame(frame.columns, columns, dtypes, whole, frame.implementation)
-    return _stacked(columns)
+    is_whole = all(j in whole for j in np.flatnonzero(holes))
+    return _array(columns, _dtype_of_array(X), is_whole, isinstance(X, np.ma.MaskedArray))
 
 
 def floats_like(X, values):
@@ -171,7 +198,7 @@ def floats_like(X, values):
         frame = nw.from_native(X, eager_only=True)
         dtypes = [nw.Float64()] * values.shape[1]
         return _narwhals_frame(frame.columns, values.T, dtypes, (), frame.implementation)
-    return values
+    return np.ma.MaskedArray(values) if isinstance(X, np.ma.MaskedArray) else values
 
 
 def _pandas_frame(names, columns, dtypes, whole, index):
@@ -200,6 +227,25 @@ def _narwhals_frame(names, columns, dtypes, whole, library):
 
 def _shown(names):
     return "[" + ", ".join(map(repr, names[:10])) + (", ...]" if len(names) > 10 else "]")
+
+
+def _dtype_of_array(X):
+    """The dtype that answers to an array of numbers keep, None for float64 and for all else."""
+    dtype = getattr(X, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf" or dtype.itemsize > 8:
+        return None
+    dtype = dtype.newbyteorder("=")
+    return None if dtype == np.float64 else dtype
+
+
+def _array(columns, dtype, is_whole, is_masked):
+    """Columns side by side, in this dtype where it holds them; masked with nothing masked."""
+    out = _stacked(columns)
+    if dtype is not None and out.dtype.kind in "biuf" and (is_whole or dtype.kind == "f"):
+        if not _in_range(out, dtype):
+            dtype = np.dtype("f8" if dtype.kind == "f" else "i8")
+        out = out.astype(dtype)
+    return np.ma.MaskedArray(out) if is_masked else out
 
 
 def _stacked(columns):
@@ -249,7 +295,7 @@ def _pandas_column(values, dtype, whole, index):
             dtype = _widest_beside(dtype, "f")
         if dtype.kind not in "biuf":
             dtype = None
-        elif dtype.kind != "b":
+        else:
             size = getattr(dtype, "subtype", dtype).itemsize  # sparse ones have none of their own
             if not _in_range(values, np.dtype(f"{dtype.kind}{size}")):
                 dtype = _widest_beside(dtype, "f" if dtype.kind == "f" else "i")
@@ -272,9 +318,11 @@ def _pandas_column(values, dtype, whole, index):
 
 def _in_range(values, dtype):
     """Whether all finite numbers are in the range of a dtype of numpy."""
-    limits = (np.iinfo if dtype.kind in "iu" else np.finfo)(dtype)
     values = values[np.isfinite(values)]
     lowest, highest = np.min(values, initial=0), np.max(values, initial=0)
+    if dtype.kind == "b":
+        return 0 <= lowest and highest <= 1
+    limits = (np.iinfo if dtype.kind in "iu" else np.finfo)(dtype)
     return float(limits.min) <= lowest and highest <= float(limits.max)
 
 
@@ -311,7 +359,7 @@ def _narwhals_from_data(data):
 
 def _numpy_dtype(dtype):
     """The dtype of numpy for one of numbers of narwhals."""
-    return np.dtype(str(dtype).lower())
+    return np.dtype(bool if dtype == nw.Boolean else str(dtype).lower())
 
 
 def _holds_levels(dtype, levels):
@@ -327,7 +375,7 @@ def _narwhals_column(name, values, dtype, whole, library):
     if dtype is not None and values.dtype.kind == "f":
         if not dtype.is_float() and not (whole and (dtype.is_integer() or dtype == nw.Boolean)):
             dtype = nw.Float64()
-        elif dtype != nw.Boolean and not _in_range(values, _numpy_dtype(dtype)):
+        elif not _in_range(values, _numpy_dtype(dtype)):
             dtype = nw.Float64() if dtype.is_float() else nw.Int64()
         if dtype == nw.Boolean:
             values = values.astype(bool)

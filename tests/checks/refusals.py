@@ -16,6 +16,8 @@ OF_CHAINS = [
     ({"checkpoint": 3}, "checkpoint", "PathLike", "3"),
     ({"checkpoint_every": -1.0}, "checkpoint_every", "[0.0, inf)", "-1.0"),
     ({"store": 0.0}, "store", "(0.0, inf)", "0.0"),
+    ({"missing_values": {1, 2}}, "missing_values", "'dict'", "{1, 2}"),
+    ({"missing_values": [True]}, "missing_values", "numbers or strings", "True"),
     ({"predict_draws": 0}, "predict_draws", "[1, inf)", "0"),
     ({"verbose": -1}, "verbose", "[0, inf)", "-1"),
 ]

@@ -86,6 +86,7 @@ class _ToyModel(BaseMCMCEstimator):
         checkpoint=None,
         checkpoint_every=60.0,
         store="auto",
+        missing_values=None,
         predict_draws=100,
         verbose=0,
     ):
@@ -100,6 +101,7 @@ class _ToyModel(BaseMCMCEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.store = store
+        self.missing_values = missing_values
         self.predict_draws = predict_draws
         self.verbose = verbose
 

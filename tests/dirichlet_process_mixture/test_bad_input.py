@@ -55,8 +55,8 @@ BAD_X = {
         ["X", "every column", "column(s) 'b'"],
     ),
     "strings": ([["a", "b"], ["c", "d"]], ValueError, ["X", "numbers", "'a'"]),
-    "string in a frame": (
-        pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}),
+    "string in an array": (
+        np.array([["1.0", "x"], ["2.0", "y"]]),
         ValueError,
         ["X", "numbers", "'x'"],
     ),

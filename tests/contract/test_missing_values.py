@@ -1,0 +1,199 @@
+"""`missing_values`: what stands for a missing cell, and advice where something looks like it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+
+from contract.registry import DEFAULTS
+from contract.tables import any_method, masked, numbers, short
+from skbnp.tables.marks import few_valued_columns, resolve_marks, suspicious_marks
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:covariance_type='full' has little"),
+    pytest.mark.filterwarnings("ignore:X should have a column of kurtosis"),
+]
+TAKE_HOLES = [setting for setting in DEFAULTS if setting.takes_holes]
+OTHERS = [setting for setting in DEFAULTS if not setting.takes_holes]
+HOLED = numbers(True)
+
+
+def frame(mark):
+    return pd.DataFrame(np.where(np.isnan(HOLED), mark, HOLED), columns=["a", "b", "c"])
+
+
+def texts():
+    """As a file has them in which "?" and "NA" are no numbers."""
+    table = pd.DataFrame(HOLED, columns=["a", "b", "c"]).astype(str)
+    table[np.isnan(HOLED)] = "?"
+    table.iloc[np.flatnonzero(np.isnan(HOLED[:, 1])), 1] = "NA"
+    return table
+
+
+MARKED = {
+    "number": (lambda: frame(-999.0), -999),
+    "list": (lambda: frame(-999.0).replace({"b": {-999.0: 1e4}}), [-999, 1e4, None]),
+    "by name": (lambda: frame(-999.0), {"a": -999, "b": [-999], "c": -999.0}),
+    "text": (texts, ["?", "NA"]),
+    "array": (lambda: frame(-999.0).to_numpy(), -999),
+    "by place": (lambda: frame(-999.0).to_numpy(), {0: -999, 1: -999, 2: (-999, np.nan)}),
+    "objects": (lambda: frame("?").to_numpy(), "?"),
+    "masked as well": (lambda: masked(HOLED), -999),
+}
+
+
+@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("setting", TAKE_HOLES, ids=str)
+def test_marked_cells_are_missing(setting, name, tmp_path):
+    make, marks = MARKED[name]
+    X = make()
+    before = X.copy()
+    model, plain = setting.make(missing_values=marks).fit(X), setting.fit(HOLED)
+    ask = any_method(model)
+    expected = getattr(plain, ask)(HOLED)
+    assert_array_equal(getattr(model, ask)(X), expected)
+    assert before.equals(X) if hasattr(X, "equals") else (before == X).all()
+    filled = model.impute(X)
+    assert type(filled) is type(X)
+    assert_array_equal(np.asarray(filled, dtype=float), plain.impute(HOLED))
+    # What it was in fit holds, in files too.
+    model.save(tmp_path / "file")
+    again = type(model).load(tmp_path / "file")
+    for one in (model.set_params(missing_values=3.0), again):
+        assert_array_equal(getattr(one, ask)(X), expected)
+
+
+@pytest.mark.parametrize("setting", OTHERS, ids=str)
+def test_marked_cells_are_refused_where_none_may_be_missing(setting):
+    for X in (frame(-999.0), frame(-999.0).to_numpy()):
+        y = setting.target(np.nan_to_num(HOLED))
+        with pytest.raises(ValueError, match="missing_values marks|contains NaN"):
+            setting.make(missing_values=-999).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "marks, message",
+    [
+        ({"z": -1}, "missing_values must name columns of X, got 'z'"),
+        ([True], "missing_values must be numbers or strings, got True"),
+        ([(1, 2)], r"missing_values must be numbers or strings, got \(1, 2\)"),
+    ],
+)
+def test_bad_marks_are_refused(marks, message):
+    with pytest.raises(ValueError, match=message):
+        short(missing_values=marks).fit(frame(np.nan))
+
+
+@pytest.mark.parametrize("place, message", [(3, "which has 3, got 3"), ("a", "places 0, 1, ...")])
+def test_marks_of_an_array_go_by_places(place, message):
+    for X in (HOLED, HOLED.astype(object)):
+        with pytest.raises(ValueError, match=message):
+            short(missing_values={place: -1}).fit(X)
+
+
+def test_marks_among_names_and_counts():
+    rng = np.random.default_rng(102)
+    table = pd.DataFrame({"kind": rng.choice(["u", "v"], 40), "count": rng.poisson(3.0, 40)})
+    table["level"] = pd.Categorical(table["kind"], ["u", "v", "unknown"])
+    hidden = np.arange(40) % 8 == 3
+    table.loc[hidden, "kind"], table.loc[hidden, "count"] = "?", -1
+    table.loc[hidden, "level"] = "unknown"
+    model = short(missing_values=["?", "unknown", -1]).fit(table)
+    assert model.families_.tolist() == ["categorical", "poisson", "categorical"]
+    assert [None if x is None else list(x) for x in model.levels_] == [["u", "v"], None] + [
+        ["u", "v"]
+    ]
+    filled = model.impute(table)
+    assert set(filled["kind"]) == {"u", "v"} == set(filled["level"])
+    assert (filled["count"] > 0).all() or (filled["count"][hidden] >= 0).all()
+    assert filled[~hidden].astype(str).equals(table[~hidden].astype({"count": float}).astype(str))
+
+
+# -- advice
+
+
+def table_of(x):
+    rng = np.random.default_rng(103)
+    return pd.DataFrame({"other": rng.normal(size=len(x)), "signal": x})
+
+
+def with_marks(mark, low=-90, high=-40):
+    rng = np.random.default_rng(104)
+    x = rng.integers(low, high, 200).astype(float)
+    x[rng.random(200) < 0.1] = mark
+    return x
+
+
+@pytest.mark.parametrize(
+    "x, found",
+    [
+        (with_marks(100), [100.0]),
+        (with_marks(-999), [-999.0]),
+        (with_marks(9999.0), [9999.0]),
+        (with_marks(-100, 0, 5), []),  # as far, but of five values a level of its own
+        (with_marks(-99, 1, 6), [-99.0]),
+        (with_marks(-99.9, 1, 6), [-99.9]),
+        (with_marks(32767), [32767.0]),
+        (np.where(np.arange(200) % 40 == 3, -99, with_marks(-999, 0, 30)), [-999.0, -99.0]),
+        (with_marks(-41), []),
+        (with_marks(250), []),
+        (10.0 ** (np.arange(200) % 5), []),  # doses
+        (np.arange(200) % 101, []),  # percent
+        (with_marks(100, 0, 100), []),
+    ],
+)
+def test_what_looks_like_a_mark(x, found):
+    X = np.column_stack([np.random.default_rng(0).normal(size=200), x])
+    assert suspicious_marks(X) == {value: [1] for value in found}
+    assert suspicious_marks(X, nominal=[1]) == {}
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_diabetes])
+def test_no_marks_among_measurements(load):
+    assert suspicious_marks(load().data) == {}
+    assert few_valued_columns(load().data, range(load().data.shape[1]), 3) == []
+
+
+def test_no_marks_among_pixels():
+    assert suspicious_marks(load_digits().data) == {}
+
+
+@pytest.mark.parametrize("setting", TAKE_HOLES, ids=str)
+def test_a_mark_is_named_with_its_column(setting):
+    with pytest.warns(UserWarning, match=r"X has 100 in column\(s\) 'signal'.*missing_values=100"):
+        setting.fit(table_of(with_marks(100)).iloc[:60])
+
+
+@pytest.mark.parametrize("setting", TAKE_HOLES, ids=str)
+def test_codes_taken_for_measurements_are_named(setting):
+    x = np.random.default_rng(105).integers(1, 5, 60)
+    with pytest.warns(UserWarning, match=r"ten different whole numbers.*'signal', which") as caught:
+        setting.fit(table_of(x))
+    assert sum("whole numbers or fewer" in str(one.message) for one in caught) == 1
+
+
+@pytest.mark.parametrize(
+    "family, dtype",
+    [
+        ({"signal": "categorical"}, int),
+        ({"signal": "gaussian"}, int),
+        ("gaussian", int),
+        ("auto", "category"),
+    ],
+)
+def test_what_is_said_of_a_column_is_not_said_again(family, dtype):
+    x = pd.Series(np.random.default_rng(105).integers(1, 5, 60)).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        short(family=family).fit(table_of(x))
+
+
+def test_marks_as_data():
+    assert resolve_marks(None, None) == resolve_marks([np.nan, pd.NA], None) == {}
+    assert resolve_marks({"b": -1, None: "?"}, ["a", "b"]) == {1: [-1], None: ["?"]}
