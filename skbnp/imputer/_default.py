@@ -38,7 +38,7 @@ def default_estimator(columns):
     n_numbers = len(columns) - sum(named)
     if not any(named):
         few = n_numbers <= MOST_MIXTURE_COLUMNS
-        return DirichletProcessMixture() if few else TreeFactorModel()
+        return DirichletProcessMixture(family="gaussian") if few else TreeFactorModel()
     # Dates are named by "auto", which says what to do with them.
     family = [
         "gaussian" if not is_named else "auto" if column.kind == "date" else "categorical"
