@@ -1,16 +1,11 @@
 """What follows from factors: the same columns in all draws, scores of rows, names of outputs."""
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.summaries.factors import aligned, alignments
-
-# Where the columns of `transform` are in the draws, by posterior: for as long as that lives.
-_KEPT_ALIGNMENTS = WeakKeyDictionary()
 
 
 class OutputsMixin(TransformerMixin):
@@ -63,16 +58,6 @@ class FactorsMixin(OutputsMixin):
         """Where each column of the reference is in each draw, -1 for nowhere, and its sign."""
         return alignments(self._reference, draws, self._anchor_scores())
 
-    def _prediction_alignments(self, draws):
-        """The same for the reference and the draws of a prediction, worked out once."""
-        about = self.predict_draws, self._reference
-        kept, places = _KEPT_ALIGNMENTS.get(self.posterior_, ((None, None), None))
-        if kept[0] != about[0] or kept[1] is not about[1]:
-            places = self._alignments(draws)
-            # In one step: another thread finds these or those of before.
-            _KEPT_ALIGNMENTS[self.posterior_] = about, places
-        return places
-
     def transform(self, X):
         """Expected scores of the factors given each row, averaged over draws.
 
@@ -94,7 +79,7 @@ class FactorsMixin(OutputsMixin):
         A = self._conditioned(self._check_new(X))
         draws = [self._reference, *self._prediction_draws()]
         laws = [self._law_of(self._reference, 0), *self._prediction_laws()]
-        places = self._prediction_alignments(draws)
+        places = self._kept("alignments", lambda: self._alignments(draws), self._reference)
 
         def of_draw(t, rows):
             column, sign = places[t]

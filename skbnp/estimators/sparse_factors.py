@@ -88,6 +88,8 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
         """,
     )
 
+    # No parameter is read for the laws of draws: they are kept, and so is the order of factors.
+    _parameters_of_laws = ()
     # Sweeps of warm-up, and draws, where the user leaves them open.
     _length = 300
     _fitted_attributes: ClassVar[dict] = {

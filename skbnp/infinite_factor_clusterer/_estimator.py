@@ -163,7 +163,6 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     """
 
     _parameters_after_sampling = ("merge_overlap",)
-    _parameters_of_laws = ()
     _fills_training_table = True
     _reported_traces = ("log_density", "n_clusters", "n_factors", "concentration")
     _findings = "factors and clusters"
