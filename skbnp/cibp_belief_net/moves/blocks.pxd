@@ -9,6 +9,7 @@ cdef struct Block:
     # A unit with several children, as it is proposed to be born or to die.
     Py_ssize_t pivot                        # the child whose residual its activations follow
     double sign                             # or the residual's negative
+    double pull                             # how closely
     Py_ssize_t n_takers                     # its children, those in ``taken``
 
 
@@ -24,10 +25,12 @@ cdef class Blocks:
         Counts* counts,
     ) except -1 nogil
     cdef int _try_birth(
-        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, Counts* counts
+        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, Block* block,
+        Counts* counts,
     ) except -1 nogil
     cdef int _try_death(
-        self, LayerRegression layer, DeathProposal death, bitgen_t* rng, Counts* counts
+        self, LayerRegression layer, DeathProposal death, bitgen_t* rng, Block* block,
+        Counts* counts,
     ) except -1 nogil
     cdef int _take_out(
         self, LayerRegression layer, Block* block, Py_ssize_t slot, Py_ssize_t nth
@@ -38,10 +41,10 @@ cdef class Blocks:
     ) noexcept nogil
     cdef double _log_pivot(self, LayerRegression layer, Py_ssize_t n_takers) noexcept nogil
     cdef double _draw_directed(
-        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, double sign
+        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, const Block* block
     ) noexcept nogil
     cdef double _log_directed(
-        self, LayerRegression layer, Py_ssize_t slot, double sign
+        self, LayerRegression layer, Py_ssize_t slot, const Block* block
     ) noexcept nogil
     cdef double _log_choice(
         self, LayerRegression layer, bitgen_t* rng, Py_ssize_t pivot

@@ -16,8 +16,9 @@ from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log1p_exp
 from skbnp.processes.ibp cimport log_dish
 
-# Weight of a pivot's residual in the activations of a unit born for several children (B5.9).
-cdef double DIRECTED = 2.0
+# Pull of a pivot's residual on the activations of a unit born for several children, least and most:
+# a strong one finds what is unexplained, a weak one costs little where there are many rows (B5.9).
+cdef double[2] PULL = [0.02, 2.0]
 
 
 cdef class Blocks:
@@ -39,6 +40,7 @@ cdef class Blocks:
     ) except -1 nogil:
         """One try in the layer that was gathered."""
         cdef Py_ssize_t c, n = layer.net.width(layer.index)
+        cdef Block block
         counts.proposed[BLOCKS] += 1
         self._need_children(n)
         death.reserve()
@@ -46,16 +48,18 @@ cdef class Blocks:
             self.order[c] = c
         # A fresh order each time: that of storage carries the units' ages.
         draws.shuffle(rng, &self.order[0], n)
+        block.pull = exp(log(PULL[0]) + draws.uniform(rng) * log(PULL[1] / PULL[0]))
+        block.sign = 1.0 if draws.uniform(rng) < 0.5 else -1.0
         if draws.uniform(rng) < 0.5:
-            return self._try_birth(layer, birth, rng, counts)
-        return self._try_death(layer, death, rng, counts)
+            return self._try_birth(layer, birth, rng, &block, counts)
+        return self._try_death(layer, death, rng, &block, counts)
 
     cdef int _try_birth(
-        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, Counts* counts
+        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, Block* block,
+        Counts* counts,
     ) except -1 nogil:
         cdef Py_ssize_t c, j, slot, m = layer.index, n = layer.net.width(m)
         cdef double log_ratio, log_directed, log_choice
-        cdef Block block
         block.pivot, block.n_takers = draws.below(rng, n), 0
         if birth.draw(rng, m + 1) != 0:
             return DONE
@@ -63,8 +67,7 @@ cdef class Blocks:
             birth.withdraw()
             return BROKEN
         layer.put_residual(block.pivot, &self.residual[0])
-        block.sign = 1.0 if draws.uniform(rng) < 0.5 else -1.0
-        log_directed = self._draw_directed(layer, birth, rng, block.sign)
+        log_directed = self._draw_directed(layer, birth, rng, block)
         for j in range(layer.net.n_samples):
             birth.post[0, j] = tanh(0.5 * birth.pre[0, j])
         if layer.gains_of_new(&birth.post[0, 0], &self.gain[0]) != 0:
@@ -74,7 +77,7 @@ cdef class Blocks:
         for c in range(n):
             block.n_takers += self.taken[c]
         log_ratio = self._log_ratio(
-            layer, &block, log_directed, log_choice, layer.net.width(m + 1) + 1.0
+            layer, block, log_directed, log_choice, layer.net.width(m + 1) + 1.0
         )
         if layer.net.laws.skips:
             birth.n_takers[0] = block.n_takers
@@ -90,13 +93,13 @@ cdef class Blocks:
         return DONE
 
     cdef int _try_death(
-        self, LayerRegression layer, DeathProposal death, bitgen_t* rng, Counts* counts
+        self, LayerRegression layer, DeathProposal death, bitgen_t* rng, Block* block,
+        Counts* counts,
     ) except -1 nogil:
         """The reverse: a unit of the layer above, whatever its children."""
         cdef Py_ssize_t c, slot, nth, m = layer.index, n = layer.net.width(m)
         cdef Py_ssize_t n_above = layer.net.width(m + 1)
         cdef double log_ratio, log_directed, log_choice
-        cdef Block block
         if n_above == 0:
             return DONE
         slot = layer.net.slot(m + 1, draws.below(rng, n_above))
@@ -107,12 +110,11 @@ cdef class Blocks:
             self.taken[c] = layer.net.edge[layer.net.unit(m, c), slot]
             block.n_takers += self.taken[c]
         nth = draws.below(rng, block.n_takers)
-        block.sign = 1.0 if draws.uniform(rng) < 0.5 else -1.0
-        if self._take_out(layer, &block, slot, nth) != 0:
+        if self._take_out(layer, block, slot, nth) != 0:
             return BROKEN
-        log_directed = self._log_directed(layer, slot, block.sign)
+        log_directed = self._log_directed(layer, slot, block)
         log_choice = self._log_choice(layer, NULL, block.pivot)
-        log_ratio = -self._log_ratio(layer, &block, log_directed, log_choice, n_above)
+        log_ratio = -self._log_ratio(layer, block, log_directed, log_choice, n_above)
         if layer.net.laws.skips:
             log_ratio += death.log_skip_ratio()
         if log(draws.uniform(rng)) < log_ratio:
@@ -157,30 +159,30 @@ cdef class Blocks:
         )
 
     cdef double _draw_directed(
-        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, double sign
+        self, LayerRegression layer, BirthProposal birth, bitgen_t* rng, const Block* block
     ) noexcept nogil:
         """Draw the newborn's activations near the residual (B5.9).
 
         Returns the log of the prior's density over the proposal's.
         """
         cdef Py_ssize_t i
-        cdef double nu = birth.precision[0], mean, total = 0.0, a
+        cdef double nu = birth.precision[0], pull = block.pull, mean, total = 0.0, a
         cdef bint by_cluster = layer.net.follows_clusters(layer.index + 1)
         for i in range(layer.net.n_samples):
             if by_cluster:
                 nu = birth.cluster_precision[0, layer.net.label[i]]
-            mean = (nu * birth.mean[i] + DIRECTED * sign * self.residual[i]) / (nu + DIRECTED)
-            a = mean + draws.normal(rng) / sqrt(nu + DIRECTED)
+            mean = (nu * birth.mean[i] + pull * block.sign * self.residual[i]) / (nu + pull)
+            a = mean + draws.normal(rng) / sqrt(nu + pull)
             birth.pre[0, i] = a
-            total += log_normal(a, birth.mean[i], nu) - log_normal(a, mean, nu + DIRECTED)
+            total += log_normal(a, birth.mean[i], nu) - log_normal(a, mean, nu + pull)
         return total
 
     cdef double _log_directed(
-        self, LayerRegression layer, Py_ssize_t slot, double sign
+        self, LayerRegression layer, Py_ssize_t slot, const Block* block
     ) noexcept nogil:
         """The same for the activations that a unit has."""
         cdef Py_ssize_t i, unit = layer.net.n_visible + slot
-        cdef double nu = layer.net.precision[unit], mean, total = 0.0
+        cdef double nu = layer.net.precision[unit], pull = block.pull, mean, total = 0.0
         cdef bint by_cluster = layer.net.follows_clusters(layer.index + 1)
         cdef const double* a = &layer.net.pre[slot, 0]
         cdef double* prior_mean = &self.mean[0]
@@ -192,8 +194,8 @@ cdef class Blocks:
             if by_cluster:
                 nu = layer.net.cluster_precision[slot, layer.net.label[i]]
                 prior_mean[i] = layer.net.cluster_mean[slot, layer.net.label[i]]
-            mean = (nu * prior_mean[i] + DIRECTED * sign * self.residual[i]) / (nu + DIRECTED)
-            total += log_normal(a[i], prior_mean[i], nu) - log_normal(a[i], mean, nu + DIRECTED)
+            mean = (nu * prior_mean[i] + pull * block.sign * self.residual[i]) / (nu + pull)
+            total += log_normal(a[i], prior_mean[i], nu) - log_normal(a[i], mean, nu + pull)
         return total
 
     cdef double _log_choice(
