@@ -30,8 +30,14 @@ from skbnp.units import Units, check_units, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
-# Ways of births, of which `birth` takes one or all.
-_BIRTHS = ("prior", "block", "matched")
+# Ways of births under each value of `birth`; "auto": those that are known to pay.
+_BIRTHS = {
+    "auto": ("prior", "block"),
+    "all": ("prior", "block", "matched"),
+    "prior": ("prior",),
+    "block": ("block",),
+    "matched": ("matched",),
+}
 
 
 class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, BeliefNetParameters):
@@ -280,7 +286,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
             activation_update=sampler.activation_update,
             n_activation_passes=sampler.n_activation_passes,
             n_tries=sampler.n_tries,
-            **{f"{kind}_births": sampler.birth in (kind, "auto") for kind in _BIRTHS},
+            **{f"{kind}_births": kind in _BIRTHS[sampler.birth] for kind in _BIRTHS["all"]},
         )
 
     def _density(self, X, rows):

@@ -51,12 +51,13 @@ class BeliefNetSampler(SamplerSettings):
     )
     birth: str = parameter(
         default="auto",
-        kind='{"auto", "prior", "block", "matched"}',
-        rules=[StrOptions({"auto", "prior", "block", "matched"})],
+        kind='{"auto", "prior", "block", "matched", "all"}',
+        rules=[StrOptions({"auto", "prior", "block", "matched", "all"})],
         text="""
         How units are born. "prior": for one child at a time, drawn from the prior. "block": for
         several children at once, drawn towards what one of them leaves unexplained. "matched": for
-        one child, whose mean and variance stay as they are. "auto": in all these ways.
+        one child, whose mean and variance stay as they are. "all": in all these ways. "auto": by
+        "prior" and "block".
         """,
     )
     init: str = parameter(

@@ -30,8 +30,11 @@ MATCHED = NO_BIRTHS | {"matched_births": True}
 
 # Prior, number of rows, options.
 CONFIGURATIONS = {
-    # The sweep of `fit`: all births, at the rates that it has.
-    "as fitted": (prior(), 3, {"birth_rate": 0.25, "block_rate": 0.1, "matched_rate": 0.25}),
+    # The sweep of `fit`: its births, at the rates that it has; then all births as often.
+    "as fitted": (
+        prior(), 3, {"birth_rate": 0.25, "block_rate": 0.1, "matched_births": False},
+    ),
+    "all births": (prior(), 3, {"birth_rate": 0.25, "block_rate": 0.1, "matched_rate": 0.25}),
     "default": (prior(), 3, {}),
     "holes": (prior(), 4, {"holes": holes(4, 2)}),
     "slice": (prior(), 3, {"activation_update": "slice"}),
