@@ -260,7 +260,8 @@ def test_marks_of_names_and_integers():
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "objects"])
 @pytest.mark.filterwarnings("ignore:X has no observed value")
-def test_mixed_tables(kind):
+def test_mixed_tables(kind, monkeypatch):
+    monkeypatch.setattr(_estimator, "_TABLES_FOR_QUANTILES", 30)
     table = mixed()
     given = {
         "pandas": table,
