@@ -13,6 +13,7 @@ from skbnp.cibp_belief_net._new_chain import make_sampler
 from skbnp.cibp_belief_net._parameters import BeliefNetParameters
 from skbnp.cibp_belief_net._predictive import (
     expected_activations,
+    fantasies_of,
     imputed_moments,
     log_densities,
     sample_rows,
@@ -26,10 +27,15 @@ from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.network import NetworkMixin
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.reference import reference_draw
+from skbnp.summaries.training_cells import TrainingCells, over_chains
 from skbnp.units import Units, check_units, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
+# Sweeps that the work must allow for a warm-up in rounds.
+_SWEEPS_OF_ROUNDS = 1_050
+# Units that chains start with by default, at most, and rows that there are for each of them.
+_INIT_UNITS, _ROWS_PER_UNIT = 20, 6
 # Ways of births under each value of `birth`; "auto": those that are known to pay.
 _BIRTHS = {
     "auto": ("prior", "block"),
@@ -76,6 +82,12 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         `network`.
     n_guard_rejections_ : int
         Number of proposals, in all chains, that were refused because of `max_units`.
+    X_imputed_ : ndarray or frame of shape (n_samples, n_features)
+        The training rows with missing cells replaced by their posterior means, over all sweeps
+        after the warm-up. Only if X had missing cells; a frame of the kind, names and index of X
+        where X was one.
+    X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
+        Posterior standard deviations of these cells, 0 for observed ones.
     visible_ : {"gaussian", "sigmoid"}
         How the columns entered the network.
     n_chains_ : int
@@ -135,6 +147,9 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
     True
     """
 
+    _fills_training_table = True
+    # Fantasies of a draw are worth keeping.
+    _parameters_of_laws = ()
     _output_name = "unit"
     _level_name = "layer"
     _findings = "networks"
@@ -164,6 +179,9 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
     def impute(self, X, return_std=False, prior="network", n_burn_in=50, n_passes=80):
         """Fill missing cells with their mean given the row's observed ones, over all draws alike.
 
+        Rows that `fit` has seen with the same holes are answered with `X_imputed_` and
+        `X_imputed_std_`, from all sweeps after the warm-up, unless `prior` is "rows".
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -177,7 +195,8 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
             posterior of the model.
         n_burn_in : int, default=50
             First passes of each inner chain, which are left out. There are inner chains with more
-            than one hidden layer or without row clusters.
+            than one hidden layer or without row clusters, in more than eight columns or where
+            `visible` is "sigmoid"; otherwise only for rows unlike all that a draw makes up.
         n_passes : int, default=80
             Passes that are kept after these. Networks of many units with one child need more.
 
@@ -200,15 +219,17 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
 
         def of_draw(law, t, rows):
-            draw, components = law
+            draw, components, fantasies = law
             if prior == "rows" and len(draw["widths"]) > 1:
-                components = row_components(draw)
+                components, fantasies = row_components(draw), None
             return imputed_moments(
                 draw, rows, self.visible_, self.seed_, t, components=components,
-                n_burn_in=int(n_burn_in), n_kept=int(n_passes),
+                n_burn_in=int(n_burn_in), n_kept=int(n_passes), fantasies=fantasies,
             )  # fmt: skip
 
-        return self._impute(X, return_std, of_draw)
+        # "rows" is another law than that of the chains.
+        known = vars(self).get("_training_cells") if prior == "network" else None
+        return self._impute(X, return_std, of_draw, known=known)
 
     def transform(self, X, layer=1):
         """Expected activations of a hidden layer of the reference draw given each row.
@@ -246,7 +267,27 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
     # -- before sampling
 
     def _auto_lengths(self, X):
-        return (200, 50) if len(X) >= 20_000 else (500, 200)
+        if len(X) >= 20_000:
+            return 200, 50
+        n_units = min(self._n_init_units(len(X)), *self._visible_shape(X))
+        sweeps = self._work_allowed(X) / (self.n_chains_ * self._work_of_sweep(X, n_units))
+        return (150 if sweeps >= _SWEEPS_OF_ROUNDS else 500), 200
+
+    def _work(self, X):
+        def per_sweep(traces):
+            clusters = traces.get("n_clusters", np.zeros(1))
+            return self._work_of_sweep(X, float(traces["n_units"].mean()), float(clusters.mean()))
+
+        return self._work_of_sweep(X, 0.0), per_sweep
+
+    def _work_of_sweep(self, X, n_units, n_clusters=0.0):
+        """Nominal seconds of one core for a sweep of one chain with so many units and clusters."""
+        n, d = self._visible_shape(X)
+        per_row = 300.0 * n_units + 25.0 * d + 5.0 * n_clusters * n_units
+        return 1e-9 * (100_000.0 + n * per_row)
+
+    def _visible_shape(self, X):
+        return len(X), len(self._units.columns)
 
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
@@ -282,12 +323,18 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
             step=step,
             prior=self._prior,
             init=sampler.init,
-            n_init_units=sampler.n_init_units,
+            n_init_units=self._n_init_units(n),
             activation_update=sampler.activation_update,
             n_activation_passes=sampler.n_activation_passes,
             n_tries=sampler.n_tries,
             **{f"{kind}_births": kind in _BIRTHS[sampler.birth] for kind in _BIRTHS["all"]},
         )
+
+    def _n_init_units(self, n_rows):
+        n_units = self._sampler_settings().n_init_units
+        if n_units != "auto":
+            return n_units
+        return max(1, min(_INIT_UNITS, n_rows // _ROWS_PER_UNIT))
 
     def _density(self, X, rows):
         if not WatchedRows.can_watch(self._prior):
@@ -313,6 +360,22 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         self._n_features_out = int(draw["widths"][1]) if self.n_layers_ else 0
         of_rows = [state["moves"]["rows"] for state in self.posterior_.final_states]
         self.n_guard_rejections_ = sum(int(rows["n_guard_rejections"]) for rows in of_rows)
+        self._keep_training_cells(X)
+
+    def _keep_training_cells(self, X):
+        """Set what the chains say of the missing cells, over all sweeps after the warm-up."""
+        columns = self._modelled_columns()
+        rows, values = np.nonzero(TrainingCells.numbers(X, columns))
+        if not rows.size:
+            return
+        moves = [state["moves"]["missing"] for state in self.posterior_.final_states]
+        mean, variance = over_chains(
+            (float(move["n_imputed"]), move["imputed_mean"], move["imputed_square"])
+            for move in moves
+        )
+        # The chains have them column by column.
+        place = np.argsort(np.lexsort((rows, values)))
+        self._training_cells = TrainingCells(X.copy(), columns, mean[place], variance[place])
 
     def _attach_rows(self):
         if not self._prior.row_clusters:
@@ -332,6 +395,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
             raise ValueError("the training rows must have a number for each feature")
         if not self._units.is_same(self._training_rows.units):
             raise ValueError("the units of the training rows must be those of the draws")
+        self._check_training_cells(np.isnan(X))
         self._check_draw(self._reference)
         widths = self._reference["widths"][1:]
         if self.n_layers_ != len(widths) or not np.array_equal(self.layer_widths_, widths):
@@ -347,13 +411,14 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         return components_under(self._prior, draw, self.seed_, t)
 
     def _law_of(self, draw, t):
-        return draw, self._components(draw, t)
+        components = self._components(draw, t)
+        return draw, components, fantasies_of(draw, self.seed_, t, components)
 
     def _log_density_of(self, law, t, rows):
         self._check_density(self._prior.max_layers)
-        draw, components = law
-        options = self._density_options()
-        return log_densities(draw, rows, self.seed_, t, components=components, **options)
+        draw, components, fantasies = law
+        options = self._density_options() | {"components": components, "fantasies": fantasies}
+        return log_densities(draw, rows, self.seed_, t, **options)
 
     def _sample_of(self, draw, n_rows, rng):
         components = self._components(draw, int(rng.integers(2**31)))

@@ -19,5 +19,6 @@ def make_sampler(bit_generator, chain, *, X, units, step, prior, init, n_init_un
         state,
         bit_generator,
         log_jacobian=float(units.log_jacobian(X).sum()),
+        squashes_cells=units.visible == "sigmoid",
         **options,
     )

@@ -145,8 +145,10 @@ class BeliefNetParameters(VisibleColumns):
         text="""
         How `score_samples` integrates the hidden units out. "importance": by importance sampling
         around the modes of each row; for one hidden layer only. "ais": by annealed importance
-        sampling, for any network; far slower. "auto": the first for draws of one hidden layer, the
-        second for deeper ones. Both are unbiased for the density, so its logarithm is too low on
+        sampling, for any network; far slower. "auto": in up to eight columns by 2,000 samples of
+        the prior of the hidden units, and for rows and draws for which fewer than 5 in a half of
+        them have the weight, or in more columns, the first for draws of one hidden layer and the
+        second for deeper ones. All are unbiased for the density, so its logarithm is too low on
         average.
         """,
     )
@@ -162,7 +164,11 @@ class BeliefNetParameters(VisibleColumns):
     n_warmup: int | str = parameter(
         default="auto",
         text="""
-        Sweeps per chain before the first draw. "auto" is 500, but 200 from 20,000 rows on.
+        Sweeps per chain before the first draw. "auto" runs rounds of 150, 300, 600, ... sweeps
+        until the traces that `fit` checks agree between the chains or `max_work` is spent, half of
+        which is for the last round and the draws after it; no draw that is kept takes part in the
+        decision. A table on which that would allow fewer than 1,050 sweeps gets 500, or 200 from
+        20,000 rows on. A number is quicker, as in a grid search, where 250 is a good start.
         """,
     )
     n_draws: int | str = parameter(

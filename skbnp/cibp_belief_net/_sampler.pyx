@@ -49,7 +49,7 @@ cdef class Sampler(Chain):
     def __init__(
         self, visible, prior, state, bit_generator, *, activation_update="auto",
         n_activation_passes=2, n_tries=5, bint matched_births=True, double matched_rate=0.25,
-        log_jacobian=0.0, **options,
+        log_jacobian=0.0, squashes_cells=False, **options,
     ):
         """A chain on ``visible`` (n_samples, n_features), NaN where missing.
 
@@ -68,7 +68,7 @@ cdef class Sampler(Chain):
             rows,
             *([make["matched_births"](net, rows, rng, matched_rate)] if matched_births else []),
             *([make["clusters"](net, rng)] if prior.row_clusters else []),
-            make["missing"](net, rng),
+            make["missing"](net, rng, squashes_cells),
             make["hyper"](net, rng),
         ]
         super().__init__(net, moves, rng)
@@ -76,6 +76,7 @@ cdef class Sampler(Chain):
     def adapt(self, step):
         """After a warm-up sweep: tune the step of Hamiltonian Monte Carlo, ever more slowly."""
         self.activations.adapt_step(step)
+        self.move("missing").adapt()
 
     def scalars(self):
         """Quantities traced beside the log joint."""

@@ -70,11 +70,12 @@ class BeliefNetSampler(SamplerSettings):
         "empty": no hidden units. "prior": a draw from the prior.
         """,
     )
-    n_init_units: int = parameter(
-        default=20,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
+    n_init_units: int | str = parameter(
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
         text="""
-        Principal components under "pca", at most.
+        Principal components under "pca", at most. "auto" is 20, but one for every six rows of
+        small tables: more units follow single rows, and what they fill is too sure of itself.
         """,
     )

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbnp.cibp_belief_net._predictive import (
+    FEW_FEATURES,
     densities_by_fantasies,
     densities_by_laplace,
+    fantasies_of,
     log_densities,
 )
 from skbnp.cibp_belief_net._predictive_laws import components_under
 from skbnp.likelihoods.nonlinear_gaussian._fantasies import Noise
 from skbnp.units import Units
 
-# Columns up to which fantasies are enough to compare rows with, and how many there are.
-_FEW_COLUMNS, _N_FANTASIES = 8, 500
-# Beyond these columns: rows that are looked at, and fantasies of all layers but the first.
+# Fantasies that rows are compared with at every draw.
+_N_FANTASIES = 500
+# In many columns: rows that are looked at, and fantasies of all layers but the first.
 _FEW_ROWS, _N_COMPONENTS = 50, 16
 
 
@@ -30,7 +32,8 @@ class TrainingRows:
     def __call__(self, draw):
         """Log density of each row given the draw, in the units of X; rows are independent then."""
         A = self.units.to_visible(self.X)
-        return log_densities(draw, A, 0, **self.options) + self.units.log_jacobian(self.X)
+        found = log_densities(draw, A, 0, fantasies=fantasies_of(draw, 0), **self.options)
+        return found + self.units.log_jacobian(self.X)
 
     def observed_data(self):
         """The rows in their own units."""
@@ -47,7 +50,7 @@ class WatchedRows:
 
     def __init__(self, X, rows, units, prior, seed):
         self._seed, self._prior = seed, prior
-        self._by_fantasies = prior.n_features <= _FEW_COLUMNS
+        self._by_fantasies = prior.n_features <= FEW_FEATURES
         if not self._by_fantasies and len(rows) > _FEW_ROWS:
             rows = rows[np.linspace(0, len(rows), _FEW_ROWS, endpoint=False).astype(np.intp)]
         self._noise = Noise(seed, _N_FANTASIES if self._by_fantasies else _N_COMPONENTS)
@@ -57,7 +60,7 @@ class WatchedRows:
     @staticmethod
     def can_watch(prior):
         """Whether there is a way: beyond eight columns, only without skip connections."""
-        return prior.n_features <= _FEW_COLUMNS or not prior.skip_connections
+        return prior.n_features <= FEW_FEATURES or not prior.skip_connections
 
     @property
     def n_rows(self):

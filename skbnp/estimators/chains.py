@@ -353,10 +353,14 @@ class BaseMCMCEstimator(
             return n_warmup if self.n_warmup == "auto" else self.n_warmup, thin
         least, per_sweep = work
         thin = None if self.thin == "auto" else self.thin
-        max_work = float(self.max_work)
+        max_work = self._work_allowed(X)
         # Chains that are an ensemble need not agree.
         names = () if self._is_ensemble(X) else self._reported_traces
         return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
+
+    def _work_allowed(self, X):
+        """Nominal seconds that all chains may take where the warm-up ends when it is done."""
+        return float(self.max_work)
 
     def _auto_n_chains(self, X):
         """The number of chains that "auto" stands for."""
@@ -480,7 +484,7 @@ class BaseMCMCEstimator(
             )
             if posterior.warmup is not None and posterior.warmup.ended == "spent":
                 advice.append(
-                    f"the warm-up ended because the work that max_work={self.max_work:g} allows "
+                    f"the warm-up ended because the work that max_work={self.max_work} allows "
                     "was spent: raise it for a longer one"
                 )
             warn(

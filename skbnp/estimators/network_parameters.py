@@ -100,6 +100,34 @@ class VisibleColumns(NetworkChains):
         """,
     )
 
+    thin: int | str = parameter(
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        text="""
+        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
+        the effective sample size at the end of the warm-up and the work that is left;
+        ``posterior_.sweeps_per_draw`` says what it came to.
+        """,
+    )
+    max_work: float | str = parameter(
+        default="auto",
+        kind='float or "auto"',
+        rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        text="""
+        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
+        one core. It is counted from sweeps, rows, columns and units and never timed, so that a fit
+        makes the same draws on every machine. The first round of warm-up and the draws after it
+        are made in any case. "auto" is 15 up to 450 rows, and in proportion to the rows up to 67
+        from 2,000 on.
+        """,
+    )
+
+    def _work_allowed(self, X):
+        if self.max_work != "auto":
+            return float(self.max_work)
+        return 15.0 * min(max(len(X), 450), 2000) / 450
+
     def _fitted_units(self, X, step=None):
         """The units of the columns of the training data, as the parameters say.
 

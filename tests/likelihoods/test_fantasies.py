@@ -43,3 +43,20 @@ def test_noise_does_not_depend_on_how_much_of_it_is_wanted():
     assert_array_equal(pickle.loads(pickle.dumps(noise)).of(1, 7), noise.of(1, 7))
     assert (noise.of(1, 2) != noise.of(2, 2)).all()
     assert (Noise(4, 50).of(1, 2) != first).all()
+
+
+def test_moments_of_missing_entries():
+    rng = np.random.default_rng(0)
+    mean, precision = rng.normal(size=(3, 40)), np.array([0.5, 4.0, 30.0])
+    A = rng.normal(size=(5, 3))
+    A[1, 0], A[2, 1:], A[3] = NAN, NAN, NAN
+    terms = stats.norm(mean, precision[:, np.newaxis] ** -0.5).logpdf(A[:, :, np.newaxis])
+    weight = np.exp(np.nansum(terms, axis=1))
+    weight /= weight.sum(axis=1, keepdims=True)
+    first = weight @ mean.T
+    variance = weight @ (mean**2).T - first**2 + 1 / precision
+    found = Fantasies(mean, precision).moments(A)
+    holes = np.isnan(A)
+    assert_allclose(found[0], np.where(holes, first, 0.0), atol=1e-12)
+    assert_allclose(found[1], np.where(holes, variance, 0.0), atol=1e-12)
+    assert_array_equal(found[2], Fantasies(mean, precision).log_densities(A)[1])

@@ -131,6 +131,45 @@ cdef class Fantasies:
                 out[0, i] = self.weigh(&x[i, 0], &score[0], &out[1, i])
         return np.asarray(out[0]), np.asarray(out[1])
 
+    def moments(self, A):
+        """Mean and variance of the missing entries of each row, and how many fantasies it rests on.
+
+        Parameters
+        ----------
+        A : array of shape (n_rows, n_features)
+            NaN where an entry is missing.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_rows, n_features)
+            0 where an entry is observed.
+        variance : ndarray of shape (n_rows, n_features)
+            The same.
+        n_effective : ndarray of shape (n_rows,)
+        """
+        cdef const double[:, ::1] x = np.ascontiguousarray(A, dtype=np.float64)
+        cdef Py_ssize_t n = self.mean.shape[1], i, d, f
+        cdef double[::1] score = np.empty(n), n_effective = np.empty(x.shape[0])
+        cdef double[:, ::1] mean = np.zeros((x.shape[0], x.shape[1]))
+        cdef double[:, ::1] variance = np.zeros((x.shape[0], x.shape[1]))
+        cdef double total, off
+        with nogil:
+            for i in range(x.shape[0]):
+                self.weigh(&x[i, 0], &score[0], &n_effective[i])
+                total = 0.0
+                for f in range(n):
+                    total += score[f]
+                for d in range(x.shape[1]):
+                    if x[i, d] == x[i, d]:
+                        continue
+                    for f in range(n):
+                        mean[i, d] += score[f] / total * self.mean[d, f]
+                    variance[i, d] = 1.0 / self.precision[d]
+                    for f in range(n):
+                        off = self.mean[d, f] - mean[i, d]
+                        variance[i, d] += score[f] / total * off * off
+        return np.asarray(mean), np.asarray(variance), np.asarray(n_effective)
+
     cdef double weigh(self, const double* x, double* score, double* n_effective) noexcept nogil:
         """Log density of a row, and the weights of its fantasies relative to the largest."""
         cdef Py_ssize_t d, f, k, n = self.mean.shape[1], n_blocks = n // LANES
