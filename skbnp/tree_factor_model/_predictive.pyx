@@ -84,7 +84,7 @@ cdef class Draw:
         const double[:, ::1] noise              # kappa Lambda
         const double[::1] tail_df
         Py_ssize_t[:, ::1] path
-        object covariance                       # (n_branches, n_features, n_features), if kept
+        object kept_covariance                  # (n_branches, n_features, n_features), if kept
         # Laws of complete rows, if kept: as `Law` has them.
         bint has_whole
         double[:, :, ::1] axes                  # (n_branches, n_features, depth)
@@ -102,7 +102,7 @@ cdef class Draw:
         self.path = branch_paths(draw)
         self.n_branches, self.depth = draw["score_precision"].shape
         self.n_nodes, self.n_features = draw["loadings"].shape
-        self.covariance = None
+        self.kept_covariance = None
         self.has_whole = False
 
     def covariances(self, Rows rows):
@@ -110,11 +110,11 @@ cdef class Draw:
         few = np.any(np.asarray(rows.n_observed) < self.depth)
         if not few or self.n_features > MOST_DENSE_FEATURES:
             return np.zeros((0, 0, 0))
-        if self.covariance is not None:
-            return self.covariance
+        if self.kept_covariance is not None:
+            return self.kept_covariance
         covariance = branch_covariances(self.arrays)
         if covariance.size <= MOST_KEPT:
-            self.covariance = covariance
+            self.kept_covariance = covariance
         return covariance
 
     cdef bint keeps_whole(self, Rows rows) except -1:

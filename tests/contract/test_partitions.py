@@ -126,4 +126,6 @@ def _alone(model, t):
     """The fitted model with one draw to predict from, and its clusters."""
     alone = copy(model)
     alone._membership_draws = lambda new: [model.posterior_[0, t]]
+    alone._prediction_draws = lambda: [model.posterior_[0, t]]
+    alone._parameters_of_laws = None  # Laws are kept for all copies.
     return alone

@@ -47,7 +47,7 @@ def test_a_column_keeps_its_dtype_where_that_holds_its_values():
     frame.iloc[4, 1] = pd.NA
     frame.iloc[5, 3] = pd.NA
     expected = ["float32", "Float64", "int16", "Float64", "bool"]
-    model = short(covariance_type="diag").fit(frame)
+    model = short(covariance_type="diag", family="gaussian").fit(frame)
     for answer in (model.X_imputed_, model.impute(frame)):
         assert list(map(str, answer.dtypes)) == expected
         assert (answer.drop(frame.index[[3, 4, 5]]) == frame.drop(frame.index[[3, 4, 5]])).all(
@@ -179,7 +179,7 @@ def test_filled_numbers_are_no_new_levels():
             "money": [None] + [Decimal(int(10 * t)) / 4 for t in x[1:]],
         }
     )
-    answer = short(covariance_type="diag").fit(frame).X_imputed_
+    answer = short(covariance_type="diag", family="gaussian").fit(frame).X_imputed_
     assert list(map(str, answer.dtypes)) == ["float64", "float64", "uint64", "float64"]
     assert_array_equal(answer["large"], frame["large"])
     assert_array_equal(answer["money"][1:], frame["money"][1:].astype(float))
