@@ -17,7 +17,7 @@ from skbnp.icp_network._sampler import Sampler
 from skbnp.icp_network._sampler_settings import ICPSampler
 from skbnp.icp_network._saved import parameters_of_file
 from skbnp.icp_network._start import start_state
-from skbnp.icp_network._training_rows import TrainingRows
+from skbnp.icp_network._training_rows import TrainingRows, WatchedRows
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.reference import reference_draw
@@ -154,7 +154,8 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         """,
     )
 
-    _reported_traces = ("log_joint", "n_hidden", "n_edges")
+    _reported_traces = ("log_density", "n_hidden", "n_edges")
+    _findings = "networks"
     _parameters_after_sampling = (
         *("n_fantasies", "density", "n_importance", "n_temperatures", "n_particles"),
     )
@@ -320,6 +321,9 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
             for state in self.posterior_.final_states
             for move in state["moves"].values()
         )
+
+    def _density(self, X, rows):
+        return WatchedRows(self._training_rows, rows)
 
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)

@@ -1,14 +1,20 @@
 """What one draw of a network says of its targets given its inputs, worked out once for any rows.
 
-Nothing above a target is known but the inputs, so fantasies of the hidden nodes have equal weights:
-each starts from the same noises for all rows. What inputs add to a node's mean is the same in all
-fantasies of a row.
+Targets have no children: they are outputs, or the columns of a network in which all have the same
+order. So nothing above a target is known but the inputs, and fantasies of the hidden nodes have
+equal weights: each starts from the same noises for all rows. What inputs add to a node's mean is
+the same in all fantasies of a row.
 """
+
+from libc.math cimport isnan, log
 
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_exp  # no-cython-lint
+from skbnp.numerics cimport special
 
 import numpy as np
+
+cdef double TWO_PI = 6.283185307179586
 
 cdef extern from *:
     """
@@ -107,6 +113,7 @@ cdef class Outputs:
         # Edges by child, from other nodes and from inputs: the parents are positions and columns.
         const Py_ssize_t[::1] _start, _parent, _input_start, _input
         const double[::1] _weight, _input_weight
+        const Py_ssize_t[::1] _target           # columns of the targets
         const double[::1] _bias, _variance      # by position
         const double[:, ::1] _noise             # (n_hidden, n_fantasies), times the spread
 
@@ -132,7 +139,7 @@ cdef class Outputs:
         self._bias, self._variance = draw["biases"][nodes], 1.0 / draw["unit_precision"][nodes]
         spread = np.sqrt(self._variance)[:len(hidden), np.newaxis]
         self._noise = np.ascontiguousarray(noise[hidden] * spread)
-        self.n_fantasies, self.n_outputs = n_fantasies, len(outputs)
+        self.n_fantasies, self.n_outputs, self._target = n_fantasies, len(outputs), outputs
         self._n_hidden, self._of_classes = len(hidden), "latent" in prior.roles
 
     def moments(self, A_):
@@ -159,6 +166,48 @@ cdef class Outputs:
                 else:
                     largest(n_out, n, target, &work[0], &work[n], &mean[i, 0])
         return np.asarray(mean), np.asarray(variance)
+
+    def log_densities(self, A_, labels_=None):
+        """log p(known targets of each row, or its label | inputs), (n_rows,); targets are in A.
+
+        A target that is NaN is not known; a row without any has log density 0.
+        """
+        if self._of_classes:
+            probability, _ = self.moments(A_)
+            return np.log(probability[np.arange(len(labels_)), labels_])
+        cdef const double[:, ::1] A = np.ascontiguousarray(A_, dtype=np.float64)
+        cdef double[:, ::1] u = np.empty((self._n_hidden + self.n_outputs, self.n_fantasies))
+        cdef double[::1] score = np.empty(self.n_fantasies), out = np.zeros(A.shape[0])
+        cdef Py_ssize_t i
+        cdef bint is_moved = self._input.shape[0] > 0
+        with nogil:
+            for i in range(A.shape[0]):
+                if i == 0 or is_moved:
+                    self._follow(&A[i, 0], u)
+                out[i] = self._score(&A[i, 0], &u[self._n_hidden, 0], &score[0])
+        return np.asarray(out)
+
+    cdef double _score(
+        self, const double* row, const double* target, double* score
+    ) noexcept nogil:
+        """log mean over fantasies of the density of the known targets of a row."""
+        cdef Py_ssize_t i, j, n = self.n_fantasies
+        cdef double constant = 0.0, half, off
+        cdef bint is_empty = True
+        for i in range(n):
+            score[i] = 0.0
+        for j in range(self.n_outputs):
+            off = row[self._target[j]]
+            if isnan(off):
+                continue
+            is_empty = False
+            half = 0.5 / self._variance[self._n_hidden + j]
+            constant -= 0.5 * log(TWO_PI * self._variance[self._n_hidden + j])
+            for i in range(n):
+                score[i] -= half * (off - target[j * n + i]) * (off - target[j * n + i])
+        if is_empty:
+            return 0.0
+        return constant + special.log_sum_exp(score, n) - log(<double> n)
 
     cdef void _follow(self, const double* row, double[:, ::1] u) noexcept nogil:
         """u of the hidden nodes and the means of the targets, in every fantasy."""

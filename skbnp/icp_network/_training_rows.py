@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbnp.icp_network._model import Prior
+from skbnp.icp_network._outputs import Outputs
 from skbnp.icp_network._predictive import log_densities, predicted
+
+# Fantasies that the trace `log_density` rests on: of columns, and of targets given inputs.
+_N_OF_COLUMNS, _N_OF_TARGETS = 500, 20
+# Columns beyond which they are too few, and rows and points of the importance sampling then.
+_MANY_COLUMNS, _FEW_ROWS, _N_IMPORTANCE = 8, 20, 50
 
 
 @dataclass(frozen=True)
@@ -35,3 +41,54 @@ class TrainingRows:
     def observed_data(self):
         """The rows in their own units."""
         return self.table
+
+
+class WatchedRows:
+    """Log density of some training rows in the present state of a sampler, for ``log_density``.
+
+    Of targets given inputs, or of columns by fantasies, where no column may have a child; these
+    are made of the same normal numbers at every draw, so that their error hardly moves the trace.
+    In many columns, or where columns may be parents, by importance sampling, of fewer rows.
+    """
+
+    def __init__(self, training, rows):
+        self._prior = prior = training.prior
+        self._of_targets = "input" in prior.roles or "latent" in prior.roles
+        self._by_fantasies = self._of_targets or (
+            len(set(prior.orders)) == 1
+            and None not in prior.orders
+            and prior.n_observed <= _MANY_COLUMNS
+        )
+        if not self._by_fantasies:
+            rows = rows[:: -(-len(rows) // _FEW_ROWS)]
+        self._visible = training.visible[rows]
+        self._labels = training.labels[rows] if len(training.labels) else None
+        self._log_jacobian = training.log_jacobian[rows]
+        self._noise = np.empty((0, 0))
+
+    @property
+    def n_rows(self):
+        """How many they are."""
+        return len(self._visible)
+
+    def __call__(self, sampler):
+        """Their log densities, shape (n_rows,)."""
+        draw = sampler.draw()
+        if self._by_fantasies:
+            outputs = Outputs(draw, self._prior, self._noise_of(len(draw["order"])))
+            return outputs.log_densities(self._visible, self._labels) + self._log_jacobian
+        found, _ = log_densities(
+            draw, self._prior, self._visible, 0, 0, "importance", _N_OF_COLUMNS, _N_IMPORTANCE
+        )
+        return found + self._log_jacobian
+
+    def _noise_of(self, n_nodes):
+        """The same standard normals for as many nodes, however many there are."""
+        if len(self._noise) < n_nodes:
+            # Numbers are drawn node by node: more nodes leave those of the first ones.
+            shape = (2 * n_nodes, _N_OF_TARGETS if self._of_targets else _N_OF_COLUMNS)
+            self._noise = np.random.default_rng(0).standard_normal(shape)
+        return self._noise[:n_nodes]
+
+    def __getstate__(self):
+        return {**self.__dict__, "_noise": np.empty((0, 0))}

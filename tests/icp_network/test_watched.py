@@ -1,0 +1,72 @@
+"""The trace ``log_density``: what the rows that it watches have under a draw."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from skbnp import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
+from skbnp.icp_network._model import activations_from
+from skbnp.icp_network._predictive import log_densities, predicted
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SHORT = dict(n_chains=1, n_warmup=8, n_draws=2, random_state=0)
+
+
+def table(n_columns):
+    X = np.random.default_rng(0).normal(size=(40, n_columns))
+    X[:20] += 2.0
+    return X
+
+
+def watched(model, X):
+    """The density of rows, and a sampler at the end of the only chain."""
+    density = model._density(X, np.arange(len(X)))
+    sampler = model._prepare(X)(np.random.PCG64(0), 0)
+    sampler.set_state(model.posterior_.ends[0]["state"])
+    assert density.n_rows == len(density(sampler))
+    assert_array_equal(pickle.loads(pickle.dumps(density))(sampler), density(sampler))
+    return density, sampler
+
+
+def test_of_few_columns_it_is_that_of_its_fantasies():
+    X = table(3)
+    X[3, 1] = np.nan
+    X[4] = np.nan
+    model = ICPNetwork(**SHORT).fit(X)
+    density, sampler = watched(model, X)
+    draw, rows = sampler.draw(), model._training_rows
+    noise = np.random.default_rng(0).standard_normal((2 * len(draw["order"]), 500))
+    noise = noise[: len(draw["order"])].T.copy()
+    noise[:, :3] = 0.0  # so that columns are at their means
+    mean = activations_from(draw, model._prior, noise)[:, :3]
+    spread = draw["unit_precision"][:3] ** -0.5
+    log_p = norm.logpdf(rows.visible[:, np.newaxis], mean, spread)
+    expected = logsumexp(np.nansum(log_p, axis=2), axis=1) - np.log(500)
+    assert_allclose(density(sampler), expected + rows.log_jacobian, atol=1e-9)
+    assert density(sampler)[4] == 0.0
+
+
+def test_of_many_columns_it_is_importance_sampling_of_some_rows():
+    X = table(10)
+    density, sampler = watched(ICPNetwork(**SHORT).fit(X), X)
+    assert density.n_rows == 20
+    assert np.isfinite(density(sampler)).all()
+
+
+def test_of_targets_it_is_their_density_given_the_features():
+    X = table(3)
+    y = X[:, 0] + 0.1 * X[:, 1] ** 2
+    model = ICPNetworkRegressor(**SHORT).fit(X, y)
+    density, sampler = watched(model, np.column_stack([X, y]))
+    rows = model._training_rows
+    exact, _ = log_densities(sampler.draw(), model._prior, rows.visible, 1, 0, "fantasies", 4000)
+    assert np.median(np.abs(density(sampler) - exact - rows.log_jacobian)) < 0.2
+    model = ICPNetworkClassifier(**SHORT).fit(X, y > 0)
+    density, sampler = watched(model, np.column_stack([X, y > 0]))
+    rows = model._training_rows
+    p, _ = predicted(sampler.draw(), model._prior, rows.visible, 1, 0, 4000)
+    assert_allclose(np.exp(density(sampler)), p[np.arange(40), rows.labels], atol=0.15)
