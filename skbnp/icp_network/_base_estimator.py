@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.estimators.chains import BaseMCMCEstimator
@@ -23,8 +23,8 @@ from skbnp.mcmc.caller import warn
 from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units
 
-# Rows beyond which chains are shorter and much shorter, and features beyond which a sweep is slow.
-_SOME_ROWS, _MANY_ROWS, _MANY_FEATURES = 2_000, 20_000, 10_000
+# Rows and features beyond which a sweep is slow.
+_MANY_ROWS, _MANY_FEATURES = 20_000, 10_000
 # Parameters that the prior takes as they are.
 _HYPERPARAMETERS = (
     *("mass", "concentration", "observed_popularity", "weight_variance", "bias_variance"),
@@ -139,18 +139,17 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         defaults.
         """,
     )
-    n_warmup: int | str = parameter(
+    thin: int | str = parameter(
         default="auto",
-        text="""
-        Sweeps per chain before the first draw. "auto" is 1000, or 500 for more than 2,000 rows, or
-        200 for more than 20,000.
-        """,
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     )
-    n_draws: int | str = parameter(
-        default="auto",
+    max_work: float = parameter(
+        default=15.0,
+        kind="float",
+        rules=[Interval(Real, 0, None, closed="neither")],
         text="""
-        Draws that are kept per chain. "auto" is 1000, or 500 for more than 2,000 rows, or 200 for
-        more than 20,000.
+        Bound on the work of all chains together, in about seconds of one core.
         """,
     )
 
@@ -214,11 +213,6 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         return np.where(is_feature & ("input" in self._prior.roles), 1.0, 0.0)
 
     # -- before sampling
-
-    def _auto_lengths(self, X):
-        if len(X) > _MANY_ROWS:
-            return 200, 200
-        return (500, 500) if len(X) > _SOME_ROWS else (1000, 1000)
 
     def _check_training(self, X, y):
         X = super()._check_training(X, y)
@@ -361,6 +355,14 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
             raise ValueError("n_hidden_, n_edges_ and depth_ must be those of the reference draw")
 
     # -- rows
+
+
+def work_of_sweep(n_rows, n_edges, has_classes=False):
+    """Nominal seconds of one core for a sweep of one chain over so many rows and edges.
+
+    Fitted to what sweeps of tables of 40 to 500 rows and 2 to 64 columns take.
+    """
+    return 1e-6 * (300.0 + n_rows * ((13.0 if has_classes else 7.0) + 0.028 * n_edges))
 
 
 def _n_values(table):

@@ -1,6 +1,7 @@
 """The density of a table by networks of any shape."""
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.network_parameters import VisibleColumns
 from skbnp.estimators.parameters import parameter
-from skbnp.icp_network._base_estimator import BaseICPNetwork
+from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import (
     expected_activations,
     imputed_moments,
@@ -25,6 +26,8 @@ from skbnp.units import (
     check_units,
 )
 
+# Sweeps of the first round of warm-up, and draws per chain.
+_N_WARMUP = _N_DRAWS = 150
 # Median effective number of fantasies below which densities are hardly worth anything.
 _FEW_FANTASIES = 5.0
 
@@ -153,6 +156,39 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         logarithm is too low on average.
         """,
     )
+    n_warmup: int | str = parameter(
+        default="auto",
+        text="""
+        Sweeps per chain before the first draw. "auto" runs rounds of 150 sweeps, 300, 600, ...
+        until the traces that `fit` checks agree between the chains (R-hat up to 1.05, 100
+        effective draws in the last half of the round, no drift of ``log_density``) or `max_work`
+        is spent; draws are kept after that, and none of them takes part in the decision. A number
+        is quicker, as in a grid search, where 150 is a good start.
+        """,
+    )
+    n_draws: int | str = parameter(
+        default="auto",
+        text="""
+        Draws that are kept per chain; "auto" is 150.
+        """,
+    )
+    thin: int | str = parameter(
+        default="auto",
+        text="""
+        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
+        the effective sample size at the end of the warm-up, as far as `max_work` allows;
+        ``posterior_.sweeps_per_draw`` says what it came to.
+        """,
+    )
+    max_work: float = parameter(
+        default=15.0,
+        text="""
+        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of one
+        core. It is counted from sweeps, rows and edges and never timed, so that a fit makes the
+        same draws on every machine. The first round of warm-up and the draws after it are made in
+        any case.
+        """,
+    )
     n_importance: int = parameter(
         default=200,
         kind="int",
@@ -193,6 +229,13 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         return self._by_row_blocks(activations, len(X))
 
     # -- before sampling
+
+    def _auto_lengths(self, X):
+        return _N_WARMUP, _N_DRAWS
+
+    def _work(self, X):
+        work = partial(work_of_sweep, len(X))
+        return work(0.0), lambda traces: work(float(traces["n_edges"].mean()))
 
     def _observed(self, X):
         units = self._units = self._fitted_units(X)

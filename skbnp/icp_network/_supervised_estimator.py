@@ -10,10 +10,12 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.parameters import parameter
-from skbnp.icp_network._base_estimator import BaseICPNetwork
+from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import outputs_of, sample_rows
 from skbnp.units import Units, check_units
 
+# Sweeps per chain, at least and at most, and the share of them that is warm-up.
+_LEAST_SWEEPS, _MOST_SWEEPS, _WARMUP = 140, 1600, 0.375
 # Fantasies up to which those of all draws are kept from one prediction to the next.
 _MOST_KEPT_FANTASIES = 500
 
@@ -42,6 +44,34 @@ class SupervisedICPNetwork(BaseICPNetwork):
         from all inputs together does not grow with their number.
         """,
     )
+    n_warmup: int | str = parameter(
+        default="auto",
+        text="""
+        Sweeps per chain before the first draw. With "auto", this and `n_draws` follow from
+        `max_work`: 600 and 1,000, but fewer where that many sweeps take longer than it allows,
+        and no fewer than 52 and 88.
+        """,
+    )
+    n_draws: int | str = parameter(
+        default="auto",
+        text="""
+        Draws that are kept per chain. "auto" is said at `n_warmup`.
+        """,
+    )
+    thin: int | str = parameter(
+        default="auto",
+        text="""
+        Sweeps per kept draw; "auto" is 1.
+        """,
+    )
+    max_work: float = parameter(
+        default=15.0,
+        text="""
+        Bound on the work of all chains together where lengths are "auto", in about seconds of one
+        core. It is counted from rows, columns and classes and never timed, so that a fit makes the
+        same draws on every machine.
+        """,
+    )
     n_fantasies: int = parameter(
         default=50,
         text="""
@@ -64,6 +94,16 @@ class SupervisedICPNetwork(BaseICPNetwork):
         return tags
 
     # -- before sampling
+
+    def _auto_lengths(self, X):
+        n_targets, n_inputs = self._n_outputs(), self._prior.roles.count("input")
+        # Edges that chains start with: from all inputs to all units, and from these to all targets.
+        n_edges = self._n_init_units("auto", len(X)) * (n_inputs + n_targets)
+        work = work_of_sweep(len(X), n_edges, "latent" in self._prior.roles)
+        affordable = int(float(self.max_work) / (self.n_chains_ * work))
+        n_sweeps = min(max(affordable, _LEAST_SWEEPS), _MOST_SWEEPS)
+        n_warmup = int(_WARMUP * n_sweeps)
+        return n_warmup, n_sweeps - n_warmup
 
     def _make_prior(self, roles, orders):
         prior = super()._make_prior(roles, orders)
