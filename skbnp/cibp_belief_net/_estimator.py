@@ -34,6 +34,8 @@ from skbnp.units import Units, check_units, steps
 _MANY_FEATURES = 10_000
 # Sweeps that the work must allow for a warm-up in rounds.
 _SWEEPS_OF_ROUNDS = 1_050
+# Units that chains have in the end, at least, when work is counted.
+_UNITS_TO_COME = 7.0
 # Units that chains start with by default, at most, and rows that there are for each of them.
 _INIT_UNITS, _ROWS_PER_UNIT = 20, 6
 # Ways of births under each value of `birth`; "auto": those that are known to pay.
@@ -283,6 +285,8 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
     def _work_of_sweep(self, X, n_units, n_clusters=0.0):
         """Nominal seconds of one core for a sweep of one chain with so many units and clusters."""
         n, d = self._visible_shape(X)
+        # Chains that begin with few units grow to about as many in a longer warm-up.
+        n_units = max(n_units, _UNITS_TO_COME)
         per_row = 300.0 * n_units + 25.0 * d + 5.0 * n_clusters * n_units
         return 1e-9 * (100_000.0 + n * per_row)
 

@@ -175,6 +175,8 @@ BAD_PARAMETERS = [
     ({"n_particles": 0}, "n_particles", "[1, 1000000]", "0"),
     ({"store_activations": 2}, "store_activations", "bool", "2"),
     ({"max_rows": 1}, "max_rows", "[2, inf)", "1"),
+    ({"max_work": 0}, "max_work", "(0.0, inf)", "0"),
+    ({"max_work": np.nan}, "max_work", "float", "nan"),
 ]  # fmt: skip
 
 

@@ -545,6 +545,7 @@ def test_parameters_of_older_files(kind, own, hyperprior):
         weight_variance=4.0 if plain else 1.0, max_units=7,
         noise_precision=Gamma(1, 0.1) if plain else Gamma(0.5, 0.5),
     )  # fmt: skip
+    expected |= dict(max_work=15.0, missing_values=None)
     if kind is not ICPNetwork:
         expected |= dict(scaling="common", input_weight_variance=None if plain else 1.0)
     if kind is ICPNetworkClassifier:
