@@ -8,7 +8,6 @@ from checks.mutants import compiled, with_moves
 from skbnp.laws import Gamma
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._model import Prior
-from skbnp.tree_factor_model._predictive import log_branch_weights, log_densities
 from skbnp.tree_factor_model._sampler import Sampler
 
 STRUCTURES = {"single": (), "mixture": (0,), "tree": (1, 3)}
@@ -169,14 +168,3 @@ def changing(function, structure):
         }
 
     return changed
-
-
-def log_score(rows, draws):
-    """Log posterior predictive density of rows, averaged over draws inside the logarithm."""
-    of_draws = [
-        np.logaddexp.reduce(log_densities(rows, draw) + log_branch_weights(draw), axis=1)
-        for draw in draws
-    ]
-    # A row without entries has density 1, whatever the weights' sum rounds to.
-    seen = rows.n_entries > 0
-    return np.where(seen, np.logaddexp.reduce(of_draws) - np.log(len(draws)), 0.0)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from checks.enumeration import nested_partitions
-from checks.tree_factor_model import STRUCTURES, log_score, make_sampler, prior_of
+from checks.tree_factor_model import STRUCTURES, make_sampler, prior_of
 from skbnp.processes import ncrp
 from skbnp.tree_factor_model import _model, _predictive
 from skbnp.tree_factor_model._rows import Rows
@@ -34,6 +34,19 @@ def fitted(
     new[rng.random(new.shape) < 0.4] = np.nan
     new[0], new[1] = np.nan, 0.3
     return p, draws, new
+
+
+def log_score(rows, draws):
+    """Log posterior predictive density of rows, averaged over draws inside the logarithm."""
+    of_draws = [
+        np.logaddexp.reduce(
+            _predictive.log_densities(rows, draw) + _predictive.log_branch_weights(draw), axis=1
+        )
+        for draw in draws
+    ]
+    # A row without entries has density 1, whatever the weights' sum rounds to.
+    seen = rows.n_entries > 0
+    return np.where(seen, np.logaddexp.reduce(of_draws) - np.log(len(draws)), 0.0)
 
 
 def components(draws):

@@ -99,7 +99,7 @@ def configured(name, **more):
     return joint_draw(prior_of(structure, **prior), **(options | more)), structure
 
 
-@proof(pairs=(500, 40_000), seed=(1, 2), smoke=SMOKE)
+@proof(pairs=(500, 40_000, 10_000), seed=(1, 2), smoke=SMOKE)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_sweep_paired(name, size, seed):
     make, structure = configured(name)
@@ -134,7 +134,7 @@ TOUCHED = {
 }
 
 
-@proof(pairs=(1500, 40_000), seed=(5, 7))
+@proof(pairs=(1500, 10_000), seed=(5, 7))
 @pytest.mark.parametrize(
     "move, options",
     [
