@@ -3,6 +3,8 @@
 What is in the cells does not depend on the form: it is what an array of the same numbers gives.
 """
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
