@@ -118,15 +118,15 @@ class VisibleColumns(NetworkChains):
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
         one core. It is counted from sweeps, rows, columns and units and never timed, so that a fit
         makes the same draws on every machine. The first round of warm-up and the draws after it
-        are made in any case. "auto" is 15 up to 450 rows, and in proportion to the rows up to 67
-        from 2,000 on.
+        are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up to 67
+        from 1,000 on.
         """,
     )
 
     def _work_allowed(self, X):
         if self.max_work != "auto":
             return float(self.max_work)
-        return 15.0 * min(max(len(X), 450), 2000) / 450
+        return 10.0 * min(max(len(X), 150), 1000) / 150
 
     def _fitted_units(self, X, step=None):
         """The units of the columns of the training data, as the parameters say.
