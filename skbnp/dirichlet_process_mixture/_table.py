@@ -143,8 +143,25 @@ def _family_of(column, label):
             f"X must hold no dates or times where family is 'auto', got some in {label}: "
             f"{DROP_IT}; where they are names of a few groups, family 'categorical' takes them"
         )
-    found = (name for name, kind in KINDS.items() if kind.is_for(column.kind, column.values))
+    taken_for = _kind_of_integers(column.values) if column.kind == "integer" else column.kind
+    found = (name for name, kind in KINDS.items() if kind.is_for(taken_for, column.values))
     return next(found, "gaussian")
+
+
+def _kind_of_integers(values):
+    """What they are like: "bool" where all are 0 or 1, "integer" for counts, otherwise "float".
+
+    Counts begin at 0 or 1, half of them are below 10, none is above 100. Where counts are larger, a
+    normal law fits them as well; a Poisson law for a measurement would need a cluster for every
+    few units, its variance being its mean.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if not len(x):
+        return "float"
+    if np.isin(x, (0.0, 1.0)).all():
+        return "bool"
+    is_count = 0 <= x.min() <= 1 and np.median(x) < 10 and x.max() <= 100
+    return "integer" if is_count else "float"
 
 
 def _levels(column, label):

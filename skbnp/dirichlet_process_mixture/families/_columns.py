@@ -25,8 +25,8 @@ class Kind:
     holds : callable, default=None
         ``holds(numbers)`` says which of them it may hold; None: all that are finite.
     is_for : callable
-        ``is_for(kind, values)``: whether "auto" takes a column of a frame for it, by its kind
-        (see `skbnp.tables.columns.Column`) and its observed values.
+        ``is_for(dtype, values)``: whether "auto" takes a column of this dtype for it, one of
+        "category", "text", "bool", "integer" or "float".
     has_levels : bool
         Whether its values are names, which become codes 0, 1, ...
     is_whole : bool

@@ -24,19 +24,6 @@ def _are_counts(x):
     return (x >= 0) & (x <= LARGEST_COUNT) & (x == np.floor(x))
 
 
-def _look_like_counts(dtype, values):
-    """Whether integers are more like counts than like a measurement in whole units.
-
-    They begin at 0 or 1, half of them are below 10, none is above 100. Where counts are larger, a
-    normal law fits them as well; a Poisson law for a measurement would need a cluster for every
-    few units, its variance being its mean.
-    """
-    if dtype != "integer" or not len(values):
-        return False
-    x = np.asarray(values, dtype=np.float64)
-    return bool(0 <= x.min() <= 1 and np.median(x) < 10 and x.max() <= 100)
-
-
 @dataclass(frozen=True)
 class PoissonPrior(ColumnsPrior):
     """Columns of counts: rate_j ~ Gamma(shape[j], rate[j])."""
@@ -51,7 +38,7 @@ class PoissonPrior(ColumnsPrior):
             "counts, 0 to 2^22",
             f"integers from 0 to {LARGEST_COUNT}",
             holds=_are_counts,
-            is_for=_look_like_counts,
+            is_for=lambda dtype, values: dtype == "integer" and bool(np.all(_are_counts(values))),
             is_whole=True,
         ),
     )

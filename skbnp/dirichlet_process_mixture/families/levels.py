@@ -20,13 +20,6 @@ from skbnp.likelihoods.conjugate.dirichlet_categorical import DirichletCategoric
 from skbnp.numerics.rng import sample_log_dirichlet
 
 
-def _are_binary(dtype, values):
-    """Bools, and integers that are 0 and 1."""
-    if dtype == "integer" and len(values):
-        return bool(np.isin(np.asarray(values, dtype=np.float64), (0.0, 1.0)).all())
-    return dtype == "bool"
-
-
 @dataclass(frozen=True)
 class CategoricalPrior(ColumnsPrior):
     """Columns of level codes 0, 1, ...: p_j ~ Dirichlet(pseudo_counts[j]).
@@ -43,7 +36,7 @@ class CategoricalPrior(ColumnsPrior):
             "0, 1 or bool",
             "0, 1, False or True",
             holds=lambda x: (x == 0) | (x == 1),
-            is_for=_are_binary,
+            is_for=lambda dtype, values: dtype == "bool",
             is_whole=True,
         ),
         Kind(
