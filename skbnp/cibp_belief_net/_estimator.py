@@ -24,6 +24,7 @@ from skbnp.cibp_belief_net._training_rows import TrainingRows, WatchedRows
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
+from skbnp.estimators.interval_calibration import CalibratedCellsMixin
 from skbnp.estimators.network import NetworkMixin
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.reference import reference_draw
@@ -48,7 +49,9 @@ _BIRTHS = {
 }
 
 
-class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, BeliefNetParameters):
+class CIBPBeliefNet(
+    CalibratedCellsMixin, OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, BeliefNetParameters
+):
     r"""Deep sparse belief network whose width, depth and edges are inferred.
 
     .. math::
@@ -90,6 +93,9 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         where X was one.
     X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
         Posterior standard deviations of these cells, 0 for observed ones.
+    std_scale_, new_std_scale_ : float
+        Factors of the standard deviations of filled cells, of training rows and of others. Only
+        with ``interval_calibration="holes"``.
     visible_ : {"gaussian", "sigmoid"}
         How the columns entered the network.
     n_chains_ : int
@@ -163,6 +169,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
     _saved_types = (Prior, Units, TrainingRows)
     _fitted_attributes: ClassVar[dict] = {
         **BaseMCMCEstimator._fitted_attributes,
+        **CalibratedCellsMixin._scales_of_cells,
         "n_layers_": Integral,
         "layer_widths_": np.ndarray,
         "n_edges_": Integral,
@@ -365,6 +372,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
         of_rows = [state["moves"]["rows"] for state in self.posterior_.final_states]
         self.n_guard_rejections_ = sum(int(rows["n_guard_rejections"]) for rows in of_rows)
         self._keep_training_cells(X)
+        self._calibrate_cells(X)
 
     def _keep_training_cells(self, X):
         """Set what the chains say of the missing cells, over all sweeps after the warm-up."""
@@ -399,6 +407,7 @@ class CIBPBeliefNet(OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, Belief
             raise ValueError("the training rows must have a number for each feature")
         if not self._units.is_same(self._training_rows.units):
             raise ValueError("the units of the training rows must be those of the draws")
+        self._check_scales()
         self._check_training_cells(np.isnan(X))
         self._check_draw(self._reference)
         widths = self._reference["widths"][1:]

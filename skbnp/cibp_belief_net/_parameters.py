@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.cibp_belief_net._model import laws_of_file
 from skbnp.cibp_belief_net._sampler_settings import BeliefNetSampler
+from skbnp.estimators.interval_calibration import interval_calibration
 from skbnp.estimators.network_parameters import VisibleColumns
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma, NormalGamma, Uniform
@@ -138,6 +139,7 @@ class BeliefNetParameters(VisibleColumns):
         Concentration of that process. The larger it is, the more clusters of rows there are.
         """,
     )
+    interval_calibration: str | None = interval_calibration()
     density: str = parameter(
         default="auto",
         kind='{"auto", "importance", "ais"}',

@@ -225,8 +225,13 @@ class DensityMixin:
         """Fill missing cells of some rows from their moments, and set their deviations."""
         holes = np.isnan(filled[rows])
         mean, spread = self._in_units(mean, variance)
+        spread = spread * self._deviation_scales(filled[rows])[:, np.newaxis]
         filled[rows] = np.where(holes, mean, filled[rows])
         std[rows] = np.where(holes, spread, 0.0)
+
+    def _deviation_scales(self, X):
+        """What the deviations of the missing cells of each row are multiplied by."""
+        return np.ones(len(X))
 
     def _knows_training_cells(self):
         return "_training_cells" in vars(self)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
+from skbnp.estimators.interval_calibration import CalibratedCellsMixin
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
@@ -47,7 +48,13 @@ _NEW_BRANCHES = 4
 
 
 class TreeFactorModel(
-    OutputsMixin, PartitionMixin, CompletionMixin, DensityMixin, PriorMixin, TreeParameters
+    CalibratedCellsMixin,
+    OutputsMixin,
+    PartitionMixin,
+    CompletionMixin,
+    DensityMixin,
+    PriorMixin,
+    TreeParameters,
 ):
     r"""Tree-structured infinite factor model: low-rank Gaussians whose covariances share terms.
 
@@ -95,6 +102,9 @@ class TreeFactorModel(
     X_imputed_, X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
         The training table with its missing cells filled as `impute` does, and their standard
         deviations, 0 for observed cells. Only if X had missing cells.
+    std_scale_, new_std_scale_ : float
+        Factors of the standard deviations of filled cells, of training rows and of others. Only
+        with ``interval_calibration="holes"``.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes. A draw is a tree with its
         parameters for standardised X, and the ``branch`` of each row.
@@ -166,6 +176,7 @@ class TreeFactorModel(
     _saved_types = (Prior, TrainingRows, Units)
     _fitted_attributes: ClassVar[dict] = {
         **TreeParameters._fitted_attributes,
+        **CalibratedCellsMixin._scales_of_cells,
         "labels_": np.ndarray,
         "n_clusters_": Integral,
         "expected_loss_": Real,
@@ -330,6 +341,7 @@ class TreeFactorModel(
         self.tree_ = self._tree_of(draw)
         self._n_features_out = len(draw["parent"])
         self._keep_training_cells(X)
+        self._calibrate_cells(X)
 
     def _tree_of(self, draw):
         """The tree of a draw in the units of X."""
@@ -380,6 +392,7 @@ class TreeFactorModel(
         check_units(self._units, self.n_features_in_, keep_constant=True)
         if not self._units.is_same(self._training_rows.units):
             raise ValueError("the units of the training rows must be those of the draws")
+        self._check_scales()
         self._check_training_cells(np.isnan(X))
         self._check_draw(self._reference)
         tree = self._tree_of(self._reference)

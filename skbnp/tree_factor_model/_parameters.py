@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.interval_calibration import interval_calibration
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma
 from skbnp.tree_factor_model._model import LEAST_SHRINKAGE
@@ -190,6 +191,7 @@ class TreeParameters(BaseMCMCEstimator):
         its own.
         """,
     )
+    interval_calibration: str | None = interval_calibration()
     new_branch: str = parameter(
         default="drop",
         kind='{"drop", "prior"}',

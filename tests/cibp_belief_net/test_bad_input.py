@@ -171,6 +171,7 @@ BAD_PARAMETERS = [
     ({"n_temperatures": 0}, "n_temperatures", "[1, 1000000]", "0"),
     ({"n_particles": 0}, "n_particles", "[1, 1000000]", "0"),
     ({"n_chains": True}, "n_chains", "bool", "True"),
+    ({"interval_calibration": "loo"}, "interval_calibration", "'holes'", "'loo'"),
     ({"max_work": 0}, "max_work", "(0.0, inf)", "0"),
     ({"max_work": np.nan}, "max_work", "float", "nan"),
     ({"max_work": "none"}, "max_work", "'auto'", "'none'"),

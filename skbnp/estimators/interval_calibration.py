@@ -1,0 +1,128 @@
+"""Deviations of filled cells that hold: scaled by what a second fit misses in hidden cells."""
+
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import erf
+from sklearn.base import clone
+from sklearn.utils._param_validation import StrOptions
+
+from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.parameters import parameter
+from skbnp.mcmc.caller import warn
+
+# Rows that the second fit does not see, of so many one; the share of cells that are hidden where
+# the table has no holes; hidden cells below which nothing is scaled.
+_KEPT_BACK, _SHARE_OF_CELLS, _FEW_CELLS = 5, 0.1, 30
+
+
+def interval_calibration():
+    """The parameter of that name, for a class that declares its parameters."""
+    return parameter(
+        default=None,
+        kind='{"holes"} or None',
+        rules=[StrOptions({"holes"}), None],
+        text="""
+        How standard deviations of filled cells are calibrated. None: not at all, they are those of
+        the posterior. "holes": the model is fitted once more, to four fifths of the rows with
+        further cells hidden like those that are missing, and all deviations are multiplied by
+        `std_scale_`, or for rows that `fit` has not seen by `new_std_scale_`, so that intervals
+        hold as many of the hidden cells as they say. It doubles the time of `fit`.
+        """,
+    )
+
+
+class CalibratedCellsMixin:
+    """Scales of the deviations of filled cells, from cells that are hidden from a second fit."""
+
+    _scales_of_cells: ClassVar[dict] = {"std_scale_": Real, "new_std_scale_": Real}
+    _not_always_fitted = (*BaseMCMCEstimator._not_always_fitted, *_scales_of_cells)
+
+    def _calibrate_cells(self, X):
+        """Set the scales where the parameter asks for them; X are the rows of `fit`."""
+        if self.interval_calibration is None:
+            return
+        self.std_scale_ = self.new_std_scale_ = 1.0
+        try:
+            scales = None if self.posterior_.interrupted else self._scales_by_holes(X)
+        except KeyboardInterrupt:
+            # The draws of the first fit are whole. `fit` raises it again when they are attached.
+            scales = None
+        if scales is None:
+            warn("the deviations of filled cells are not calibrated: Ctrl-C came before that")
+        else:
+            self.std_scale_, self.new_std_scale_ = scales
+
+    def _scales_by_holes(self, X):
+        rng = np.random.default_rng([self.seed_, len(X)])
+        hidden = second_holes(X, rng)
+        seen = np.ones(len(X), dtype=bool)
+        seen[rng.permutation(len(X))[: len(X) // _KEPT_BACK]] = False
+        for_second_fit = {"interval_calibration": None, "random_state": int(rng.integers(2**31))}
+        for_second_fit |= {"checkpoint": None, "warm_start": False, "missing_values": None}
+        second = clone(self).set_params(**for_second_fit)
+        second._sample(np.where(hidden, np.nan, X)[seen], None)
+        return [
+            _scale(X[rows], np.where(hidden, np.nan, X)[rows], hidden[rows], second)
+            for rows in (seen, ~seen)
+        ]
+
+    def _deviation_scales(self, X):
+        if not hasattr(self, "std_scale_"):
+            return super()._deviation_scales(X)
+        scales = np.full(len(X), self.new_std_scale_)
+        if self._knows_training_cells():
+            found = self._training_cells.matches(X)
+            scales[[len(places) > 0 for places in found]] = self.std_scale_
+        return scales
+
+    def _check_scales(self):
+        """Raise a ValueError unless what a file has of them is of use."""
+        for name in self._scales_of_cells:
+            scale = getattr(self, name, 1.0)
+            if not 0.0 < scale < np.inf:
+                raise ValueError(f"{name} must be positive and finite, got {scale!r}")
+
+
+def second_holes(X, rng):
+    """Cells to hide beside the missing ones, and in the same places.
+
+    In each row those that are missing in another row, drawn from the rows with missing cells; in a
+    table without any a tenth of all. A row keeps one cell at least, a column two values.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    hidden : ndarray of bool of shape (n_samples, n_features)
+    """
+    missing = np.isnan(X)
+    incomplete = np.flatnonzero(missing.any(axis=1))
+    if incomplete.size:
+        hidden = missing[rng.choice(incomplete, size=len(X))] & ~missing
+    else:
+        hidden = rng.random(X.shape) < _SHARE_OF_CELLS
+    hidden[(missing | hidden).all(axis=1)] = False
+    for j in range(X.shape[1]):
+        if len(np.unique(X[~(missing | hidden)[:, j], j])) < 2:
+            hidden[:, j] = False
+    return hidden
+
+
+def _scale(X, holed, hidden, second):
+    """By what deviations of hidden cells are too small: of the 68 % and 95 % quantiles of z."""
+    filled, std = second.impute(holed, return_std=True)
+    z = np.abs(X - filled)[hidden] / std[hidden]
+    z = z[np.isfinite(z)]
+    if len(z) < _FEW_CELLS:
+        warn(
+            f"the deviations of filled cells are not calibrated: {len(z)} hidden cells are too "
+            f"few, {_FEW_CELLS} are needed"
+        )
+        return 1.0
+    shares = erf(np.array([1.0, 2.0]) / np.sqrt(2.0))
+    return float(np.exp(np.mean(np.log(np.quantile(z, shares) / [1.0, 2.0]))))

@@ -1,0 +1,147 @@
+"""``interval_calibration="holes"``: the cells that are hidden, the scales, what they scale."""
+
+import signal
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from checks.answers import answers, assert_same_answers
+from contract.registry import DEFAULTS
+from skbnp.estimators.interval_calibration import _scale, second_holes
+from skbnp.mcmc.io import FileFormatError
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+CALIBRATED = [one for one in DEFAULTS if hasattr(one.kind(), "interval_calibration")]
+each = pytest.mark.parametrize("setting", CALIBRATED, ids=str)
+
+
+def table(n=160, seed=0):
+    """Correlated columns far from standard units, with holes in two of them at a time."""
+    rng = np.random.default_rng(seed)
+    X = 50.0 + 7.0 * (
+        rng.normal(size=(n, 2)) @ rng.normal(size=(2, 5)) + 0.5 * rng.normal(size=(n, 5))
+    )
+    X[::2, 1:3] = np.nan
+    X[1::6, 4] = np.nan
+    return X
+
+
+def test_there_are_some():
+    assert {one.kind.__name__ for one in CALIBRATED} == {"CIBPBeliefNet", "TreeFactorModel"}
+
+
+def test_hidden_cells_are_where_other_rows_lack_theirs():
+    X = table()
+    hidden = second_holes(X, np.random.default_rng(0))
+    assert not (hidden & np.isnan(X)).any()
+    assert hidden[:, [1, 2, 4]].any(axis=0).all() and not hidden[:, [0, 3]].any()
+    assert_array_equal(hidden[1::2, 1], hidden[1::2, 2])
+
+
+def test_without_holes_a_tenth_of_the_cells_is_hidden():
+    hidden = second_holes(np.random.default_rng(0).normal(size=(200, 50)), np.random.default_rng(1))
+    assert abs(hidden.mean() - 0.1) < 0.01
+
+
+def test_rows_keep_a_cell_and_columns_two_values():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        X = rng.integers(3, size=(6, 3)).astype(float)
+        X[rng.random(X.shape) < 0.6] = np.nan
+        left = ~np.isnan(X) & ~second_holes(X, rng)
+        seen = ~np.isnan(X)
+        assert (left.any(axis=1) == seen.any(axis=1)).all()
+        for j in range(3):
+            before, after = (len(np.unique(X[which[:, j], j])) for which in (seen, left))
+            assert after >= min(before, 2)
+
+
+class Overconfident:
+    """Fills with 0 and says that half of the deviation is all of it."""
+
+    def impute(self, X, return_std):
+        return np.nan_to_num(X), np.where(np.isnan(X), 0.5, 0.0)
+
+
+def test_the_scale_is_what_deviations_lack():
+    # Normal quantiles, so that 68 and 95 per cent of them are within one and two deviations.
+    x = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)[:, np.newaxis]
+    hidden = np.ones(x.shape, dtype=bool)
+    assert _scale(x, np.full(x.shape, np.nan), hidden, Overconfident()) == pytest.approx(
+        2, rel=0.01
+    )
+
+
+def test_too_few_cells_scale_nothing():
+    x = np.ones((10, 1))
+    with pytest.warns(UserWarning, match="10 hidden cells are too few, 30 are needed"):
+        scale = _scale(x, np.full(x.shape, np.nan), np.ones(x.shape, dtype=bool), Overconfident())
+    assert scale == 1.0
+
+
+@each
+def test_deviations_are_multiplied_and_nothing_else(setting, tmp_path):
+    X, new = table(), table(30, seed=1)
+    plain, scaled = setting.fit(X), setting.fit(X, interval_calibration="holes")
+    assert not hasattr(plain, "std_scale_")
+    assert scaled.std_scale_ != 1.0 and scaled.new_std_scale_ != 1.0
+    assert_array_equal(scaled.X_imputed_, plain.X_imputed_)
+    assert_allclose(scaled.X_imputed_std_, scaled.std_scale_ * plain.X_imputed_std_)
+    for rows, scale in ((X, scaled.std_scale_), (new, scaled.new_std_scale_)):
+        filled, std = scaled.impute(rows, return_std=True)
+        expected, expected_std = plain.impute(rows, return_std=True)
+        assert_array_equal(filled, expected)
+        assert_allclose(std, scale * expected_std)
+    assert_array_equal(scaled.score_samples(new), plain.score_samples(new))
+    scaled.save(tmp_path / "file")
+    loaded = setting.kind.load(tmp_path / "file")
+    assert_same_answers(answers(loaded, X), answers(scaled, X))
+    # A fit without it knows nothing of the scales of the one before.
+    assert not hasattr(scaled.set_params(interval_calibration=None).fit(X), "std_scale_")
+
+
+@each
+@pytest.mark.parametrize("scale", [0.0, -1.0])
+def test_files_with_a_scale_that_cannot_be(setting, tmp_path, scale):
+    model = setting.fit(table(), interval_calibration="holes")
+    model.std_scale_ = scale
+    model.save(tmp_path / "file")
+    with pytest.raises(FileFormatError, match="std_scale_ must be positive and finite"):
+        setting.kind.load(tmp_path / "file")
+
+
+@each
+def test_ctrl_c_during_the_second_fit_keeps_the_first(setting, monkeypatch):
+    X = table()
+
+    def pressed(self, X):
+        signal.raise_signal(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    model = setting.make(interval_calibration="holes")
+    monkeypatch.setattr(setting.kind, "_scales_by_holes", pressed)
+    with (
+        pytest.warns(UserWarning, match="deviations of filled cells are not calibrated: Ctrl-C"),
+        pytest.raises(KeyboardInterrupt, match="the estimator is fitted"),
+    ):
+        model.fit(X)
+    assert model.std_scale_ == model.new_std_scale_ == 1.0
+    assert_array_equal(model.X_imputed_std_, setting.fit(X).X_imputed_std_)
+
+
+@each
+def test_a_second_fit_that_fails_leaves_what_was_there(setting, monkeypatch):
+    X, other = table(), table(seed=1)
+    model = setting.fit(X)
+    before = answers(model, X)
+
+    def failing(self, X):
+        raise MemoryError
+
+    monkeypatch.setattr(setting.kind, "_scales_by_holes", failing)
+    with pytest.raises(MemoryError):
+        model.set_params(interval_calibration="holes").fit(other)
+    assert_same_answers(answers(model, X), before)
