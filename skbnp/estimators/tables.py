@@ -162,7 +162,8 @@ class TablesMixin:
                     found = check_array(numbers, input_name="X", estimator=self, **options)
                 else:
                     found = validate_data(self, as_numbers(X, marks), reset=reset, **options)
-            found, read = unmarked(refuse_inexact(X, found), marks), found
+            dtype = getattr(X, "dtype", None)
+            found, read = unmarked(refuse_inexact(X, found), marks, dtype), found
         except OverflowError as error:
             raise ValueError(f"X must hold numbers that floats hold: {error}") from error
         except (TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from skbnp.tables.marks import marks_of
+from skbnp.tables.marks import marks_of, numbers_of
 
 # The largest integer up to which floats hold all.
 _LARGEST_WHOLE = 2**53
@@ -101,7 +101,7 @@ class Column:
 
 def _are_among(values, marks):
     if values.dtype.kind in "biufc":
-        return np.isin(values, [float(x) for x in marks if not isinstance(x, str)])
+        return np.isin(values, numbers_of(marks, values.dtype))
     # Cells may be of any type, arrays say.
     same = [isinstance(x, (str, Real)) and x in marks for x in values.tolist()]
     return np.array(same, dtype=bool)
@@ -311,6 +311,10 @@ def as_numbers(X, marks=None):
         X[mask] = None
     if getattr(getattr(X, "dtype", None), "kind", "") in tuple("mM"):
         raise ValueError(f"X must hold numbers, got dates or times: {DROP_IT}")
+    if isinstance(X, (list, tuple)) or getattr(getattr(X, "dtype", None), "kind", "") == "U":
+        # Numbers beside a mark that is text would all be read as text.
+        if any(isinstance(x, str) for values in (marks or {}).values() for x in values):
+            X = np.array(X, dtype=object)
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
         missing = np.array([is_missing(cell) for cell in X.ravel()], dtype=bool)
         X = np.where(missing.reshape(X.shape), np.nan, X)

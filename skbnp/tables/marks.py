@@ -65,7 +65,17 @@ def marks_of(marks, column):
     return [*marks.get(None, ()), *marks.get(column, ())]
 
 
-def unmarked(X, marks):
+def numbers_of(marks, dtype):
+    """Those marks that are numbers, as columns of a dtype hold them: floats of 32 bits rounded."""
+    numbers = np.array([float(x) for x in marks if not isinstance(x, str)])
+    if getattr(dtype, "kind", None) != "f":
+        return numbers
+    with np.errstate(over="ignore"):
+        rounded = numbers.astype(dtype)
+    return rounded[np.isfinite(rounded) == np.isfinite(numbers)]
+
+
+def unmarked(X, marks, dtype=None):
     """Numbers with NaN in place of marks; not a copy where there are none.
 
     Parameters
@@ -73,13 +83,14 @@ def unmarked(X, marks):
     X : ndarray of shape (n_samples, n_features)
     marks : dict
         As by `resolve_marks`.
+    dtype : dtype or None
+        That the numbers came in, None for float64.
     """
     if not marks:
         return X
     hit = np.zeros(X.shape, dtype=bool)
     for j in range(X.shape[1]):
-        numbers = [float(x) for x in marks_of(marks, j) if not isinstance(x, str)]
-        hit[:, j] = np.isin(X[:, j], numbers)
+        hit[:, j] = np.isin(X[:, j], numbers_of(marks_of(marks, j), dtype))
     return np.where(hit, np.nan, X) if hit.any() else X
 
 

@@ -43,6 +43,8 @@ MARKED = {
     "array": (lambda: frame(-999.0).to_numpy(), -999),
     "by place": (lambda: frame(-999.0).to_numpy(), {0: -999, 1: -999, 2: (-999, np.nan)}),
     "objects": (lambda: frame("?").to_numpy(), "?"),
+    "rows": (lambda: frame("?").to_numpy().tolist(), "?"),
+    "array of text": (lambda: frame("?").to_numpy().astype(str), "?"),
     "masked as well": (lambda: masked(HOLED), -999),
 }
 
@@ -57,15 +59,25 @@ def test_marked_cells_are_missing(setting, name, tmp_path):
     ask = any_method(model)
     expected = getattr(plain, ask)(HOLED)
     assert_array_equal(getattr(model, ask)(X), expected)
-    assert before.equals(X) if hasattr(X, "equals") else (before == X).all()
+    assert before.equals(X) if hasattr(X, "equals") else np.all(before == X)
     filled = model.impute(X)
-    assert type(filled) is type(X)
+    assert type(filled) is (np.ndarray if isinstance(X, list) else type(X))
     assert_array_equal(np.asarray(filled, dtype=float), plain.impute(HOLED))
     # What it was in fit holds, in files too.
     model.save(tmp_path / "file")
     again = type(model).load(tmp_path / "file")
     for one in (model.set_params(missing_values=3.0), again):
         assert_array_equal(getattr(one, ask)(X), expected)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame, np.ma.asarray])
+def test_marks_are_found_in_narrow_floats(kind, as_table):
+    # No narrow float is -999.9, nor is any large enough for the other mark.
+    X = as_table(np.where(np.isnan(HOLED), -999.9, HOLED).astype(kind))
+    model = short(missing_values=[-999.9, 1e300]).fit(X)
+    assert (np.asarray(model.impute(X)) > -500).all()
+    assert (np.asarray(model.X_imputed_) > -500).all()
 
 
 @pytest.mark.parametrize("setting", OTHERS, ids=str)
