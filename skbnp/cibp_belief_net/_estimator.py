@@ -161,7 +161,10 @@ class CIBPBeliefNet(
     _output_name = "unit"
     _level_name = "layer"
     _findings = "networks"
-    _parameters_after_sampling = ("density", "n_temperatures", "n_particles")
+    _parameters_after_sampling = (
+        *("density", "n_temperatures", "n_particles"),
+        "interval_calibration",
+    )
     _bool_parameters = (
         *BaseMCMCEstimator._bool_parameters,
         *("dequantise", "skip_connections", "row_clusters"),
