@@ -56,17 +56,17 @@ class CalibratedCellsMixin:
 
     def _scales_by_holes(self, X):
         rng = np.random.default_rng([self.seed_, len(X)])
-        hidden = second_holes(X, rng)
         seen = np.ones(len(X), dtype=bool)
         seen[rng.permutation(len(X))[: len(X) // _KEPT_BACK]] = False
+        hidden = second_holes(X, rng, seen)
         for_second_fit = {"interval_calibration": None, "random_state": int(rng.integers(2**31))}
         for_second_fit |= {"checkpoint": None, "warm_start": False, "missing_values": None}
         second = clone(self).set_params(**for_second_fit)
-        second._sample(np.where(hidden, np.nan, X)[seen], None)
-        return [
-            _scale(X[rows], np.where(hidden, np.nan, X)[rows], hidden[rows], second)
-            for rows in (seen, ~seen)
-        ]
+        holed = np.where(hidden, np.nan, X)
+        for j in np.flatnonzero(np.isnan(holed[seen]).all(axis=0)):
+            seen[np.flatnonzero(~np.isnan(holed[:, j]))[0]] = True
+        second._sample(holed[seen], None)
+        return [_scale(X[rows], holed[rows], hidden[rows], second) for rows in (seen, ~seen)]
 
     def _deviation_scales(self, X):
         if not hasattr(self, "std_scale_"):
@@ -85,16 +85,20 @@ class CalibratedCellsMixin:
                 raise ValueError(f"{name} must be positive and finite, got {scale!r}")
 
 
-def second_holes(X, rng):
+def second_holes(X, rng, seen=True):
     """Cells to hide beside the missing ones, and in the same places.
 
     In each row those that are missing in another row, drawn from the rows with missing cells; in a
-    table without any a tenth of all. A row keeps one cell at least, a column two values.
+    table without any a tenth of all. A row keeps one cell at least. In the rows that the second fit
+    sees a column keeps two values: where one would lose more than half of its cells, nothing is
+    hidden in every second of these rows.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
     rng : numpy.random.Generator
+    seen : ndarray of bool of shape (n_samples,), or True
+        Rows that the second fit sees.
 
     Returns
     -------
@@ -104,20 +108,26 @@ def second_holes(X, rng):
     incomplete = np.flatnonzero(missing.any(axis=1))
     if incomplete.size:
         hidden = missing[rng.choice(incomplete, size=len(X))] & ~missing
+        rows = np.flatnonzero(np.broadcast_to(seen, len(X)))
+        if (hidden[rows].sum(axis=0) > (~missing)[rows].sum(axis=0) / 2).any():
+            hidden[rng.permutation(rows)[: len(rows) // 2]] = False
     else:
         hidden = rng.random(X.shape) < _SHARE_OF_CELLS
     hidden[(missing | hidden).all(axis=1)] = False
     for j in range(X.shape[1]):
-        if len(np.unique(X[~(missing | hidden)[:, j], j])) < 2:
+        if len(np.unique(X[~(missing | hidden)[:, j] & seen, j])) < 2:
             hidden[:, j] = False
     return hidden
 
 
 def _scale(X, holed, hidden, second):
     """By what deviations of hidden cells are too small: of the 68 % and 95 % quantiles of z."""
-    filled, std = second.impute(holed, return_std=True)
-    z = np.abs(X - filled)[hidden] / std[hidden]
-    z = z[np.isfinite(z)]
+    z = np.empty(0)
+    if hidden.any():
+        filled, std = second.impute(holed, return_std=True)
+        # 0 in a column that did not vary in the second fit, inf where a law has no second moment.
+        cells = hidden & (std > 0.0) & (std < np.inf)
+        z = np.abs(X - filled)[cells] / std[cells]
     if len(z) < _FEW_CELLS:
         warn(
             f"the deviations of filled cells are not calibrated: {len(z)} hidden cells are too "

@@ -41,6 +41,13 @@ def test_hidden_cells_are_where_other_rows_lack_theirs():
     assert_array_equal(hidden[1::2, 1], hidden[1::2, 2])
 
 
+def test_a_column_does_not_lose_all_that_is_left_of_it():
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    X[:60, 1], X[0, 2] = np.nan, np.nan
+    hidden = second_holes(X, np.random.default_rng(1))
+    assert 50 <= hidden[:, 1].sum() <= 90
+
+
 def test_without_holes_a_tenth_of_the_cells_is_hidden():
     hidden = second_holes(np.random.default_rng(0).normal(size=(200, 50)), np.random.default_rng(1))
     assert abs(hidden.mean() - 0.1) < 0.01
@@ -80,6 +87,43 @@ def test_too_few_cells_scale_nothing():
     with pytest.warns(UserWarning, match="10 hidden cells are too few, 30 are needed"):
         scale = _scale(x, np.full(x.shape, np.nan), np.ones(x.shape, dtype=bool), Overconfident())
     assert scale == 1.0
+
+
+class Undecided(Overconfident):
+    """Has no second moment for most cells, and one value for some."""
+
+    def impute(self, X, return_std):
+        filled, std = super().impute(X, return_std)
+        std[::2], std[1] = np.inf, 0.0
+        return filled, std
+
+
+def test_deviations_that_say_nothing_are_left_out():
+    x = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)[:, np.newaxis]
+    x[::2] = 0.0
+    hidden = np.ones(x.shape, dtype=bool)
+    assert _scale(x, np.full(x.shape, np.nan), hidden, Undecided()) == pytest.approx(2, rel=0.01)
+
+
+@each
+@pytest.mark.filterwarnings("ignore:the deviations of filled cells")
+@pytest.mark.filterwarnings("ignore:X is constant")
+@pytest.mark.parametrize("n, n_observed", [(2, 2), (4, 4), (10, 1), (10, 2)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_small_tables_and_columns_with_few_values(setting, n, n_observed, seed):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    X[n_observed:, 2] = np.nan
+    options = {"n_warmup": 2, "n_draws": 2, "n_chains": 1, "random_state": seed}
+    model = setting.kind(**options, interval_calibration="holes").fit(X)
+    assert model.std_scale_ == model.new_std_scale_ == 1.0
+
+
+@each
+def test_it_can_be_asked_for_later(setting):
+    X = table()
+    model = setting.fit(X, warm_start=True)
+    model.set_params(interval_calibration="holes").fit(X)
+    assert model.std_scale_ == setting.fit(X, interval_calibration="holes").std_scale_
 
 
 @each
