@@ -162,8 +162,9 @@ class TablesMixin:
                     found = check_array(numbers, input_name="X", estimator=self, **options)
                 else:
                     found = validate_data(self, as_numbers(X, marks), reset=reset, **options)
-            dtype = getattr(X, "dtype", None)
-            found, read = unmarked(refuse_inexact(X, found), marks, dtype), found
+            found, read = refuse_inexact(X, found), found
+            if not is_frame(X):
+                found = unmarked(found, marks, getattr(X, "dtype", None))
         except OverflowError as error:
             raise ValueError(f"X must hold numbers that floats hold: {error}") from error
         except (TypeError, ValueError) as error:

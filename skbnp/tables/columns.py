@@ -103,7 +103,10 @@ def _are_among(values, marks):
     if values.dtype.kind in "biufc":
         return np.isin(values, numbers_of(marks, values.dtype))
     # Cells may be of any type, arrays say.
-    same = [isinstance(x, (str, Real)) and x in marks for x in values.tolist()]
+    same = [
+        isinstance(x, (str, Real)) and not isinstance(x, bool) and x in marks
+        for x in values.tolist()
+    ]
     return np.array(same, dtype=bool)
 
 
@@ -366,6 +369,8 @@ def _frame_as_floats(X, marks=None):
     out = np.empty((X.shape[0], len(columns)))
     for j, (name, column) in enumerate(zip(names_of(X), columns, strict=True)):
         out[:, j] = column.numbers(in_words(name), "numbers, NaN where missing")
+        if column.kind in ("category", "text"):  # numbers that came as text
+            out[np.isin(out[:, j], numbers_of(marks_of(marks or {}, j), None)), j] = np.nan
     return out
 
 

@@ -66,7 +66,12 @@ def marks_of(marks, column):
 
 
 def numbers_of(marks, dtype):
-    """Those marks that are numbers, as columns of a dtype hold them: floats of 32 bits rounded."""
+    """Those marks that are numbers, as columns of a dtype hold them: floats of 32 bits rounded.
+
+    True and False are no numbers.
+    """
+    if getattr(dtype, "kind", None) == "b":
+        return np.empty(0)
     numbers = np.array([float(x) for x in marks if not isinstance(x, str)])
     if getattr(dtype, "kind", None) != "f":
         return numbers

@@ -4,6 +4,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from skbnp.tables.columns import columns_of, is_frame, is_missing, is_pandas
+from skbnp.tables.marks import numbers_of
 
 
 def take(X, columns, rows=None):
@@ -64,7 +65,11 @@ def without_marks(X, mark):
     columns = columns_of(X)
     marked = np.zeros((len(columns[0].missing), len(columns)), dtype=bool)
     for j, column in enumerate(columns):
-        marked[~column.missing, j] = [_is_mark(cell, mark) for cell in column.values.tolist()]
+        values = column.values
+        if values.dtype.kind == "f":
+            marked[~column.missing, j] = np.isin(values, numbers_of([mark], values.dtype))
+        else:
+            marked[~column.missing, j] = [_is_mark(cell, mark) for cell in values.tolist()]
     found = np.flatnonzero(marked.any(axis=0))
     if not found.size:
         return X

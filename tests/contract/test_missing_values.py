@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from contract.registry import DEFAULTS
 from contract.tables import any_method, masked, numbers, short
+from skbnp import DirichletProcessMixture, TreeFactorModel
 from skbnp.tables.marks import few_valued_columns, resolve_marks, suspicious_marks
 
 pytestmark = [
@@ -78,6 +79,25 @@ def test_marks_are_found_in_narrow_floats(kind, as_table):
     model = short(missing_values=[-999.9, 1e300]).fit(X)
     assert (np.asarray(model.impute(X)) > -500).all()
     assert (np.asarray(model.X_imputed_) > -500).all()
+
+
+@pytest.mark.parametrize("kind", [DirichletProcessMixture, TreeFactorModel])
+@pytest.mark.parametrize("dtype", [bool, "boolean", object])
+def test_marks_that_are_numbers_leave_bools(kind, dtype):
+    X = frame(0.0).assign(d=pd.Series(np.arange(len(HOLED)) % 3 > 0).astype(dtype))
+    model = kind(n_chains=1, n_warmup=2, n_draws=2, random_state=0, missing_values=[0, 1])
+    filled = model.fit(X).impute(X)
+    assert filled["d"].equals(X["d"]) and (filled["a"] != 0.0).all()
+
+
+def test_numbers_that_are_text_are_marked_by_numbers_too():
+    X = frame(-999.0)
+    model, plain = (
+        TreeFactorModel(n_warmup=2, n_draws=2, random_state=0, missing_values=-999)
+        for _ in range(2)
+    )
+    found = model.fit(X.astype(str)).score_samples(X.astype(str))
+    assert_array_equal(found, plain.fit(X).score_samples(X))
 
 
 @pytest.mark.parametrize("setting", OTHERS, ids=str)
