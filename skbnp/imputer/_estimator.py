@@ -22,6 +22,7 @@ from skbnp.tables.columns import (
     columns_of,
     in_words,
     is_frame,
+    is_missing,
     names_of,
     refuse_inexact,
 )
@@ -297,8 +298,9 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
     def intervals(self, X=None, level=0.9, random_state=None):
         """Intervals that hold the missing cells with a given probability, each on its own.
 
-        By quantiles of 400 completed tables where the model has `sample_missing`, otherwise by
-        means and standard deviations as if predictions were normal.
+        By quantiles of 400 completed tables where the model has `sample_missing`, otherwise, and
+        where it has calibrated its standard deviations, by means and standard deviations as if
+        predictions were normal.
 
         Parameters
         ----------
@@ -328,7 +330,10 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
                 ends[:, :, j] = column.values.astype(np.float64)
         some = modelled[~is_name[modelled]]
         if holes[:, some].any():
-            if hasattr(self.estimator_, "sample_missing"):
+            # Draws are not calibrated.
+            if hasattr(self.estimator_, "sample_missing") and not hasattr(
+                self.estimator_, "std_scale_"
+            ):
                 cells = self._drawn_cells(X, holes, is_training, some, random_state)
                 found = np.quantile(cells, [0.5 - level / 2, 0.5 + level / 2], axis=0)
             else:
@@ -436,6 +441,12 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
         """The model, not fitted, for these columns."""
         automatic = isinstance(self.estimator, str)
         model = default_estimator(columns) if automatic else clone(self.estimator)
+        marks = getattr(model, "missing_values", None)
+        if isinstance(marks, dict | list | tuple) or not is_missing(marks):
+            raise ValueError(
+                "missing_values must be said to the imputer, whose holes are what the model fills, "
+                f"got {marks!r} in its estimator"
+            )
         for name in ("n_jobs", "random_state"):
             if getattr(self, name) is not None:
                 model.set_params(**{name: getattr(self, name)})

@@ -176,6 +176,33 @@ def test_intervals_are_quantiles_of_draws(make, X, monkeypatch):
         imputer.intervals(level=2)
 
 
+@pytest.mark.filterwarnings("ignore:the deviations of filled cells")
+def test_intervals_follow_deviations_that_are_calibrated():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 1)) * [1.0, 2.0, -1.0] + 0.3 * rng.normal(size=(200, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    network = TreeFactorModel(max_depth=2, **SHORT, interval_calibration="holes")
+    imputer = BNPImputer(estimator=network).fit(X)
+    assert imputer.estimator_.std_scale_ != 1.0
+    low, high = imputer.intervals(level=0.9)
+    assert_allclose((high - low) / 2, 1.6448536 * imputer.standard_deviations())
+
+
+@pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame])
+def test_marks_are_found_in_narrow_floats(X, as_table):
+    marked = as_table(np.where(np.isnan(X), -999.9, X).astype(np.float32))
+    assert (np.asarray(tree(missing_values=-999.9).fit_transform(marked)) > -500).all()
+
+
+@pytest.mark.parametrize("marks", [-9, "?", [-9], {0: -9}])
+def test_marks_are_said_to_the_imputer(X, marks):
+    # The model would not see them as holes that the imputer has to fill.
+    imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT, missing_values=marks))
+    with pytest.raises(ValueError, match="missing_values must be said to the imputer"):
+        imputer.fit(X)
+    imputer.set_params(estimator__missing_values=np.nan).fit(X)
+
+
 # -- in the place of scikit-learn's
 
 
