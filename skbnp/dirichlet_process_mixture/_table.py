@@ -143,8 +143,11 @@ def _family_of(column, label):
             f"X must hold no dates or times where family is 'auto', got some in {label}: "
             f"{DROP_IT}; where they are names of a few groups, family 'categorical' takes them"
         )
-    taken_for = _kind_of_integers(column.values) if column.kind == "integer" else column.kind
-    found = (name for name, kind in KINDS.items() if kind.is_for(taken_for, column.values))
+    values, taken_for = column.values, column.kind
+    if taken_for == "integer":
+        values = values.astype(np.float64)
+        taken_for = _kind_of_integers(values)
+    found = (name for name, kind in KINDS.items() if kind.is_for(taken_for, values))
     return next(found, "gaussian")
 
 
@@ -155,12 +158,11 @@ def _kind_of_integers(values):
     normal law fits them as well; a Poisson law for a measurement would need a cluster for every
     few units, its variance being its mean.
     """
-    x = np.asarray(values, dtype=np.float64)
-    if not len(x):
+    if not len(values):
         return "float"
-    if np.isin(x, (0.0, 1.0)).all():
+    if np.isin(values, (0.0, 1.0)).all():
         return "bool"
-    is_count = 0 <= x.min() <= 1 and np.median(x) < 10 and x.max() <= 100
+    is_count = 0 <= values.min() <= 1 and np.median(values) < 10 and values.max() <= 100
     return "integer" if is_count else "float"
 
 

@@ -43,7 +43,7 @@ class Column:
         Objects that are all numbers are what these are. Floats of NumPy in a frame of pandas are
         integers where they are whole and a cell is missing: pandas has made them floats for that.
     values : ndarray
-        The cells that are not missing; dates as objects.
+        The cells that are not missing; dates as objects, numbers maybe as text.
     missing : ndarray of bool of shape (n_samples,)
         Cells that are masked or hold None, NaN or another sign for nothing.
     levels : ndarray or None
@@ -58,7 +58,8 @@ class Column:
     def without(self, marks):
         """The column with cells that hold one of these numbers and strings missing.
 
-        Names that are all numbers once the marks are gone are these numbers.
+        Names that are all numbers once the marks are gone are of the kind of these numbers. They
+        stay names among the values, as in another part of the table, which has no marks.
         """
         if not marks or self.kind == "date":
             return self
@@ -71,8 +72,7 @@ class Column:
                 numbers = values.astype(np.float64)
             except (TypeError, ValueError):
                 return Column(kind, values, missing, levels)
-            values, is_whole = numbers, bool((np.floor(numbers) == numbers).all())
-            kind = "integer" if is_whole else "real"
+            kind = "integer" if (np.floor(numbers) == numbers).all() else "real"
         return Column(kind, values, missing, levels)
 
     def numbers(self, label, rule="numbers"):

@@ -146,6 +146,19 @@ def test_marks_among_names_and_counts():
     assert filled[~hidden].astype(str).equals(table[~hidden].astype({"count": float}).astype(str))
 
 
+@pytest.mark.parametrize("names", [["1", "2"], [1, 2], ["u", "v"]])
+def test_levels_are_the_same_with_marks_and_without(names):
+    codes = pd.Series(names * 20, dtype=object).where(np.arange(40) % 5 > 0, "?")
+    table = pd.DataFrame({"code": codes, "x": np.linspace(0.0, 1.0, 40)})
+    known = table[table["code"] != "?"]
+    for fitted, other in ((table, known), (known, table)):
+        model = short(missing_values="?", family={"code": "categorical"}).fit(fitted)
+        assert list(model.levels_[0]) == names
+        assert set(model.impute(other)["code"]) == set(names) == set(model.sample(50)[0]["code"])
+    counts = table.assign(code=codes.replace({name: str(k + 1) for k, name in enumerate(names)}))
+    assert short(missing_values="?").fit(counts).families_.tolist() == ["poisson", "gaussian"]
+
+
 # -- advice
 
 
