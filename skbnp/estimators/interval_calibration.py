@@ -26,9 +26,10 @@ def interval_calibration():
         text="""
         How standard deviations of filled cells are calibrated. None: not at all, they are those of
         the posterior. "holes": the model is fitted once more, to four fifths of the rows with
-        further cells hidden like those that are missing, and all deviations are multiplied by
-        `std_scale_`, or for rows that `fit` has not seen by `new_std_scale_`, so that intervals
-        hold as many of the hidden cells as they say. It doubles the time of `fit`.
+        further cells hidden like those that are missing, and the deviations of `impute` and
+        `X_imputed_std_` are multiplied by `std_scale_`, or for rows that `fit` has not seen by
+        `new_std_scale_`, so that intervals hold as many of the hidden cells as they say. Draws, as
+        of `sample_missing`, stay as they are. It doubles the time of `fit`.
         """,
     )
 
@@ -135,4 +136,7 @@ def _scale(X, holed, hidden, second):
         )
         return 1.0
     shares = erf(np.array([1.0, 2.0]) / np.sqrt(2.0))
-    return float(np.exp(np.mean(np.log(np.quantile(z, shares) / [1.0, 2.0]))))
+    ratios = np.quantile(z, shares) / [1.0, 2.0]
+    # Nothing is said by a quantile of 0: so many cells are filled without any error.
+    ratios = ratios[ratios > 0.0]
+    return float(np.exp(np.mean(np.log(ratios)))) if ratios.size else 1.0

@@ -82,6 +82,14 @@ def test_the_scale_is_what_deviations_lack():
     )
 
 
+def test_cells_that_are_filled_without_error_scale_nothing():
+    x = np.zeros((200, 1))
+    hidden, holed = np.ones(x.shape, dtype=bool), np.full(x.shape, np.nan)
+    assert _scale(x, holed, hidden, Overconfident()) == 1.0
+    x[:50] = 4.0  # a quarter of them: only the 95 % quantile says something
+    assert _scale(x, holed, hidden, Overconfident()) == pytest.approx(4.0)
+
+
 def test_too_few_cells_scale_nothing():
     x = np.ones((10, 1))
     with pytest.warns(UserWarning, match="10 hidden cells are too few, 30 are needed"):
