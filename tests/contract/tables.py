@@ -76,6 +76,8 @@ FORMS = {
     "nullable": pandas_with(["a", "b", "c"], SHUFFLED, "Float64"),
     "objects": objects,
 }
+# What most tables are.
+COMMON = ("numpy", "masked", "pandas", "MultiIndex names", "objects", "polars")
 if pl is not None:
     FORMS["polars"] = lambda X: pl.DataFrame(X, schema=["a", "b", "c"]).fill_nan(None)
     FORMS["polars by default"] = lambda X: pl.DataFrame(X).fill_nan(None)

@@ -8,8 +8,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from checks.slow import slow_where
 from contract.registry import DEFAULTS
-from contract.tables import FORMS, fitted, has, numbers, table, values
+from contract.tables import COMMON, FORMS, fitted, has, numbers, table, values
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -20,7 +21,9 @@ TRANSFORMERS = [setting for setting in DEFAULTS if hasattr(setting.kind, "transf
 OTHERS = {setting.name: setting for setting in DEFAULTS if setting not in TRANSFORMERS}
 by_transformer = pytest.mark.parametrize("setting", TRANSFORMERS, ids=str)
 by_output = pytest.mark.parametrize("output", ["pandas", "polars"])
-by_form = pytest.mark.parametrize("form", ["pandas", "polars", "dates as index"])
+by_form = pytest.mark.parametrize(
+    "form", ["pandas", "polars", pytest.param("dates as index", marks=pytest.mark.slow)]
+)
 # Columns of the one and of the other estimator.
 FIRST, LAST = ["a", "b"], ["b", "c"]
 
@@ -83,7 +86,9 @@ def test_the_predictor_at_the_end_of_a_pipeline(setting, output):
 
 
 @by_output
-@pytest.mark.parametrize("form", [name for name in FORMS if name != "list"])
+@pytest.mark.parametrize(
+    "form", slow_where([x for x in FORMS if x != "list"], lambda form: form not in COMMON)
+)
 @by_transformer
 def test_set_output_over_every_form(setting, form, output):
     """`fitted` is shared: `set_output` of it is put back."""

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from contract.registry import DEFAULTS
 from contract.tables import (
+    COMMON,
     FORMS,
     N,
     any_method,
@@ -34,7 +35,6 @@ pytestmark = [
 ]
 by_setting = pytest.mark.parametrize("setting", DEFAULTS, ids=str)
 TAKE_HOLES = [setting for setting in DEFAULTS if setting.takes_holes]
-COMMON = ("numpy", "masked", "pandas", "MultiIndex names", "objects", "polars")
 
 
 def cases():
