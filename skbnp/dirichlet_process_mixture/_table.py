@@ -105,7 +105,7 @@ class Table:
             if wrong.size:
                 raise ValueError(
                     f"X must hold {kind.rule} in a {kind.name!r} column, got {wrong[0]:g} in "
-                    f"{self.labels[j]}"
+                    f"{self.labels[j]}: where that is no mistake, name its family in family"
                 )
         return x
 
