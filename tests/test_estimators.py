@@ -420,7 +420,10 @@ def test_attributes_are_documented(estimator, X):
     if is_regressor(estimator()) or is_classifier(estimator()):
         # Their features are given, and cannot be missing.
         frame, target = frame.fillna(0.0), np.arange(len(frame)) % 2
-    fit = estimator(n_chains=2, n_warmup=20, n_draws=20, random_state=0).fit(frame, target)
+    options = dict(n_chains=2, n_warmup=20, n_draws=20, random_state=0)
+    if "interval_calibration" in estimator._parameter_constraints:
+        options["interval_calibration"] = "holes"
+    fit = estimator(**options).fit(frame, target)
     lazy = {
         name
         for name in dir(estimator)
