@@ -83,7 +83,8 @@ def assert_same_bits(one, other):
 @pytest.mark.parametrize(
     "tables",
     [
-        pytest.param([plain_table, mixed_table, many_options], id="arrays and frames"),
+        pytest.param([mixed_table], id="frame of mixed columns"),
+        pytest.param([plain_table, many_options], id="arrays", marks=pytest.mark.slow),
         pytest.param([frame_of_floats, binary_array], id="others", marks=pytest.mark.slow),
     ],
 )
