@@ -23,7 +23,7 @@ from sklearn.neighbors import KernelDensity
 import skbnp
 
 N_SEEDS, N_SETS, N_SCORED, FEW_ROWS = 3, 5, 200, 300
-CHAIN = dict(n_chains=1, n_warmup=1000, n_draws=200, thin=5, n_jobs=1)
+CHAIN = dict(n_jobs=1)  # all else at its default
 SHORT = dict(n_chains=1, n_warmup=150, n_draws=50, thin=2, n_jobs=1)
 BASELINE = "baseline"
 # What the paper prints.
@@ -41,15 +41,15 @@ PRINTED = {
 BANDWIDTHS = np.geomspace(0.02, 1.0, 20)
 
 
-def density(data, quick, methods=None, known=()):
+def density(data, quick, methods=None, known=(), sets=NAMES):
     """The tables, and the figures that they are made of.
 
-    Only ``methods`` are run, all if None; figures of the others are taken from ``known``, those of
-    an earlier run.
+    Only ``methods`` are run on ``sets``, all if None; other figures are taken from ``known``, those
+    of an earlier run.
     """
     methods = METHODS if methods is None else methods
-    figures = [figure for figure in known if figure["method"] not in methods]
-    for name in [name for name in NAMES if name in GENERATORS or data.exists()]:
+    figures = [one for one in known if one["method"] not in methods or one["set"] not in sets]
+    for name in [name for name in sets if name in GENERATORS or data.exists()]:
         for seed in range(1 if quick else N_SEEDS):
             train, test = load(name, data, seed, FEW_ROWS if quick else MOST)
             for method in methods:
@@ -81,7 +81,7 @@ def figures_of(method, train, test, seed, quick):
 
 
 def network(name, **options):
-    """One of the library's Bayesian networks, one chain."""
+    """One of the library's Bayesian networks."""
 
     def fit(X, seed, quick):
         chain = SHORT if quick else CHAIN

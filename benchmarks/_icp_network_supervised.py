@@ -1,11 +1,12 @@
-"""The supervised networks beside linear models and tuned networks of one hidden layer.
+"""The supervised networks beside linear models, neural networks, kernels and trees.
 
 Splits at random; means over them and standard errors. The intervals of 90 % are mean plus and minus
 1.645 standard deviations: the network's own, and for the others that of residuals of 5-fold
-cross-validation on the training rows. Rivals get standardised columns; the widths and penalties of
-the neural networks are searched for by 5-fold cross-validation, and the time of that counts. Pixels
-of digits are centred and have one scale for the library's network; for its rivals cross-validation
-chooses between that and standardised ones too.
+cross-validation on the training rows. Rivals get standardised
+columns. The widths and penalties of the neural networks, and of the kernels of support vectors, are
+searched for by 5-fold cross-validation, and the time of that counts; boosted trees are as they
+come, and a Gaussian process learns its lengths and noise from the rows. Pixels of digits are
+divided by 4; for rivals cross-validation chooses between centred and standardised ones.
 """
 
 import warnings
@@ -13,20 +14,25 @@ import warnings
 import numpy as np
 from _cibp_belief_net_density import in_words
 from _report import cpu_seconds
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
 from skbnp import ICPNetworkClassifier, ICPNetworkRegressor
 
 N_SPLITS, QUANTILE = 3, 1.645
-CHAINS = dict(n_chains=2, n_warmup=1000, n_draws=200, thin=5, n_jobs=1)
+CHAINS = dict(n_jobs=1)  # all else at its default
 SHORT = dict(n_chains=2, n_warmup=150, n_draws=50, thin=2, n_jobs=1)
 WIDTHS, PENALTIES = [(5,), (10,), (20,), (50,)], [0.01, 0.1, 1.0, 10.0]
 
@@ -126,6 +132,30 @@ def tuned_regressor(X, y, new, quick):
     return with_residuals(search.best_estimator_, X, y, new)
 
 
+def support_vectors(X, y, new, quick):
+    """Radial kernel, penalty and width by cross-validation."""
+    model = TransformedTargetRegressor(
+        make_pipeline(StandardScaler(), SVR()), transformer=StandardScaler()
+    )
+    places = {f"regressor__svr__{name}": values for name, values in kernels(quick).items()}
+    return with_residuals(GridSearchCV(model, places, cv=5).fit(X, y).best_estimator_, X, y, new)
+
+
+def boosted(X, y, new, quick):
+    """Boosted trees at their defaults."""
+    return with_residuals(HistGradientBoostingRegressor(random_state=0), X, y, new)
+
+
+def gaussian_process(X, y, new, quick):
+    """One length for each column, and noise: its own intervals."""
+    kernel = ConstantKernel() * RBF(np.full(X.shape[1], 3.0), (0.1, 1e3)) + WhiteKernel()
+    regressor = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
+    model = make_pipeline(StandardScaler(), regressor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y).predict(new, return_std=True)
+
+
 def with_residuals(model, X, y, new):
     """Predictions, and the deviation of residuals of cross-validation."""
     with warnings.catch_warnings():
@@ -139,9 +169,18 @@ def grid(quick):
     return {"hidden_layer_sizes": WIDTHS[:2] if quick else WIDTHS, "alpha": PENALTIES}
 
 
+def kernels(quick):
+    """Penalties and widths of support vectors to choose from."""
+    widths = ["scale"] if quick else ["scale", 0.003, 0.01, 0.03]
+    return {"C": [1.0, 10.0] if quick else [0.3, 1.0, 3.0, 10.0, 30.0], "gamma": widths}
+
+
 REGRESSORS = {
     "RidgeCV": ridge,
     "MLPRegressor, tuned": tuned_regressor,
+    "SVR, tuned": support_vectors,
+    "HistGradientBoostingRegressor": boosted,
+    "GaussianProcessRegressor": gaussian_process,
     "ICPNetworkRegressor": network_regressor,
 }
 
@@ -151,8 +190,7 @@ REGRESSORS = {
 
 def network_classifier(X, y, new, quick):
     """The library's."""
-    chains = SHORT if quick else CHAINS
-    model = ICPNetworkClassifier(scaling="common", **chains, random_state=0)
+    model = ICPNetworkClassifier(**(SHORT if quick else CHAINS), random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return model.fit(X, y).predict_proba(new)
@@ -174,6 +212,28 @@ def tuned_classifier(X, y, new, quick):
         return searched(network, grid(quick), "neg_log_loss").fit(X, y).predict_proba(new)
 
 
+def support_vector_classifier(X, y, new, quick):
+    """Radial kernel, penalty and width by cross-validation; probabilities by a further one."""
+    places = kernels(quick)
+    found = searched(SVC(), places, "accuracy").fit(X, y).best_estimator_
+    return CalibratedClassifierCV(found, ensemble=False).fit(X, y).predict_proba(new)
+
+
+def boosted_classifier(X, y, new, quick):
+    """Boosted trees at their defaults."""
+    model = HistGradientBoostingClassifier(max_iter=5 if quick else 100, random_state=0)
+    return model.fit(X, y).predict_proba(new)
+
+
+def process_classifier(X, y, new, quick):
+    """Gaussian processes by Laplace's approximation, one for each class; one length for all."""
+    model = GaussianProcessClassifier(1.0 * RBF(8.0), random_state=0)
+    pipeline = make_pipeline(StandardScaler(with_std=False), model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return pipeline.fit(X, y).predict_proba(new)
+
+
 def searched(model, places, scoring):
     """A search for the model's parameters and for whether its columns are standardised."""
     pipeline = Pipeline([("scaling", StandardScaler()), ("model", model)])
@@ -185,5 +245,8 @@ def searched(model, places, scoring):
 CLASSIFIERS = {
     "LogisticRegression, penalty by cross-validation": logistic,
     "MLPClassifier, tuned": tuned_classifier,
+    "SVC, tuned": support_vector_classifier,
+    "HistGradientBoostingClassifier": boosted_classifier,
+    "GaussianProcessClassifier": process_classifier,
     "ICPNetworkClassifier": network_classifier,
 }

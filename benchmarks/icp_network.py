@@ -11,6 +11,7 @@ from pathlib import Path
 
 from _icp_network_cost import cost
 from _icp_network_density import METHODS, density
+from _icp_network_sets import NAMES
 from _icp_network_supervised import supervised
 from _report import markdown
 from threadpoolctl import threadpool_limits
@@ -31,14 +32,15 @@ def main():
         choices=METHODS,
         help="of the part density; figures of the others are those of the last run",
     )
+    parser.add_argument("--sets", nargs="+", choices=NAMES, help="of the part density, likewise")
     arguments = parser.parse_args()
     if not arguments.data.exists():
         print(f"no {arguments.data}: left out is what needs it\n")
     for name in arguments.part:
         path = Path(__file__).with_name(f"{Path(__file__).stem}_{name}.json")
         options = {}
-        if name == "density" and arguments.methods:
-            options["methods"] = arguments.methods
+        if name == "density" and (arguments.methods or arguments.sets):
+            options = {"methods": arguments.methods, "sets": arguments.sets or NAMES}
             if path.exists():
                 options["known"] = json.loads(path.read_text())["figures"]
         with threadpool_limits(1, user_api="blas"):

@@ -493,9 +493,8 @@ def test_sets_of_icp_network(monkeypatch):
 def test_tables_of_icp_network(monkeypatch, tmp_path):
     module = load("_icp_network_density", monkeypatch)
     monkeypatch.setattr(module, "FEW_ROWS", 60)
-    monkeypatch.setattr(module, "NAMES", ("ring", "geyser"))
     names = ["baseline", "one Gaussian", "kernel density", "mixture by BIC"]
-    tables = module.density(tmp_path / "none", True, names)
+    tables = module.density(tmp_path / "none", True, names, sets=("ring", "geyser"))
     assert {row["set"] for row in tables["figures"]} == {"ring"}
     figures = {row["method"]: row for row in tables["figures"]}
     assert figures["baseline"]["distance"] < figures["one Gaussian"]["distance"]
@@ -504,7 +503,9 @@ def test_tables_of_icp_network(monkeypatch, tmp_path):
     assert row["ICP, printed"] == "1.29" and row["ICP"] == "" and float(row["one Gaussian"]) > 1
     # A second run of some methods keeps the others' figures.
     monkeypatch.setattr(module, "SHORT", module.SHORT | {"n_warmup": 4, "n_draws": 4})
-    again = module.density(tmp_path / "none", True, ["extended CIBP"], tables["figures"])
+    again = module.density(
+        tmp_path / "none", True, ["extended CIBP"], tables["figures"], sets=("ring",)
+    )
     assert len(again["figures"]) == 5
     assert np.isfinite(again["figures"][-1]["log density"])
 
@@ -533,6 +534,42 @@ def test_supervised_icp_networks(monkeypatch):
     for fit in (module.logistic, module.network_classifier):
         proba = fit(X[:40], label[:40], X[40:], True)
         assert np.mean(proba.argmax(axis=1) == label[40:]) > 0.7
+
+
+def test_peers_of_the_supervised_networks(monkeypatch):
+    module = load("_icp_network_supervised", monkeypatch)
+    monkeypatch.setattr(module, "kernels", lambda quick: {"C": [1.0], "gamma": ["scale"]})
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(60, 2)), rng.normal(size=60)
+    y = 3.0 * X[:, 0] + 0.1 * noise
+    for fit in (module.support_vectors, module.boosted, module.gaussian_process):
+        mean, spread = fit(X[:40], y[:40], X[40:], True)
+        assert np.mean((mean - y[40:]) ** 2) < y.var()
+        assert (spread > 0).all()
+    label = (y > 0).astype(int)
+    classifiers = module.support_vector_classifier, module.boosted_classifier
+    for fit in (*classifiers, module.process_classifier):
+        proba = fit(X[:40], label[:40], X[40:], True)
+        assert np.mean(proba.argmax(axis=1) == label[40:]) > 0.7
+
+
+def test_defaults(monkeypatch, tmp_path):
+    module = load("defaults", monkeypatch)
+    arguments = SimpleNamespace(
+        data=tmp_path, seeds=[0], quick=True, estimators=["TreeFactorModel"],
+        chains=dict(n_chains=2, n_warmup=3, n_draws=2),
+    )  # fmt: skip
+    monkeypatch.setattr(module, "DENSITIES", [
+        ("iris", module.iris, module.TreeFactorModel, -2.0, module.factors),
+    ])  # fmt: skip
+    (line,) = module.density(arguments)
+    assert line["nats a row"] == line["mean"] and float(line["mean"]) < 0
+    monkeypatch.setattr(module, "PEERS", {"KNN": module.PEERS["KNN"]})
+    lines = module.cells(arguments)
+    assert [line["method"] for line in lines] == ["KNN", "TreeFactorModel"] * 2
+    assert all(0 < line["error"] < 8 for line in lines)
+    (line,) = module.times(arguments)
+    assert line["estimator"] == "TreeFactorModel" and 0 < line["impute"] < 1e4
 
 
 def test_sets_of_the_clusterer(monkeypatch, tmp_path):

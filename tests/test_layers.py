@@ -46,7 +46,7 @@ MODEL_MAY_IMPORT = {
 # Of mcmc, kernels know what a chain is made of, and nothing of who runs it.
 MODEL_KERNEL_MAY_IMPORT = {
     *("numerics", "processes", "likelihoods", "units"),
-    *("mcmc.chain", "mcmc.fields"),
+    *("mcmc.chain", "mcmc.fields", "mcmc.cell_moments"),
 }
 
 # Names that only one module may touch: everybody else goes through its wrappers.

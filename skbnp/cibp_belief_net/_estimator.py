@@ -28,7 +28,7 @@ from skbnp.estimators.interval_calibration import CalibratedCellsMixin
 from skbnp.estimators.network import NetworkMixin
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.reference import reference_draw
-from skbnp.summaries.training_cells import TrainingCells, over_chains
+from skbnp.summaries.training_cells import TrainingCells
 from skbnp.units import Units, check_units, steps
 
 # Features beyond which every part of a sweep is slow.
@@ -380,17 +380,9 @@ class CIBPBeliefNet(
     def _keep_training_cells(self, X):
         """Set what the chains say of the missing cells, over all sweeps after the warm-up."""
         columns = self._modelled_columns()
-        rows, values = np.nonzero(TrainingCells.numbers(X, columns))
-        if not rows.size:
-            return
-        moves = [state["moves"]["missing"] for state in self.posterior_.final_states]
-        mean, variance = over_chains(
-            (float(move["n_imputed"]), move["imputed_mean"], move["imputed_square"])
-            for move in moves
-        )
-        # The chains have them column by column.
-        place = np.argsort(np.lexsort((rows, values)))
-        self._training_cells = TrainingCells(X.copy(), columns, mean[place], variance[place])
+        if TrainingCells.numbers(X, columns).any():
+            moves = [state["moves"]["missing"] for state in self.posterior_.final_states]
+            self._training_cells = TrainingCells.of_chains(X, columns, moves)
 
     def _attach_rows(self):
         if not self._prior.row_clusters:

@@ -11,6 +11,7 @@ from skbnp.deep_scale_model._predictive import (
     cell_moments,
     feature_labels,
     log_density,
+    parts_of,
     row_moments,
     sample_rows,
 )
@@ -291,8 +292,12 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
 
     # -- one draw
 
+    def _law_of(self, draw, t):
+        return draw, parts_of(draw)
+
     def _log_density_of(self, law, t, rows):
-        return np.stack(log_density(law, rows, self.seed_, t))
+        draw, parts = law
+        return np.stack(log_density(draw, rows, self.seed_, t, parts=parts))
 
     def _judge(self, figures):
         few = np.count_nonzero(figures.mean(axis=0) > 1 / _LEAST_EFFECTIVE)
@@ -303,10 +308,10 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
             )
 
     def _cell_moments_of(self, law, t, rows):
-        return cell_moments(law, rows, self.seed_, t)
+        return cell_moments(law[0], rows, self.seed_, t)
 
     def _scores_of(self, law, t, rows):
-        return row_moments(law, rows, self.seed_, t, n_kept=_N_KEPT)[self._output_kind()]
+        return row_moments(law[0], rows, self.seed_, t, n_kept=_N_KEPT)[self._output_kind()]
 
     @property
     def _scores_have_signs(self):

@@ -425,13 +425,13 @@ def parts_of(draw):
     return found
 
 
-def log_density(draw, X, seed, t=0, log_n_points=LOG_N_POINTS, anneals=True):
+def log_density(draw, X, seed, t=0, log_n_points=LOG_N_POINTS, anneals=True, parts=None):
     """Log density of what is observed of each row, and how well it is known.
 
     Parts that share no factor are independent. One with a single factor is integrated on a grid;
     others by 2^``log_n_points`` points of Sobol's sequence run through the hierarchy, and where
     there are more than six factors or too few of the points count, by annealed importance sampling
-    (Neal 2001), unless it may not take so long: ``anneals``.
+    (Neal 2001), unless it may not take so long: ``anneals``. ``parts`` are those of ``parts_of``.
 
     Returns
     -------
@@ -447,7 +447,8 @@ def log_density(draw, X, seed, t=0, log_n_points=LOG_N_POINTS, anneals=True):
     total = np.nansum(np.where(free, cells, 0.0), axis=1)
     total -= HALF_LOG_2PI * np.sum(~np.isnan(X), axis=1)
     variance = np.zeros(len(X))
-    for number, (features, loadings) in enumerate(parts_of(draw)):
+    parts = parts_of(draw) if parts is None else parts
+    for number, (features, loadings) in enumerate(parts):
         noise, here = draw["noise_variance"][features], off[:, features]
         n_factors = sum(W.shape[1] for W in loadings)
         if n_factors == 1:

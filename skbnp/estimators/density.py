@@ -74,6 +74,10 @@ class DensityMixin:
     def _prepared(self, A):
         return A
 
+    def _density_laws(self):
+        """What the draws say that densities are means over."""
+        return self._prediction_laws()
+
     def _judge(self, figures):
         """Warn of poor estimates; ``figures`` (n_draws, n_rows), None where there are none."""
 
@@ -99,8 +103,9 @@ class DensityMixin:
         """
         X = self._check_new(X)
         density, figures = np.empty(len(X)), []
-        A = self._modelled(X)
-        for rows, parts in self._over_draws(A, self._log_density_of, prepare=self._prepared):
+        A, laws = self._modelled(X), self._density_laws()
+        of_draw, prepare = self._log_density_of, self._prepared
+        for rows, parts in self._over_draws(A, of_draw, prepare=prepare, laws=laws):
             found = np.concatenate(parts)
             if found.ndim == 3:
                 figures.append(found[:, 1])
@@ -181,7 +186,7 @@ class DensityMixin:
             averages over in each, 0 for observed cells, inf where a law has no second moment.
         """
         check_is_fitted(self, "posterior_")
-        return self._impute(X, return_std, self._cell_moments_of)
+        return self._impute(X, return_std, self._cell_moments_of, known=self._known_cells())
 
     @property
     def X_imputed_(self):
@@ -232,6 +237,10 @@ class DensityMixin:
     def _deviation_scales(self, X):
         """What the deviations of the missing cells of each row are multiplied by."""
         return np.ones(len(X))
+
+    def _known_cells(self):
+        """`TrainingCells` that `impute` answers training rows with, None if it asks the draws."""
+        return None
 
     def _knows_training_cells(self):
         return "_training_cells" in vars(self)

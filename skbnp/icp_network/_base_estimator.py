@@ -265,6 +265,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
             labels=labels,
             prior=self._prior,
             log_jacobian=float(log_jacobian.sum()),
+            squashes_cells=self._feature_units().visible == "sigmoid",
             n_settle=int(_SETTLING * n_warmup),
             store_activations=self.store_activations,
             **settings.get_params(deep=False) | {"init": inits, "n_init_units": n_units},

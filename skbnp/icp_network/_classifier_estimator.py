@@ -230,7 +230,7 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
         d = self.n_features_in_
         if len(np.unique(X[:, d])) < len(self.classes_):
             raise ValueError(f"max_rows must leave rows of every class, got {self.max_rows}")
-        units = self._input_units = self._of_inputs(self._standard_units(X[:, :d]))
+        units = self._input_units = self._of_inputs(X[:, :d])
         n_latents, n_inputs = self._n_latents(), len(units.columns)
         return (
             np.hstack([np.zeros((len(X), n_latents)), units.to_visible(X[:, :d])]),

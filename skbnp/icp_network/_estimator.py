@@ -16,15 +16,14 @@ from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import (
     expected_activations,
+    fantasies_of,
     imputed_moments,
     log_densities,
     sample_rows,
 )
 from skbnp.mcmc.caller import warn
-from skbnp.units import (
-    Units,
-    check_units,
-)
+from skbnp.summaries.training_cells import TrainingCells
+from skbnp.units import Units, check_units
 
 # Sweeps of the first round of warm-up, and draws per chain.
 _N_WARMUP = _N_DRAWS = 150
@@ -69,6 +68,12 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         Sweeps of warm-up: what "auto" stood for.
     n_draws_ : int
         Draws per chain: what "auto" stood for.
+    X_imputed_ : ndarray or frame of shape (n_samples, n_features)
+        The training table with its holes filled, in the form of X; only if X has missing cells.
+        It is averaged over all sweeps after the warm-up while the chains run, and costs nothing:
+        `impute` answers training rows with it.
+    X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
+        Standard deviations of what `X_imputed_` fills in, 0 for observed cells.
     seed_ : int
         Entropy from which the seeds of all chains are derived.
     n_features_in_ : int
@@ -180,13 +185,15 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         ``posterior_.sweeps_per_draw`` says what it came to.
         """,
     )
-    max_work: float = parameter(
-        default=15.0,
+    max_work: float | str = parameter(
+        default="auto",
+        kind='float or "auto"',
+        rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         text="""
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of one
         core. It is counted from sweeps, rows and edges and never timed, so that a fit makes the
         same draws on every machine. The first round of warm-up and the draws after it are made in
-        any case.
+        any case. "auto" is 9 up to 150 rows, and in proportion to the rows up to 15 from 250 on.
         """,
     )
     n_importance: int = parameter(
@@ -199,6 +206,8 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
     )
     n_temperatures: int = parameter(default=60)
     n_particles: int = parameter(default=8)
+    _fills_training_table = True
+    _parameters_of_laws = ("n_fantasies",)
     _layers = ("gaussianised", "two-level")
     _output_name = "unit"
     _fitted_attributes: ClassVar[dict] = {**BaseICPNetwork._fitted_attributes, "_units": Units}
@@ -233,6 +242,11 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
     def _auto_lengths(self, X):
         return _N_WARMUP, _N_DRAWS
 
+    def _work_allowed(self, X):
+        if self.max_work != "auto":
+            return float(self.max_work)
+        return 9.0 * min(max(len(X), 150), 250) / 150
+
     def _work(self, X):
         work = partial(work_of_sweep, len(X))
         return work(0.0), lambda traces: work(float(traces["n_edges"].mean()))
@@ -265,6 +279,18 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         more = {"n_fantasies": self.n_fantasies, "n_importance": self.n_importance}
         return super()._density_options() | more
 
+    # -- after sampling
+
+    def _summarise(self, X):
+        super()._summarise(X)
+        columns = self._modelled_columns()
+        if TrainingCells.numbers(X, columns).any():
+            moves = [state["moves"]["missing"] for state in self.posterior_.final_states]
+            self._training_cells = TrainingCells.of_chains(X, columns, moves)
+
+    def _known_cells(self):
+        return vars(self).get("_training_cells")
+
     # -- nodes
 
     def _feature_units(self):
@@ -281,6 +307,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         super()._check_loaded()
         if len(self._training_rows.labels) or "input" in self._prior.roles:
             raise ValueError("the prior must have columns alone")
+        self._check_training_cells(np.isnan(self._training_rows.table))
 
     # -- one draw
 
@@ -288,9 +315,13 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
     def _n_features_out(self):
         return self.n_hidden_
 
+    def _law_of(self, draw, t):
+        return draw, fantasies_of(draw, self._prior, self.seed_, t, self.n_fantasies)
+
     def _log_density_of(self, law, t, rows):
-        options = self._density_options()
-        return np.stack(log_densities(law, self._prior, rows, self.seed_, t, **options))
+        draw, fantasies = law
+        options = self._density_options() | {"fantasies": fantasies}
+        return np.stack(log_densities(draw, self._prior, rows, self.seed_, t, **options))
 
     def _judge(self, figures):
         if self.density == "fantasies" and np.median(np.median(figures, axis=0)) < _FEW_FANTASIES:
@@ -300,8 +331,10 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
             )
 
     def _cell_moments_of(self, law, t, rows):
+        draw, fantasies = law
+        options = self._density_options() | {"fantasies": fantasies}
         return imputed_moments(
-            law, self._prior, rows, self._units.visible, self.seed_, t, **self._density_options()
+            draw, self._prior, rows, self._units.visible, self.seed_, t, **options
         )
 
     def _sample_of(self, draw, n_rows, rng):

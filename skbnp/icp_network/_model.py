@@ -76,6 +76,12 @@ class Prior:
         return len(self.roles)
 
     @property
+    def columns_are_leaves(self):
+        """Whether there are columns alone, of one order, so that none has children."""
+        one_order = len(set(self.orders)) == 1 and None not in self.orders
+        return one_order and set(self.roles) == {"gaussian"}
+
+    @property
     def given(self):
         """The hyperparameters in the order of ``HYPER``, None where sampled."""
         return tuple(None if isinstance(value, Law) else value for value in self.of_process)

@@ -22,7 +22,7 @@ cdef class Network(State):
         double _log_jacobian
         unsigned char[::1] role             # (n_observed,)
         # The data: missing cells of node d are cell_row[cell_start[d]:cell_start[d + 1]].
-        Py_ssize_t[::1] cell_start, cell_row
+        readonly Py_ssize_t[::1] cell_start, cell_row
         readonly Py_ssize_t[::1] label      # (n_samples,) of latents, empty without
         readonly Py_ssize_t n_latents, first_latent
         readonly double[:, ::1] pre, post   # (n_slots, stride) a and what children see of it

@@ -12,6 +12,10 @@ cdef enum:
     NODES = 21      # of Gauss-Hermite quadrature over a unit's own noise
     LEFT_OUT = 255  # a kind that Feedforward does not know
 
+# Nodes and shares of the quadrature.
+_nodes, _shares = np.polynomial.hermite_e.hermegauss(NODES)
+RULE = _nodes, _shares / _shares.sum()
+
 
 def part_of(draw, kind):
     """The nodes that are not left out as a Feedforward, and which they are."""
@@ -83,8 +87,7 @@ cdef class Particles:
         for k in range(K):
             self.rest_a[k] = &self.a[self.rest_nodes[k], 0]
             self.rest_u[k] = &self.u[self.rest_nodes[k], 0]
-        node, share = np.polynomial.hermite_e.hermegauss(NODES)
-        self.node, self.share = node, share / share.sum()
+        self.node, self.share = RULE
 
     cdef void know(self, Py_ssize_t i, const double* row) noexcept nogil:
         """Particle i is of this row (D,)."""

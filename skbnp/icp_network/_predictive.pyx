@@ -28,6 +28,7 @@ from skbnp.icp_network._mixing import mixed, weighed
 from skbnp.icp_network._model import activations_from
 from skbnp.icp_network._modes import around_modes
 from skbnp.icp_network._outputs import Outputs
+from skbnp.likelihoods.nonlinear_gaussian._fantasies import Fantasies
 from skbnp.numerics.rows import patterns, row_keys
 
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
@@ -35,6 +36,8 @@ cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, betwee
 # Effective number of fantasies below which "auto" turns to importance sampling.
 cdef double FEWEST = 5.0
 cdef double POWER = 4.0                     # of the annealing's schedule
+# Columns, and fantasies, up to which those of a draw are worked out once for all rows.
+cdef Py_ssize_t FEW_FEATURES = 8, MOST_KEPT = 5000
 
 
 # -- fantasies --------------------------------------------------------------------------------
@@ -50,6 +53,43 @@ def _noise(draw, seed, t, n_fantasies):
         for k in range(out.shape[0]):
             out[k, s] = random.normal(&stream.rng)
     return np.asarray(out)
+
+
+def fantasies_of(draw, prior, seed, t=0, n_fantasies=2000):
+    """Two halves of the fantasies that rows are compared with, for ``log_densities`` and others.
+
+    None where they are not worth keeping, as with many columns, or not the same for all rows, as
+    where columns may have children; and without hidden nodes, where answers are exact. Importance
+    sampling looks at the first ``BLOCK`` of the noises alone.
+    """
+    cdef Py_ssize_t n_observed = prior.n_observed
+    if n_observed > FEW_FEATURES or n_fantasies > MOST_KEPT or not prior.columns_are_leaves:
+        return None
+    particles = Particles(draw, prior, np.ones(n_observed, dtype=bool))
+    if not particles.random:
+        return None
+    noise = _noise(draw, seed, t, n_fantasies)
+    u = _outputs_of_nodes(particles, noise)[:, n_observed:]
+    weight = np.zeros((u.shape[1], n_observed))
+    parents, children = np.asarray(draw["edges"], dtype=np.intp).reshape(-1, 2).T
+    into = children < n_observed
+    weight[parents[into] - n_observed, children[into]] = draw["weights"][into]
+    mean = (u @ weight + draw["biases"][:n_observed]).T
+    precision = draw["unit_precision"][:n_observed]
+    return tuple(Fantasies(half, precision) for half in np.array_split(mean, 2, axis=1))
+
+
+def _outputs_of_nodes(Particles particles, noise_):
+    """What the nodes say to their children in each fantasy, (n_fantasies, n_nodes)."""
+    cdef Py_ssize_t first, n, n_fantasies = noise_.shape[1]
+    cdef const double[:, ::1] noise = noise_
+    u = np.empty((n_fantasies, particles.n_nodes))
+    for first in range(0, n_fantasies, BLOCK):
+        n = particles.n = min(<Py_ssize_t> BLOCK, n_fantasies - first)
+        with nogil:
+            particles.follow(noise, first)
+        u[first:first + n] = np.asarray(particles.u)[:, :n].T
+    return u
 
 
 def _fantasies_of_all(draw, Particles particles, A, noise_, wanted_, int mode):
@@ -237,18 +277,10 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
                 _by_fantasies(draw, particles, A[rows], half.copy(), wanted, mode)
                 for half in np.array_split(noise, 2, axis=1)
             ]
-            few = [other[1] < FEWEST for other in halves[::-1]]
-            todo = np.flatnonzero(few[0] | few[1])
-            if len(todo):
-                better = around_modes(
-                    particles, A[rows[todo]], key[rows[todo]], noise, seed, t, n_importance,
-                    wanted, mode,
-                )
-                for half, bad in zip(halves, few):
-                    for old, new in zip(half, better):
-                        old[bad] = new[bad[todo]]
-            results = _mean_of(*halves)
-            results[1][few[0] & few[1]] /= 2
+            results = _of_halves(halves, lambda todo: around_modes(
+                particles, A[rows[todo]], key[rows[todo]], noise, seed, t, n_importance, wanted,
+                mode,
+            ))
         columns = wanted if in_place else np.arange(n_out)
         evidence[rows], n_effective[rows] = results[:2]
         one[np.ix_(rows, columns)] = results[2][:, :len(columns)]
@@ -260,6 +292,20 @@ def _by_fantasies(draw, Particles particles, A, noise, wanted, int mode):
     if particles.shared:
         return _fantasies_of_all(draw, particles, A, noise, wanted, mode)
     return _fantasies_by_row(particles, A, noise, wanted, mode)
+
+
+def _of_halves(halves, better):
+    """The mean of two halves, with what ``better(todo)`` says where the other half is too few."""
+    few = [other[1] < FEWEST for other in halves[::-1]]
+    todo = np.flatnonzero(few[0] | few[1])
+    if len(todo):
+        found = better(todo)
+        for half, bad in zip(halves, few):
+            for old, new in zip(half, found):
+                old[bad] = new[bad[todo]]
+    results = _mean_of(*halves)
+    results[1][few[0] & few[1]] /= 2
+    return results
 
 
 def _mean_of(one, other):
@@ -276,7 +322,7 @@ def _mean_of(one, other):
 
 
 def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
-                  n_importance=200, n_temperatures=60, n_particles=8):
+                  n_importance=200, n_temperatures=60, n_particles=8, fantasies=None):
     """log p(known entries of each row | draw, inputs), and effective numbers of samples.
 
     By "fantasies", weighed samples of the prior, of which it takes many times e^(information of
@@ -302,6 +348,14 @@ def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
     -------
     log_density, n_effective : array of shape (n_rows,)
     """
+    if fantasies is not None and method == "auto":
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        return _of_halves(
+            [(*half.log_densities(A), *np.zeros((2, len(A), 0))) for half in fantasies],
+            lambda todo: log_densities(
+                draw, prior, A[todo], seed, t, "importance", min(n_fantasies, BLOCK), n_importance
+            ),
+        )[:2]
     return _given(
         draw, prior, A, seed, t, _nothing, VALUES, 0, False, method, n_fantasies,
         n_importance, n_temperatures, n_particles,
@@ -313,17 +367,28 @@ def _nothing(known):
 
 
 def imputed_moments(draw, prior, A, visible, seed, t=0, method="auto", n_fantasies=2000,
-                    n_importance=200, n_temperatures=60, n_particles=8, n_after=40):
+                    n_importance=200, n_temperatures=60, n_particles=8, n_after=40,
+                    fantasies=None):
     """Posterior mean and variance of missing entries under one draw, 0 of others.
 
     "gaussian" ``visible`` means of a, "sigmoid" of s(a). Other parameters are those of
     ``log_densities``; annealed particles make ``n_after`` more steps, over which they are averaged.
     """
     mode = SQUASHED if visible == "sigmoid" else VALUES
-    return _given(
-        draw, prior, A, seed, t, lambda known: np.flatnonzero(~known), mode, prior.n_observed, True,
-        method, n_fantasies, n_importance, n_temperatures, n_particles, n_after,
-    )[2:]
+
+    def given(A, method, n_fantasies):
+        return _given(
+            draw, prior, A, seed, t, lambda known: np.flatnonzero(~known), mode, prior.n_observed,
+            True, method, n_fantasies, n_importance, n_temperatures, n_particles, n_after,
+        )
+
+    if fantasies is not None and method == "auto" and mode == VALUES:
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        halves = [(*half.log_densities(A), *half.moments(A)[:2]) for half in fantasies]
+        return _of_halves(
+            halves, lambda todo: given(A[todo], "importance", min(n_fantasies, BLOCK))
+        )[2:]
+    return given(A, method, n_fantasies)[2:]
 
 
 def expected_activations(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,

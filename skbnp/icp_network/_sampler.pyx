@@ -17,6 +17,7 @@ from skbnp.icp_network.moves.births import Births
 from skbnp.icp_network.moves.edges import Edges
 from skbnp.icp_network.moves.hyperparameters import Hyperparameters
 from skbnp.icp_network.moves.latents import Latents
+from skbnp.icp_network.moves.missing import Missing
 from skbnp.icp_network.moves.noises import Noises
 from skbnp.icp_network.moves.orders import ExactOrders, ProposedOrders
 from skbnp.icp_network.moves.rotations import Rotations
@@ -41,7 +42,7 @@ cdef class Sampler(Chain):
         move.NAME: move
         for move in (
             Noises, Trajectories, Edges, Activations, Latents, Births, Splits, Swaps, ExactOrders,
-            ProposedOrders, Affine, Rotations, Hyperparameters,
+            ProposedOrders, Affine, Rotations, Hyperparameters, Missing,
         )
     }
 
@@ -49,14 +50,15 @@ cdef class Sampler(Chain):
         self, visible, prior, state, bit_generator, *, labels=None, moves="default",
         activation_update="grid", n_noise_slices=1, n_hmc=3, n_leapfrog=20, step_length=0.01,
         n_births=10, n_affine=0, n_rotations=0, n_settle=0, bint store_activations=False,
-        log_jacobian=0.0,
+        log_jacobian=0.0, bint squashes_cells=False,
     ):
         """A chain on ``visible`` (n_samples, n_observed), NaN where missing.
 
         It starts from ``state``, a dict as ``_model`` describes it for ``prior``. ``labels`` are
         those that latents decide. ``step_length`` is that of the first trajectories, ``n_settle``
         the sweeps of warm-up without births. ``log_jacobian`` is added to the log joint.
-        ``store_activations`` puts the hidden activations of all rows into draws.
+        ``store_activations`` puts the hidden activations of all rows into draws. What sweeps say
+        of missing cells are moments of activations where it ``squashes_cells``.
         """
         if moves not in ("default", "paper"):
             raise ValueError(f"moves must be 'default' or 'paper', got {moves!r}")
@@ -86,7 +88,10 @@ cdef class Sampler(Chain):
             sweep += [make["affine"](net, regression, n_affine, rng)]
         if n_rotations:
             sweep += [make["rotations"](net, regression, n_rotations, rng)]
-        super().__init__(net, [*sweep, make["hyper"](net, rng)], bit_generator)
+        sweep += [make["hyper"](net, rng)]
+        if len(net.cell_row):
+            sweep += [make["missing"](net, rng, squashes_cells)]
+        super().__init__(net, sweep, bit_generator)
 
     def adapt(self, step):
         """After a warm-up sweep: tune the trajectories' step; let births begin."""

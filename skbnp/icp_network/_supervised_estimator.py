@@ -20,18 +20,25 @@ _LEAST_SWEEPS, _MOST_SWEEPS, _WARMUP = 140, 1600, 0.375
 _MOST_KEPT_FANTASIES = 500
 
 
+def _share_a_range(X):
+    """Whether all columns have the same minimum, and half of them the largest maximum."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    return X.shape[1] > 1 and np.ptp(low) == 0.0 and np.mean(high == high.max()) >= 0.5
+
+
 class SupervisedICPNetwork(BaseICPNetwork):
     """Features are inputs of order 1, targets nodes of order 0."""
 
     scaling: str = parameter(
-        default="each",
-        kind='{"each", "common"}',
-        rules=[StrOptions({"each", "common"})],
+        default="auto",
+        kind='{"auto", "each", "common"}',
+        rules=[StrOptions({"auto", "each", "common"})],
         text="""
         How the columns of X are scaled, after they are centred. "each": every column is divided by
         its own standard deviation. "common": all are divided by one number, the root of their mean
         variance. Use it for columns in one unit, such as pixels or spectra, whose spread says how
-        much they matter.
+        much they matter. "auto": "common" where all columns that vary have the same minimum and at
+        least half of them reach the largest value of X, as pixels do, and "each" otherwise.
         """,
     )
     input_weight_variance: float | None = parameter(
@@ -113,9 +120,14 @@ class SupervisedICPNetwork(BaseICPNetwork):
             variance = prior.weight_variance / roles.count("input")
         return replace(prior, input_weight_variance=float(variance))
 
-    def _of_inputs(self, units):
+    def _of_inputs(self, X):
+        """Units of the inputs X, scaled as asked for."""
+        units = self._standard_units(X)
         """The units of the features' columns, in which they are scaled as asked for."""
-        return units.with_common_scale() if self.scaling == "common" else units
+        scaling = self.scaling
+        if scaling == "auto":
+            scaling = "common" if _share_a_range(X[:, units.columns]) else "each"
+        return units.with_common_scale() if scaling == "common" else units
 
     def _table(self, X, y):
         if y is None:
@@ -340,7 +352,7 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
 
     def _observed(self, X):
         d = self.n_features_in_
-        self._input_units = self._of_inputs(self._standard_units(X[:, :d]))
+        self._input_units = self._of_inputs(X[:, :d])
         units = self._units = self._standard_units(X[:, d:], "y")
         n_outputs, n_inputs = len(units.columns), len(self._input_units.columns)
         return (

@@ -55,9 +55,7 @@ class WatchedRows:
         self._prior = prior = training.prior
         self._of_targets = "input" in prior.roles or "latent" in prior.roles
         self._by_fantasies = self._of_targets or (
-            len(set(prior.orders)) == 1
-            and None not in prior.orders
-            and prior.n_observed <= _MANY_COLUMNS
+            prior.columns_are_leaves and prior.n_observed <= _MANY_COLUMNS
         )
         if not self._by_fantasies:
             rows = rows[:: -(-len(rows) // _FEW_ROWS)]

@@ -33,6 +33,25 @@ class TrainingCells:
     mean: np.ndarray
     variance: np.ndarray
 
+    @classmethod
+    def of_chains(cls, X, columns, chains):
+        """What the sweeps of some chains say.
+
+        Parameters
+        ----------
+        X, columns : ndarray
+        chains : iterable of dict
+            Of each chain ``n_imputed``, the number of its sweeps, ``imputed_mean``, the mean over
+            them, and ``imputed_square``, their number times the variance; column by column.
+        """
+        rows, values = np.nonzero(cls.numbers(X, columns))
+        mean, variance = over_chains(
+            (float(chain["n_imputed"]), chain["imputed_mean"], chain["imputed_square"])
+            for chain in chains
+        )
+        place = np.argsort(np.lexsort((rows, values)))
+        return cls(X.copy(), columns, mean[place], variance[place])
+
     @staticmethod
     def numbers(X, columns):
         """Which numbers about the rows of X are about missing cells: (n_rows, n_values) of bool."""

@@ -43,6 +43,11 @@ from skbnp.units import Units, check_units, standard_units
 # tell more than long chains, at the same cost.
 _CHAINS = ((101, 32, 50, 15), (40, 16, 110, 25), (0, 4, 500, 200))
 
+# Chains from which on densities are means over more draws, and how many times as many: the chains
+# differ so much there that the logarithm of a mean over few of them is too low.
+_MANY_CHAINS, _MORE_DRAWS = 8, 5
+# Numbers in the loadings of these draws beyond which they are not kept for the next rows.
+_MOST_KEPT = 10_000_000
 # New branches that stand for all, below each node.
 _NEW_BRANCHES = 4
 
@@ -421,6 +426,17 @@ class TreeFactorModel(
 
     def _new_laws(self):
         return self._laws_of_blocks(self._prediction_draws(), new=False)
+
+    def _density_laws(self):
+        if self.n_chains_ < _MANY_CHAINS:
+            return super()._density_laws()
+
+        def laws():
+            draws = self.posterior_.evenly_spaced(_MORE_DRAWS * self.predict_draws)
+            return self._laws_of_blocks(draws, new=False)
+
+        n_numbers = _MORE_DRAWS * self.predict_draws * self._reference["loadings"].size
+        return self._kept("density", laws) if n_numbers <= _MOST_KEPT else laws()
 
     def _log_joint_of(self, law, t, rows, new=True):
         return log_densities(rows, law) + law.log_weight

@@ -233,6 +233,13 @@ class TreeParameters(BaseMCMCEstimator):
         Draws kept per chain; "auto" is likewise 200, 25 and 15.
         """,
     )
+    predict_draws: int = parameter(
+        default=100,
+        text="""
+        Evenly spaced draws that predict-type methods use, at most. Densities under eight chains or
+        more are means over five times as many.
+        """,
+    )
     n_jobs: int | None = parameter(
         default=None,
         text="""

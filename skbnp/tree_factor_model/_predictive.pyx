@@ -15,8 +15,8 @@ from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law, Rows
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-# Rows of which nothing is missing that are scored by what a draw keeps, and numbers that it keeps at
-# most for them: with more of either, the work that is saved is no longer most of all.
+# Rows of which nothing is missing that are scored by what a draw keeps, and numbers that it keeps
+# at most for them: with more of either, the work that is saved is no longer most of all.
 cdef enum:
     FEW_ROWS = 8
     MOST_KEPT = 50_000
@@ -130,12 +130,12 @@ cdef class Draw:
         cdef Law law = Law(rows, self.depth)
         cdef Py_ssize_t b, size = self.n_features * self.depth
         axes = np.empty((self.n_branches, self.n_features, self.depth))
-        root, log_norm = np.empty((self.n_branches, self.n_features)), np.empty(self.n_branches)
+        root, norm = np.empty((self.n_branches, self.n_features)), np.empty(self.n_branches)
         for b in range(self.n_branches):
             self.prepare_scores(law, b, 0, self.depth + 1)
             axes[b] = np.reshape(law.axes[:size], (self.n_features, self.depth))
-            root[b], log_norm[b] = law.root, law.log_norm
-        self.axes, self.root, self.log_norm = axes, root, log_norm
+            root[b], norm[b] = law.root, law.log_norm
+        self.axes, self.root, self.log_norm = axes, root, norm
         self.has_whole = True
 
     cdef void whole_densities(

@@ -245,6 +245,15 @@ def test_powers_of_two_of_features_and_targets(Xy):
         assert_allclose(got, expected * [0.25, 4096.0], rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "n_rows, work", [(20, 9.0), (150, 9.0), (200, 12.0), (250, 15.0), (999, 15.0)]
+)
+def test_work_follows_the_rows(n_rows, work):
+    X = np.zeros((n_rows, 2))
+    assert ICPNetwork()._work_allowed(X) == pytest.approx(work)
+    assert ICPNetwork(max_work=2)._work_allowed(X) == 2.0
+
+
 @pytest.mark.parametrize("kind", [regressor, classifier])
 def test_one_scale_for_all_features(Xy, kind):
     X, Y, labels = Xy
@@ -259,6 +268,21 @@ def test_one_scale_for_all_features(Xy, kind):
     # What the columns are multiplied by does not matter if it is one number.
     one, other = (kind(scaling="common").fit(X * c, y) for c in (1.0, 1024.0))
     assert_allclose(getattr(one, answer)(X), getattr(other, answer)(X * 1024.0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [regressor, classifier])
+def test_columns_of_one_range_keep_their_spreads(Xy, kind):
+    X, Y, labels = Xy
+    y = Y if kind is regressor else labels
+    levels = np.clip(np.rint(np.abs(X) * [1.0, 2.0, 4.0]), 0.0, 3.0)
+    levels[0], levels[1, 1:] = 0.0, 3.0
+    for table, expected in (
+        (levels, "common"), (levels * [1.0, 1.0, 0.5], "common"),
+        (levels * [1.0, 2.0, 4.0], "each"), (levels + [0.0, 0.0, 1.0], "each"),
+        (levels[:, :1], "each"),
+    ):  # fmt: skip
+        auto, told = kind().fit(table, y), kind(scaling=expected).fit(table, y)
+        assert_array_equal(auto._input_units.scale, told._input_units.scale)
 
 
 def test_prior_of_weights_from_features(Xy):
@@ -545,7 +569,7 @@ def test_parameters_of_older_files(kind, own, hyperprior):
         weight_variance=4.0 if plain else 1.0, max_units=7,
         noise_precision=Gamma(1, 0.1) if plain else Gamma(0.5, 0.5),
     )  # fmt: skip
-    expected |= dict(max_work=15.0, missing_values=None)
+    expected |= dict(max_work="auto" if kind is ICPNetwork else 15.0, missing_values=None)
     if kind is not ICPNetwork:
         expected |= dict(scaling="common", input_weight_variance=None if plain else 1.0)
     if kind is ICPNetworkClassifier:

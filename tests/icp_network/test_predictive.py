@@ -380,3 +380,34 @@ def test_no_rows():
         2,
     )
     assert predictive.expected_activations(draw, prior, np.empty((0, 2)), 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("method", ["auto", "fantasies", "importance"])
+def test_kept_fantasies_say_the_same(method):
+    orders, edges = DEEP[0], [edge for edge in DEEP[1] if edge[0] > 1]
+    draw, prior = network(orders, edges)
+    prior = Prior(roles=("gaussian", "gaussian"), orders=(0.0, 0.0))
+    kept = predictive.fantasies_of(draw, prior, 3, 1)
+    A = np.random.default_rng(0).normal(scale=2.0, size=(30, 2))
+    A[::4, 0], A[1::4, 1], A[5], A[6] = NAN, NAN, NAN, 40.0
+    log_density, n_effective = predictive.log_densities(draw, prior, A, 3, 1, method)
+    found = predictive.log_densities(draw, prior, A, 3, 1, method, fantasies=kept)
+    assert_allclose(found[0], log_density, rtol=1e-12, atol=1e-12)
+    some = ~np.isnan(A).all(axis=1)
+    assert_allclose(found[1][some], n_effective[some], rtol=1e-9)
+    for visible in ("gaussian", "sigmoid"):
+        expected = predictive.imputed_moments(draw, prior, A, visible, 3, 1, method)
+        found = predictive.imputed_moments(draw, prior, A, visible, 3, 1, method, fantasies=kept)
+        assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_fantasies_that_are_not_kept():
+    draw, _ = network(*DEEP)
+    parents = Prior(roles=("gaussian", "gaussian"), orders=(0.0, None))
+    assert predictive.fantasies_of(draw, parents, 0) is None
+    leaves = Prior(roles=("gaussian", "gaussian"), orders=(0.0, 0.0))
+    assert predictive.fantasies_of(draw, leaves, 0, n_fantasies=1_000_000) is None
+    empty, _ = network([0.0, 0.0], [])
+    assert predictive.fantasies_of(empty, leaves, 0) is None
+    wide, _ = network([0.0] * 9 + [0.5], [(9, 0)], roles=("gaussian",) * 9)
+    assert predictive.fantasies_of(wide, Prior(("gaussian",) * 9, (0.0,) * 9), 0) is None

@@ -17,7 +17,8 @@ from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
 from skbnp.samplers import TreeSampler
 from skbnp.tree_factor_model import _model
-from skbnp.tree_factor_model._predictive import inverted
+from skbnp.tree_factor_model._predictive import inverted, prepared
+from skbnp.tree_factor_model._rows import Rows
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:X is constant:UserWarning"
@@ -443,3 +444,22 @@ def test_shape_and_start_follow_rows_per_feature(shape, options, depth, levels, 
 def test_constant_columns_warn(X):
     with pytest.warns(UserWarning, match=r"constant in column\(s\) 1"):
         short().fit(np.where([False, True, False, False], 1.0, X))
+
+
+def test_densities_under_many_chains_are_means_over_more_draws():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    for n_chains, n_used in ((7, 4), (8, 20)):
+        model = short(n_chains=n_chains, n_warmup=2, n_draws=3, predict_draws=4).fit(X)
+        draws = model.posterior_.evenly_spaced(n_used)
+        densities = np.exp([
+            model._log_density_of(prepared(draw), t, Rows(model._modelled(X)))
+            for t, draw in enumerate(draws)
+        ])  # fmt: skip
+        expected = np.log(densities.mean(axis=0)) + model._log_jacobian(X)
+        assert_allclose(model.score_samples(X), expected, rtol=1e-10)
+        # Asked again, of rows that stand alone, and with another number.
+        assert_allclose(
+            [model.score_samples(row[np.newaxis])[0] for row in X], expected, rtol=1e-10
+        )
+        other = model.set_params(predict_draws=1).score_samples(X)
+        assert not np.allclose(other, expected, rtol=1e-4)

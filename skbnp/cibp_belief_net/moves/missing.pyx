@@ -4,49 +4,23 @@ from libc.math cimport sqrt
 
 from skbnp.cibp_belief_net._state cimport Network
 from skbnp.likelihoods.nonlinear_gaussian._grid cimport squashed_moments
-from skbnp.mcmc.chain cimport DONE, Move
+from skbnp.mcmc.cell_moments cimport CellMoments
+from skbnp.mcmc.chain cimport DONE
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics._moments cimport merge_part
-
-import numpy as np
-
-from skbnp.mcmc.fields import Field
 
 
-cdef class Missing(Move):
+cdef class Missing(CellMoments):
     """Each missing cell from N(Y, 1 / nu), its full conditional: O(parents).
 
-    The moments of that law, for "sigmoid" columns of the squashed cell, are averaged over the
-    sweeps after the warm-up; no later sweep depends on them.
+    Cells are in the order of ``net.cell_row``; moments of "sigmoid" columns are of the squashed
+    cell.
     """
 
     NAME = "missing"
-    FIELDS = (
-        Field("n_imputed", int, at_least=0),
-        Field("imputed_mean", float, ("n_cells",)),
-        Field("imputed_square", float, ("n_cells",), at_least=0),
-    )
 
     def __init__(self, Network net, bit_generator, bint squashes=False):
-        super().__init__(bit_generator)
+        super().__init__(len(net.cell_row), bit_generator)
         self.net, self.squashes = net, squashes
-        self.n_cells = len(net.cell_row)
-        self.forget()
-
-    def forget(self):
-        self.n_imputed = 0
-        self.imputed_mean, self.imputed_square = np.zeros(self.n_cells), np.zeros(self.n_cells)
-
-    def adapt(self):
-        """What warm-up sweeps say of the cells counts for nothing."""
-        self.forget()
-
-    def set_state(self, state):
-        """Take what ``get_state`` returned; a state of version 0.1 has no moments yet."""
-        if "n_imputed" not in state:
-            none = np.zeros(self.n_cells)
-            state = state | {"n_imputed": 0, "imputed_mean": none, "imputed_square": none}
-        super().set_state(state)
 
     cpdef int run(self) except -1:
         cdef Network net = self.net
@@ -65,9 +39,6 @@ cdef class Missing(Move):
                     first, variance = mean, spread * spread
                     if self.squashes:
                         squashed_moments(mean, spread, &first, &variance)
-                    merge_part(
-                        <double> self.n_imputed, 1.0, first, variance, &self.imputed_mean[t],
-                        &self.imputed_square[t],
-                    )
+                    self.add_cell(t, first, variance)
             self.n_imputed += 1
         return DONE
