@@ -65,7 +65,7 @@ class DrawsMixin:
         It depends on the draws, the parameters of the laws and some objects that are never written
         to.
         """
-        names = ("predict_draws", *self._parameters_of_laws)
+        names = ("seed_", "predict_draws", *self._parameters_of_laws)
         values = tuple(getattr(self, parameter) for parameter in names)
         of_posterior = _KEPT.setdefault(self.posterior_, {})
         before, others, found = of_posterior.get(name, (None, (), None))

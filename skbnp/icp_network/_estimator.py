@@ -193,7 +193,7 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of one
         core. It is counted from sweeps, rows and edges and never timed, so that a fit makes the
         same draws on every machine. The first round of warm-up and the draws after it are made in
-        any case. "auto" is 9 up to 150 rows, and in proportion to the rows up to 15 from 250 on.
+        any case. "auto" is 10 up to 150 rows, and in proportion to the rows up to 67 from 1,000 on.
         """,
     )
     n_importance: int = parameter(
@@ -241,11 +241,6 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
 
     def _auto_lengths(self, X):
         return _N_WARMUP, _N_DRAWS
-
-    def _work_allowed(self, X):
-        if self.max_work != "auto":
-            return float(self.max_work)
-        return 9.0 * min(max(len(X), 150), 250) / 150
 
     def _work(self, X):
         work = partial(work_of_sweep, len(X))
