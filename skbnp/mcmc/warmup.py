@@ -32,7 +32,8 @@ class WarmupRounds:
         goes by. Without any, a warm-up has ended when nothing drifts, and every sweep is kept.
     work_per_sweep : callable
         ``work_per_sweep(traces)`` is the work of one sweep of one chain, a positive number, from
-        the traces of the first round's last half: dict of name to array (n_chains, n_recorded).
+        the traces of a round's last half: dict of name to array (n_chains, n_recorded).
+        What it has been at most counts for all sweeps.
     least_work : float
         What that is at least, known before any sweep.
     max_work : float
@@ -111,10 +112,9 @@ class WarmupRounds:
         warmup : Warmup
             With another round behind it, and ended if no more is to come.
         """
-        n_rounds, work = warmup.n_rounds + 1, warmup.work_per_sweep
-        n_chains = len(next(iter(traces.values())))
-        if work is None:
-            work = float(self.work_per_sweep(traces))
+        n_rounds, n_chains = warmup.n_rounds + 1, len(next(iter(traces.values())))
+        # Networks grow: what a sweep has cost at most is what those to come will cost at least.
+        work = max(warmup.work_per_sweep or 0.0, float(self.work_per_sweep(traces)))
         affordable = self.max_work / (n_chains * work)
         n_swept, length = self.end_of(n_rounds), self.first * 2**n_rounds
         if is_settled(traces, self.names):
@@ -146,7 +146,7 @@ class Warmup:
     n_rounds : int, default=0
         Rounds that are done.
     work_per_sweep : float or None, default=None
-        Of one chain, known after the first round.
+        Of one chain, the most of the rounds that are done.
     ended : {"", "settled", "spent"}, default=""
         "settled": the chains agreed and had enough effective draws. "spent": there was no work
         left for another round.
