@@ -91,7 +91,7 @@ class ExactMixture(DirichletProcessMixture):
             for label, probability in zip(partitions, p, strict=True)
         ]
         self.posterior_ = Posterior([draws], {"log_joint": np.zeros((1, len(draws)))})
-        self.predict_draws = len(draws)
+        self.predict_draws, self.seed_ = len(draws), 0
         d = X.shape[1]
         self._prior, self._units = prior, Units.unscaled(d)
         self._table, self.n_features_in_, self._form = None, d, TableForm.of(X)
