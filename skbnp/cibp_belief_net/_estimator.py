@@ -21,6 +21,7 @@ from skbnp.cibp_belief_net._predictive import (
 from skbnp.cibp_belief_net._predictive_laws import components_under, row_components
 from skbnp.cibp_belief_net._prior_checks import check_prior
 from skbnp.cibp_belief_net._training_rows import TrainingRows, WatchedRows
+from skbnp.estimators.cells_of_sweeps import CellsOfSweepsMixin
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
@@ -28,7 +29,6 @@ from skbnp.estimators.interval_calibration import CalibratedCellsMixin
 from skbnp.estimators.network import NetworkMixin
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.reference import reference_draw
-from skbnp.summaries.training_cells import TrainingCells
 from skbnp.units import Units, check_units, steps
 
 # Features beyond which every part of a sweep is slow.
@@ -50,7 +50,13 @@ _BIRTHS = {
 
 
 class CIBPBeliefNet(
-    CalibratedCellsMixin, OutputsMixin, NetworkMixin, DensityMixin, PriorMixin, BeliefNetParameters
+    CalibratedCellsMixin,
+    CellsOfSweepsMixin,
+    OutputsMixin,
+    NetworkMixin,
+    DensityMixin,
+    PriorMixin,
+    BeliefNetParameters,
 ):
     r"""Deep sparse belief network whose width, depth and edges are inferred.
 
@@ -155,7 +161,6 @@ class CIBPBeliefNet(
     True
     """
 
-    _fills_training_table = True
     # Fantasies of a draw are worth keeping.
     _parameters_of_laws = ()
     _output_name = "unit"
@@ -240,7 +245,7 @@ class CIBPBeliefNet(
             )  # fmt: skip
 
         # "rows" is another law than that of the chains.
-        known = vars(self).get("_training_cells") if prior == "network" else None
+        known = self._known_cells() if prior == "network" else None
         return self._impute(X, return_std, of_draw, known=known)
 
     def transform(self, X, layer=1):
@@ -376,13 +381,6 @@ class CIBPBeliefNet(
         self.n_guard_rejections_ = sum(int(rows["n_guard_rejections"]) for rows in of_rows)
         self._keep_training_cells(X)
         self._calibrate_cells(X)
-
-    def _keep_training_cells(self, X):
-        """Set what the chains say of the missing cells, over all sweeps after the warm-up."""
-        columns = self._modelled_columns()
-        if TrainingCells.numbers(X, columns).any():
-            moves = [state["moves"]["missing"] for state in self.posterior_.final_states]
-            self._training_cells = TrainingCells.of_chains(X, columns, moves)
 
     def _attach_rows(self):
         if not self._prior.row_clusters:

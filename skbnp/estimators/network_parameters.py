@@ -116,10 +116,10 @@ class VisibleColumns(NetworkChains):
         rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         text="""
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
-        one core. It is counted from sweeps, rows, columns and units and never timed, so that a fit
-        makes the same draws on every machine. The first round of warm-up and the draws after it
-        are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up to 67
-        from 1,000 on.
+        one core. It is counted from sweeps, rows and the size of the network and never timed, so
+        that a fit makes the same draws on every machine. The first round of warm-up and the draws
+        after it are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up
+        to 67 from 1,000 on.
         """,
     )
 

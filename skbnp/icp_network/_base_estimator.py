@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.estimators.chains import BaseMCMCEstimator
@@ -137,19 +137,6 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         text="""
         How the posterior is sampled: see :class:`~skbnp.samplers.ICPSampler`. None means its
         defaults.
-        """,
-    )
-    thin: int | str = parameter(
-        default="auto",
-        kind='int or "auto"',
-        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    )
-    max_work: float = parameter(
-        default=15.0,
-        kind="float",
-        rules=[Interval(Real, 0, None, closed="neither")],
-        text="""
-        Bound on the work of all chains together, in about seconds of one core.
         """,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skbnp.estimators.cells_of_sweeps import CellsOfSweepsMixin
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.network_parameters import VisibleColumns
@@ -22,7 +23,6 @@ from skbnp.icp_network._predictive import (
     sample_rows,
 )
 from skbnp.mcmc.caller import warn
-from skbnp.summaries.training_cells import TrainingCells
 from skbnp.units import Units, check_units
 
 # Sweeps of the first round of warm-up, and draws per chain.
@@ -31,7 +31,7 @@ _N_WARMUP = _N_DRAWS = 150
 _FEW_FANTASIES = 5.0
 
 
-class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
+class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
     r"""Density of real columns by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
@@ -71,7 +71,8 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
     X_imputed_ : ndarray or frame of shape (n_samples, n_features)
         The training table with its holes filled, in the form of X; only if X has missing cells.
         It is averaged over all sweeps after the warm-up while the chains run, and costs nothing:
-        `impute` answers training rows with it.
+        `impute` answers training rows with it. It is not kept where `max_rows` is at most the
+        number of rows: call `impute`.
     X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
         Standard deviations of what `X_imputed_` fills in, 0 for observed cells.
     seed_ : int
@@ -177,25 +178,6 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
         Draws that are kept per chain; "auto" is 150.
         """,
     )
-    thin: int | str = parameter(
-        default="auto",
-        text="""
-        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
-        the effective sample size at the end of the warm-up, as far as `max_work` allows;
-        ``posterior_.sweeps_per_draw`` says what it came to.
-        """,
-    )
-    max_work: float | str = parameter(
-        default="auto",
-        kind='float or "auto"',
-        rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        text="""
-        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of one
-        core. It is counted from sweeps, rows and edges and never timed, so that a fit makes the
-        same draws on every machine. The first round of warm-up and the draws after it are made in
-        any case. "auto" is 10 up to 150 rows, and in proportion to the rows up to 67 from 1,000 on.
-        """,
-    )
     n_importance: int = parameter(
         default=200,
         kind="int",
@@ -206,7 +188,6 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
     )
     n_temperatures: int = parameter(default=60)
     n_particles: int = parameter(default=8)
-    _fills_training_table = True
     _parameters_of_laws = ("n_fantasies",)
     _layers = ("gaussianised", "two-level")
     _output_name = "unit"
@@ -278,13 +259,13 @@ class ICPNetwork(OutputsMixin, DensityMixin, BaseICPNetwork, VisibleColumns):
 
     def _summarise(self, X):
         super()._summarise(X)
-        columns = self._modelled_columns()
-        if TrainingCells.numbers(X, columns).any():
-            moves = [state["moves"]["missing"] for state in self.posterior_.final_states]
-            self._training_cells = TrainingCells.of_chains(X, columns, moves)
+        if self._fills_training_table:
+            self._keep_training_cells(X)
 
-    def _known_cells(self):
-        return vars(self).get("_training_cells")
+    @property
+    def _fills_training_table(self):
+        # With fewer rows than it has, what the chains fill is not the training table.
+        return self.max_rows is None or len(self._training_rows.table) < self.max_rows
 
     # -- nodes
 

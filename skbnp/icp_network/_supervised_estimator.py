@@ -1,7 +1,7 @@
 """What regression and classification by networks share, and regression."""
 
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
@@ -67,12 +67,16 @@ class SupervisedICPNetwork(BaseICPNetwork):
     )
     thin: int | str = parameter(
         default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         text="""
         Sweeps per kept draw; "auto" is 1.
         """,
     )
     max_work: float = parameter(
         default=15.0,
+        kind="float",
+        rules=[Interval(Real, 0, None, closed="neither")],
         text="""
         Bound on the work of all chains together where lengths are "auto", in about seconds of one
         core. It is counted from rows, columns and classes and never timed, so that a fit makes the

@@ -42,9 +42,12 @@ class TrainingCells:
         X, columns : ndarray
         chains : iterable of dict
             Of each chain ``n_imputed``, the number of its sweeps, ``imputed_mean``, the mean over
-            them, and ``imputed_square``, their number times the variance; column by column.
+            them, and ``imputed_square``, their number times the variance; column by column. None
+            are needed where no number is about a missing cell.
         """
         rows, values = np.nonzero(cls.numbers(X, columns))
+        if not rows.size:
+            return cls(X.copy(), columns, np.empty(0), np.empty(0))
         mean, variance = over_chains(
             (float(chain["n_imputed"]), chain["imputed_mean"], chain["imputed_square"])
             for chain in chains

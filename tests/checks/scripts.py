@@ -2,6 +2,9 @@
 
 import importlib.util
 import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def load(path, monkeypatch):
@@ -13,3 +16,8 @@ def load(path, monkeypatch):
     monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     return module
+
+
+def load_benchmark(name, monkeypatch):
+    """A script of benchmarks/ as a module."""
+    return load(BENCHMARKS / f"{name}.py", monkeypatch)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skbnp import CIBPBeliefNet, ICPNetwork
 
@@ -20,6 +20,31 @@ def X():
 
 def short(kind, **options):
     return kind(**dict(n_chains=2, n_warmup=10, n_draws=15, random_state=0) | options)
+
+
+def laws(draw, d):
+    """Means (n_rows, n_features) and variances (n_features,) of the columns given activations."""
+    hidden = draw["pre_activations"] if "pre_activations" in draw else draw["activations"]
+    W = np.zeros((hidden.shape[1], d))
+    parents, children = draw["edges"].T
+    into = children < d
+    W[parents[into] - d, children[into]] = draw["weights"][into]
+    return draw["biases"][:d] + np.tanh(hidden / 2) @ W, 1 / draw["unit_precision"][:d]
+
+
+@pytest.mark.parametrize(
+    "kind, options", [(CIBPBeliefNet, {"max_layers": 1}), (ICPNetwork, {"store_activations": True})]
+)
+def test_cells_are_averages_over_the_kept_sweeps(X, kind, options):
+    net = short(kind, **options).fit(X)
+    draws = [draw for chain in net.posterior_.all_draws() for draw in chain]
+    means, variances = zip(*(laws(draw, 3) for draw in draws), strict=True)
+    mean = np.mean(means, axis=0)
+    variance = np.var(means, axis=0) + np.mean(variances, axis=0)
+    mean, std = net._units.moments(mean, variance)
+    holes = np.isnan(X)
+    assert_allclose(net.X_imputed_[holes], mean[holes], rtol=1e-10)
+    assert_allclose(net.X_imputed_std_, np.where(holes, std, 0.0), rtol=1e-10)
 
 
 @NETWORKS
@@ -59,3 +84,22 @@ def test_whole_tables_have_none(kind):
     net = short(kind).fit(np.random.default_rng(0).normal(size=(20, 2)))
     with pytest.raises(AttributeError, match="missing cells"):
         _ = net.X_imputed_
+
+
+@NETWORKS
+def test_holes_in_constant_columns_alone(kind):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[:, 1], X[4, 1] = 7.0, np.nan
+    with pytest.warns(UserWarning, match="constant"):
+        net = short(kind).fit(X)
+    X[4, 1] = 7.0
+    assert_array_equal(net.X_imputed_, X)
+    assert_array_equal(net.X_imputed_std_, np.zeros_like(X))
+
+
+def test_rows_that_are_left_out_are_filled_by_the_draws(X):
+    net = short(ICPNetwork, max_rows=len(X) - 1).fit(X)
+    with pytest.raises(AttributeError, match="call impute"):
+        _ = net.X_imputed_
+    assert net.impute(X).shape == X.shape
+    assert short(ICPNetwork, max_rows=len(X) + 1).fit(X).X_imputed_.shape == X.shape
