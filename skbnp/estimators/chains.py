@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.draws import DrawsMixin
@@ -49,6 +49,7 @@ _NOT_OF_THE_CHAINS = {
         "warm_start",
     ),
     *("checkpoint", "checkpoint_every", "store", "predict_draws", "verbose"),
+    "missing_values",  # X without them is what chains see.
 }
 
 # Training rows whose log density is traced, at most, and what tells their choice from the seeds
@@ -167,7 +168,7 @@ class BaseMCMCEstimator(
     missing_values: Any = parameter(
         default=None,
         kind="number, str, list of these, dict or None",
-        rules=[Real, str, list, tuple, dict, None],
+        rules=[MissingValues(), Real, list, tuple, dict],
         text="""
         What marks a missing cell in X beside NaN, None, masks and pandas' NA: -999 say, or "?", a
         list of such, or a dict with those of some columns, by name in a frame and by place in an

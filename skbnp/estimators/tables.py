@@ -7,7 +7,13 @@ from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
-from skbnp.tables.marks import check_marks, few_valued_columns, suspicious_marks, unmarked
+from skbnp.tables.marks import (
+    check_marks,
+    few_valued_columns,
+    has_infinity,
+    suspicious_marks,
+    unmarked,
+)
 from skbnp.tables.outlying import outlying_columns
 
 # Standard deviations of the training data up to which every kernel stays finite: squares of such
@@ -152,7 +158,9 @@ class TablesMixin:
                 "take missing values"
             )
         marks = self._form.marks
-        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": finite}
+        # Infinity may be a mark: then it is looked for when marks are gone.
+        options = {"dtype": np.float64, "order": "C"}
+        options["ensure_all_finite"] = False if has_infinity(marks) else finite
         try:
             # scikit-learn looks at the sum of all cells, which may overflow, before at each.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -165,6 +173,8 @@ class TablesMixin:
             found, read = refuse_inexact(X, found), found
             if not is_frame(X):
                 found = unmarked(found, marks, getattr(X, "dtype", None))
+            if has_infinity(marks):
+                check_array(found, ensure_all_finite=finite, input_name="X", estimator=self)
         except OverflowError as error:
             raise ValueError(f"X must hold numbers that floats hold: {error}") from error
         except (TypeError, ValueError) as error:

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from skbnp.estimators.arguments import check_count
@@ -101,7 +101,7 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
     missing_values: float | str | None = parameter(
         default=np.nan,
         kind="number, str, NaN or None",
-        rules=[Real, str, None],
+        rules=[MissingValues(), Real],
         text="""
         A value that stands for a missing cell, such as -1 or "?". NaN, None, pandas' NA and masked
         cells are missing in any case.
