@@ -314,8 +314,9 @@ def named_illnesses(arguments):
                 kind(random_state=seed, **(settings | arguments.chains)).fit(train)
             text = " ".join(str(one.message) for one in caught)
             found = "; ".join(illness for illness in ILLNESSES if illness in text)
+            found = found or ("another" if text else "none")
             line = {"table": name, "estimator": kind.__name__, "seed": seed}
-            lines.append(line | {"expected": expected or "none", "found": found or (text and "another") or "none"})
+            lines.append(line | {"expected": expected or "none", "found": found})
             print(f"warnings, {lines[-1]}: {text}", flush=True)
     return lines
 
