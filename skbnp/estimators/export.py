@@ -1,0 +1,317 @@
+"""What an estimator tells ArviZ: names and coordinates, arrays of draws, tables that are drawn."""
+
+import json
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skbnp.mcmc.arviz import Group, check_size
+from skbnp.tables.columns import objects
+
+_OF_DRAWS = ("chain", "draw")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the elements along an axis of an array are: a dimension and its labels."""
+
+    dim: str
+    labels: np.ndarray
+
+    def coords(self):
+        """The coordinates that it brings to a group."""
+        return {self.dim: (self.dim, self.labels)}
+
+
+class ExportMixin:
+    """What `Posterior.to_arviz` asks an estimator for.
+
+    A subclass declares in ``_draw_fields`` what its draws hold, as `skbnp.mcmc.fields.Field`, the
+    shape in words; it says
+
+    - ``_axes()``: word -> `Axis`, for those that mean the same in all draws. Arrays of other
+      shapes stay out; of those whose shape is "columns_first" as many elements as there are
+      columns are taken;
+    - ``_block_means(draw)``: means of the blocks of its partition in the units of X,
+      (n_blocks, n_features), NaN for columns without; or None;
+    - ``_prior_chain(rng)``: the sampler of a chain that is at a draw from the prior, and rows of
+      that draw in the units of the model;
+    - ``_replicate(draw, rng)``: rows like the training rows under a draw, in these units;
+    - ``_replicated(A)``: such rows by the name of what is observed, with their axes;
+    - ``_observed_group()``: the training rows; ``_constant_group()``: what else is known of them;
+    - ``_holds_cells()``: whether draws hold the missing cells of the training rows.
+    """
+
+    _draw_fields = ()
+
+    def _attach_exporter(self):
+        self.posterior_.attach_exporter(Exporter(self))
+
+    # -- names
+
+    def _columns_axis(self, columns=None, dim="modelled_column"):
+        """The axis of all columns, or ``dim``, that of some of them where these are not all."""
+        names = np.array(self._column_names(), dtype=object)
+        if columns is None or len(columns) == len(names):
+            return Axis("column", names)
+        return Axis(dim, names[columns])
+
+    def _column_names(self):
+        labels = self._form.labels()
+        return [f"x{j}" for j in range(self.n_features_in_)] if labels is None else labels
+
+    def _rows_axis(self):
+        labels, n = self._form.row_labels(), len(self._training_rows.observed_data())
+        # Of a part of the table nobody remembers which rows those are.
+        return Axis("row", np.arange(n) if labels is None or len(labels) != n else labels)
+
+    def _axes(self):
+        columns = self._columns_axis(self._units.columns)
+        # Of nodes, columns first, the others have no fixed meaning.
+        return {"n_samples": self._rows_axis(), "n_modelled": columns, "columns_first": columns}
+
+    # -- data
+
+    def _observed_group(self):
+        return self._table_group("X", self._training_rows.observed_data())
+
+    def _table_group(self, name, X):
+        """A group of one table, of all rows and columns."""
+        rows, columns = self._rows_axis(), self._columns_axis()
+        return Group({name: ((rows.dim, columns.dim), X)}, rows.coords() | columns.coords())
+
+    def _replicated(self, A):
+        return {"X": (("row", "column"), self._sampled_in_units(A))}
+
+    def _replicate(self, draw, rng):
+        return self._sample_of(draw, len(self._rows_axis().labels), rng)
+
+    def _constant_group(self):
+        """Point estimates, where columns are put inside, and moments of the missing cells."""
+        rows, columns = self._rows_axis(), self._columns_axis(self._units.columns)
+        group = Group(coords=rows.coords() | columns.coords())
+        for name in ("labels_", "component_labels_"):
+            if hasattr(self, name):
+                group.variables[name[:-1]] = (rows.dim,), getattr(self, name)
+        group.variables["center"] = (columns.dim,), self._units.center
+        group.variables["scale"] = (columns.dim,), self._units.scale
+        group.add(self._levels())
+        if self._knows_training_cells():
+            group.add(self._cells())
+            mean, std = self._filled_training()
+            holes = np.isnan(self._training_cells.X)
+            group.variables["imputed_mean"] = ("cell",), mean[holes]
+            group.variables["imputed_std"] = ("cell",), std[holes]
+        return group
+
+    def _levels(self):
+        """The levels of columns whose numbers are codes of them."""
+        levels = getattr(self, "levels_", [])
+        group = Group()
+        named = [(j, one) for j, one in enumerate(levels) if one is not None]
+        if named:
+            texts = [json.dumps([str(level) for level in one]) for _, one in named]
+            names = self._columns_axis().labels[[j for j, _ in named]]
+            group.coords["levels_column"] = "levels_column", names
+            group.variables["levels"] = ("levels_column",), objects(texts)
+        return group
+
+    def _cells(self):
+        """The coordinates of missing cells: the row and the column of each."""
+        found = self._observed_group().variables["X"][1]
+        rows, columns = np.nonzero(np.isnan(found))
+        return Group(
+            coords={
+                "cell": ("cell", np.arange(len(rows))),
+                "cell_row": ("cell", self._rows_axis().labels[rows]),
+                "cell_column": ("cell", self._columns_axis().labels[columns]),
+            }
+        )
+
+    # -- draws
+
+    def _block_means(self, draw):
+        return None
+
+    def _holds_cells(self):
+        return False
+
+    def _extra_of(self, draw):
+        """What a draw says beside its fields: name -> (words, array)."""
+        return {}
+
+    def _fixed_arrays(self, draws, known=()):
+        """The arrays of draws (chain by chain) that have the same axes in all of them."""
+        axes, group = self._axes(), Group()
+        first = draws[0][0]
+        shapes = {one.name: one.shape for one in self._draw_fields if one.name in first}
+        shapes |= {name: words for name, (words, _) in self._extra_of(first).items()}
+        for name, words in shapes.items():
+            if name in known or not all(word in axes for word in words):
+                continue
+            own = _apart([axes[word] for word in words])
+            sizes = [len(axis.labels) for axis in own]
+            values = np.array([[self._array_of(one, name, sizes) for one in x] for x in draws])
+            group.variables[name] = (*_OF_DRAWS, *(axis.dim for axis in own)), values
+            for axis in own:
+                group.coords |= axis.coords()
+        return group
+
+    def _array_of(self, draw, name, sizes):
+        found = np.asarray(draw[name] if name in draw else self._extra_of(draw)[name][1])
+        return found[tuple(map(slice, sizes))].reshape(sizes)
+
+    def _cluster_means(self, draws):
+        """Of each cluster of `labels_` the mean over its rows of what their blocks have.
+
+        No draw is relabelled: it is the same however the blocks of a draw are numbered.
+        """
+        if not hasattr(self, "labels_") or self._block_means(draws[0][0]) is None:
+            return Group()
+        n_clusters = int(self.labels_.max()) + 1
+
+        def of_draw(draw):
+            means, labels = self._block_means(draw), self._labels_of(draw).astype(np.intp)
+            share = np.zeros((n_clusters, len(means)))
+            np.add.at(share, (self.labels_, labels), 1.0)
+            share /= share.sum(axis=1, keepdims=True)
+            return share @ means
+
+        values = np.array([[of_draw(draw) for draw in chain] for chain in draws])
+        there = np.flatnonzero(~np.isnan(values).any(axis=(0, 1, 2)))
+        if not there.size:
+            return Group()
+        axis = self._columns_axis(there, "numeric_column")
+        clusters = Axis("cluster", np.arange(n_clusters))
+        return Group(
+            {"cluster_mean": ((*_OF_DRAWS, "cluster", axis.dim), values[..., there])},
+            clusters.coords() | axis.coords(),
+        )
+
+    def _drawn_cells(self, draws, rng):
+        """The missing cells of the training rows at each draw, drawn if it does not hold them."""
+        X = self._observed_group().variables["X"][1]
+        holes = np.isnan(X)
+        complete = self._completer(True, X, holes)
+
+        def of_draw(draw):
+            return self._drawn_in_units(complete(draw, rng), holes)[holes]
+
+        group = self._cells()
+        values = np.array([[of_draw(draw) for draw in chain] for chain in draws])
+        group.variables["imputed"] = (*_OF_DRAWS, "cell"), values
+        return group
+
+
+def _apart(axes):
+    """The axes with dimensions of their own."""
+    found = []
+    for axis in axes:
+        taken = any(axis.dim == other.dim for other in found)
+        found.append(Axis(f"other_{axis.dim}", axis.labels) if taken else axis)
+    return found
+
+
+class Exporter:
+    """What an estimator tells ArviZ of a posterior, also where nobody holds the estimator."""
+
+    def __init__(self, estimator):
+        # Without the posterior that it is attached to, nor callbacks.
+        self._model = type(estimator)(**estimator.get_params(deep=False))
+        names = set(estimator._fitted_attributes) - {"posterior_", "_sklearn_output_config"}
+        for name in names & vars(estimator).keys():
+            setattr(self._model, name, getattr(estimator, name))
+
+    def _model_of(self, posterior):
+        """The estimator, its posterior this one."""
+        model = copy(self._model)
+        model.posterior_ = posterior
+        return model
+
+    def check(self, posterior, request):
+        """Refuse what this model does not have, and tables that are too large."""
+        model = self._model_of(posterior)
+        check_random_state(request.random_state)
+        (_, observed), *_ = model._observed_group().variables.values()
+        shape = observed.shape
+        if request.posterior_predictive:
+            places = posterior.evenly_in_chains(request.posterior_predictive)
+            n_draws = posterior.n_chains * len(places)
+            check_size("posterior_predictive", n_draws, shape)
+        check_size("prior", request.prior, shape)
+        if request.imputed:
+            name = type(model).__name__
+            if request.scalars_only:
+                raise ValueError("imputed must be False where scalars_only=True, got True")
+            if not hasattr(model, "_completer"):
+                raise ValueError(
+                    f"imputed must be False for {name}, which does not draw missing cells: means "
+                    "and deviations are in constant_data"
+                )
+            if not np.isnan(observed).any():
+                raise ValueError("imputed must be False where X has no missing cells, got True")
+
+    def posterior(self, posterior, request):
+        """What the draws hold beside the traces."""
+        model = self._model_of(posterior)
+        draws = [[posterior[c, t] for t in range(len(posterior.stored))]
+                 for c in range(posterior.n_chains)]  # fmt: skip
+        group = model._fixed_arrays(draws, posterior.traces)
+        group.add(model._cluster_means(draws))
+        if request.imputed or model._holds_cells():
+            group.add(model._drawn_cells(draws, check_random_state(request.random_state)))
+        return group
+
+    def data(self, posterior):
+        """The training rows, and what else is known of them."""
+        model = self._model_of(posterior)
+        return {"observed_data": model._observed_group(), "constant_data": model._constant_group()}
+
+    def log_likelihood(self, values):
+        """Densities of the rows, (n_chains, n_draws, n_rows)."""
+        name, rows = next(iter(self._model._observed_group().variables)), self._model._rows_axis()
+        return Group({name: ((*_OF_DRAWS, rows.dim), values)}, rows.coords())
+
+    def drawn(self, posterior, request):
+        """Tables that are drawn: under draws of the posterior, and with draws from the prior."""
+        model, groups = self._model_of(posterior), {}
+        seeds = check_random_state(request.random_state).randint(2**31, size=2)
+        if request.posterior_predictive:
+            rng = np.random.default_rng(seeds[0])
+            places = posterior.evenly_in_chains(request.posterior_predictive)
+            tables = [
+                [model._replicated(model._replicate(posterior[c, t], rng)) for t in places]
+                for c in range(posterior.n_chains)
+            ]
+            found = self._stacked(tables)
+            draws = posterior.stored[places]
+            groups["posterior_predictive"] = found.of_draws(posterior.n_chains, draws)
+        if request.prior:
+            groups |= self._from_prior(model, request.prior, np.random.default_rng(seeds[1]))
+        return groups
+
+    def _from_prior(self, model, n_draws, rng):
+        """Parameters from the prior, as those of the posterior, and a table of each."""
+        tables, scalars, draws = [], [], []
+        for _ in range(n_draws):
+            sampler, A = model._prior_chain(rng)
+            tables.append(model._replicated(A))
+            scalars.append(sampler.scalars())
+            draws.append(sampler.draw())
+        prior = Group(
+            {name: (_OF_DRAWS, np.array([[one[name] for one in scalars]])) for name in scalars[0]}
+        )
+        prior.add(model._fixed_arrays([draws], scalars[0]))
+        groups = {"prior": prior, "prior_predictive": self._stacked([tables])}
+        return {name: group.of_draws(1, np.arange(n_draws)) for name, group in groups.items()}
+
+    def _stacked(self, tables):
+        """Tables of draws, chain by chain, as one array of each name."""
+        first, observed = tables[0][0], self._model._observed_group()
+        values = {name: np.array([[t[name][1] for t in x] for x in tables]) for name in first}
+        return Group(
+            {name: ((*_OF_DRAWS, *first[name][0]), x) for name, x in values.items()},
+            dict(observed.coords),
+        )
