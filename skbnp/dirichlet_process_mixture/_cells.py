@@ -105,7 +105,7 @@ class CellsMixin(CompletionMixin, DensityMixin):
 
     def _axes(self):
         real = self._columns_of("gaussian")
-        return super()._axes() | {"n_real": self._columns_axis(real, "real_column")}
+        return super()._axes() | {"n_real": self._columns_axis(real, "real_feature")}
 
     def _block_means(self, draw):
         """Expected cells of rows of each block; probabilities of the second of two levels."""

@@ -51,11 +51,11 @@ class ExportMixin:
 
     # -- names
 
-    def _columns_axis(self, columns=None, dim="modelled_column"):
+    def _columns_axis(self, columns=None, dim="modelled_feature"):
         """The axis of all columns, or ``dim``, that of some of them where these are not all."""
         names = np.array(self._column_names(), dtype=object)
         if columns is None or len(columns) == len(names):
-            return Axis("column", names)
+            return Axis("feature", names)
         return Axis(dim, names[columns])
 
     def _column_names(self):
@@ -83,7 +83,7 @@ class ExportMixin:
         return Group({name: ((rows.dim, columns.dim), X)}, rows.coords() | columns.coords())
 
     def _replicated(self, A):
-        return {"X": (("row", "column"), self._sampled_in_units(A))}
+        return {"X": (("row", "feature"), self._sampled_in_units(A))}
 
     def _replicate(self, draw, rng):
         return self._sample_of(draw, len(self._rows_axis().labels), rng)
@@ -114,8 +114,8 @@ class ExportMixin:
         if named:
             texts = [json.dumps([str(level) for level in one]) for _, one in named]
             names = self._columns_axis().labels[[j for j, _ in named]]
-            group.coords["levels_column"] = "levels_column", names
-            group.variables["levels"] = ("levels_column",), objects(texts)
+            group.coords["levels_feature"] = "levels_feature", names
+            group.variables["levels"] = ("levels_feature",), objects(texts)
         return group
 
     def _cells(self):
@@ -126,7 +126,7 @@ class ExportMixin:
             coords={
                 "cell": ("cell", np.arange(len(rows))),
                 "cell_row": ("cell", self._rows_axis().labels[rows]),
-                "cell_column": ("cell", self._columns_axis().labels[columns]),
+                "cell_feature": ("cell", self._columns_axis().labels[columns]),
             }
         )
 
@@ -183,7 +183,7 @@ class ExportMixin:
         there = np.flatnonzero(~np.isnan(values).any(axis=(0, 1, 2)))
         if not there.size:
             return Group()
-        axis = self._columns_axis(there, "numeric_column")
+        axis = self._columns_axis(there, "numeric_feature")
         clusters = Axis("cluster", np.arange(n_clusters))
         return Group(
             {"cluster_mean": ((*_OF_DRAWS, "cluster", axis.dim), values[..., there])},

@@ -123,7 +123,7 @@ class RowsAlone:
         if not posterior.knows_rows:
             return {}
         X = posterior.observed_data()
-        return {"observed_data": Group({"X": (("row", "column"), X)})}
+        return {"observed_data": Group({"X": (("row", "feature"), X)})}
 
     def log_likelihood(self, values):
         """Densities of the rows, (n_chains, n_draws, n_rows)."""
