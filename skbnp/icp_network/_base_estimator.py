@@ -354,7 +354,9 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
 
     @property
     def _draw_fields(self):
-        names = ["biases", "unit_precision"]
+        names = ["biases"]
+        if "gaussian" in self._prior.roles:
+            names.append("unit_precision")
         if None in self._prior.orders:
             names.append("order")
         return tuple(Field(name, float, ("columns_first",)) for name in names)
