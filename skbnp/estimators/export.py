@@ -28,12 +28,13 @@ class Axis:
 class ExportMixin:
     """What `Posterior.to_arviz` asks an estimator for.
 
-    A subclass declares in ``_draw_fields`` what its draws hold, as `skbnp.mcmc.fields.Field`, the
-    shape in words; it says
+    One that keeps its rows as ``_training_rows``; of any other ArviZ gets the traces. A subclass
+    declares in ``_draw_fields`` what its draws hold, as `skbnp.mcmc.fields.Field`, the shape in
+    words; it says
 
     - ``_axes()``: word -> `Axis`, for those that mean the same in all draws. Arrays of other
       shapes stay out; of those whose shape is "columns_first" as many elements as there are
-      columns are taken;
+      columns are taken; ``_extra_of(draw)`` has arrays that are no entries of draws;
     - ``_block_means(draw)``: means of the blocks of its partition in the units of X,
       (n_blocks, n_features), NaN for columns without; or None;
     - ``_prior_chain(rng)``: the sampler of a chain that is at a draw from the prior, and rows of
@@ -47,7 +48,8 @@ class ExportMixin:
     _draw_fields = ()
 
     def _attach_exporter(self):
-        self.posterior_.attach_exporter(Exporter(self))
+        if hasattr(self, "_training_rows"):
+            self.posterior_.attach_exporter(Exporter(self))
 
     # -- names
 
@@ -240,9 +242,11 @@ class Exporter:
             places = posterior.evenly_in_chains(request.posterior_predictive)
             n_draws = posterior.n_chains * len(places)
             check_size("posterior_predictive", n_draws, shape)
+        name = type(model).__name__
+        if request.prior and not hasattr(model, "_prior_chain"):
+            raise ValueError(f"prior must be False for {name}, which does not draw from its prior")
         check_size("prior", request.prior, shape)
         if request.imputed:
-            name = type(model).__name__
             if request.scalars_only:
                 raise ValueError("imputed must be False where scalars_only=True, got True")
             if not hasattr(model, "_completer"):

@@ -10,6 +10,7 @@ import xarray
 
 from checks.arviz_lines import assert_same, groups_of, through_netcdf, through_zarr
 from checks.toy_samplers import ToySampler
+from checks.watched import ToyModel
 from skbnp.mcmc import Posterior, run_chains
 from skbnp.mcmc.arviz import check_size
 
@@ -149,3 +150,13 @@ def test_no_warmup_is_said(posterior):
         assert silent.warmup_traces == {}
         with pytest.raises(ValueError, match=message):
             silent.to_arviz(warmup=True)
+
+
+def test_an_estimator_that_keeps_no_rows_gives_its_traces():
+    class Traced(ToyModel):
+        """Nothing is known of it but its chains."""
+
+    fitted = Traced(n_chains=2, n_warmup=5, n_draws=10, random_state=0).fit(np.zeros((4, 1)))
+    assert groups_of(fitted.posterior_.to_arviz()).keys() == {"posterior", "sample_stats"}
+    with pytest.raises(ValueError, match="prior must be False"):
+        fitted.posterior_.to_arviz(prior=True)
