@@ -40,7 +40,7 @@ class ExportMixin:
     - ``_prior_chain(rng)``: the sampler of a chain that is at a draw from the prior, and rows of
       that draw in the units of the model;
     - ``_replicate(draw, rng)``: rows like the training rows under a draw, in these units;
-    - ``_replicated(A)``: such rows by the name of what is observed, with their axes;
+    - ``_replicated(A)``: such rows in the units of X, by the name of what is observed;
     - ``_observed_group()``: the training rows; ``_constant_group()``: what else is known of them;
     - ``_holds_cells()``: whether draws hold the missing cells of the training rows.
     """
@@ -85,7 +85,7 @@ class ExportMixin:
         return Group({name: ((rows.dim, columns.dim), X)}, rows.coords() | columns.coords())
 
     def _replicated(self, A):
-        return {"X": (("row", "feature"), self._sampled_in_units(A))}
+        return {"X": self._sampled_in_units(A)}
 
     def _replicate(self, draw, rng):
         return self._sample_of(draw, len(self._rows_axis().labels), rng)
@@ -144,26 +144,25 @@ class ExportMixin:
         """What a draw says beside its fields: name -> (words, array)."""
         return {}
 
-    def _fixed_arrays(self, draws, known=()):
-        """The arrays of draws (chain by chain) that have the same axes in all of them."""
-        axes, group = self._axes(), Group()
-        first = draws[0][0]
-        shapes = {one.name: one.shape for one in self._draw_fields if one.name in first}
-        shapes |= {name: words for name, (words, _) in self._extra_of(first).items()}
-        for name, words in shapes.items():
-            if name in known or not all(word in axes for word in words):
-                continue
-            own = _apart([axes[word] for word in words])
-            sizes = [len(axis.labels) for axis in own]
-            values = np.array([[self._array_of(one, name, sizes) for one in x] for x in draws])
-            group.variables[name] = (*_OF_DRAWS, *(axis.dim for axis in own)), values
-            for axis in own:
-                group.coords |= axis.coords()
-        return group
+    def _fixed_axes(self, draw, known):
+        """Name -> axes of the arrays of a draw that have the same ones in all draws."""
+        axes = self._axes()
+        words = {one.name: one.shape for one in self._draw_fields if one.name in draw}
+        words |= {name: shape for name, (shape, _) in self._extra_of(draw).items()}
+        return {
+            name: _apart([axes[word] for word in shape])
+            for name, shape in words.items()
+            if name not in known and all(word in axes for word in shape)
+        }
 
-    def _array_of(self, draw, name, sizes):
-        found = np.asarray(draw[name] if name in draw else self._extra_of(draw)[name][1])
-        return found[tuple(map(slice, sizes))].reshape(sizes)
+    def _fixed_arrays(self, draw, axes):
+        """Name -> array of a draw, as long as its axes."""
+        entries = draw | {name: array for name, (_, array) in self._extra_of(draw).items()}
+        sizes = {name: [len(axis.labels) for axis in own] for name, own in axes.items()}
+        return {
+            name: np.asarray(entries[name])[tuple(map(slice, size))].reshape(size)
+            for name, size in sizes.items()
+        }
 
     def _cluster_means(self, draws):
         """Of each cluster of `labels_` the mean over its rows of what their blocks have.
@@ -176,12 +175,12 @@ class ExportMixin:
 
         def of_draw(draw):
             means, labels = self._block_means(draw), self._labels_of(draw).astype(np.intp)
-            share = np.zeros((n_clusters, len(means)))
-            np.add.at(share, (self.labels_, labels), 1.0)
-            share /= share.sum(axis=1, keepdims=True)
-            return share @ means
+            shape = (n_clusters, len(means))
+            count = np.bincount(self.labels_ * shape[1] + labels, minlength=np.prod(shape))
+            share = count.reshape(shape) / np.bincount(self.labels_)[:, np.newaxis]
+            return {"cluster_mean": share @ means}
 
-        values = np.array([[of_draw(draw) for draw in chain] for chain in draws])
+        values = stacked(draws, of_draw)["cluster_mean"]
         there = np.flatnonzero(~np.isnan(values).any(axis=(0, 1, 2)))
         if not there.size:
             return Group()
@@ -199,12 +198,36 @@ class ExportMixin:
         complete = self._completer(True, X, holes)
 
         def of_draw(draw):
-            return self._drawn_in_units(complete(draw, rng), holes)[holes]
+            return {"imputed": self._drawn_in_units(complete(draw, rng), holes)[holes]}
 
-        group = self._cells()
-        values = np.array([[of_draw(draw) for draw in chain] for chain in draws])
-        group.variables["imputed"] = (*_OF_DRAWS, "cell"), values
+        group, values = self._cells(), stacked(draws, of_draw)
+        group.variables["imputed"] = (*_OF_DRAWS, "cell"), values["imputed"]
         return group
+
+
+def stacked(draws, of_draw):
+    """What ``of_draw(draw)`` gives for draws (n_chains, n_draws), as one array of each name."""
+    shape, found = (len(draws), len(draws[0])), {}
+    for c, chain in enumerate(draws):
+        for t, draw in enumerate(chain):
+            for name, array in of_draw(draw).items():
+                if name not in found:
+                    found[name] = np.empty((*shape, *array.shape), array.dtype)
+                # Labels of a draw with more blocks may need more bytes.
+                wider = np.promote_types(found[name].dtype, array.dtype)
+                found[name] = found[name].astype(wider, copy=False)
+                found[name][c, t] = array
+    return found
+
+
+def _of_axes(arrays, axes):
+    """A group of arrays of draws, with the coordinates of their axes."""
+    group = Group()
+    for name, own in axes.items():
+        group.variables[name] = (*_OF_DRAWS, *(axis.dim for axis in own)), arrays[name]
+        for axis in own:
+            group.coords |= axis.coords()
+    return group
 
 
 def _apart(axes):
@@ -220,11 +243,11 @@ class Exporter:
     """What an estimator tells ArviZ of a posterior, also where nobody holds the estimator."""
 
     def __init__(self, estimator):
-        # Without the posterior that it is attached to, nor callbacks.
-        self._model = type(estimator)(**estimator.get_params(deep=False))
-        names = set(estimator._fitted_attributes) - {"posterior_", "_sklearn_output_config"}
-        for name in names & vars(estimator).keys():
-            setattr(self._model, name, getattr(estimator, name))
+        self._model = copy(estimator)
+        for name in list(vars(self._model)):
+            # Not the posterior that this is attached to, nor what belongs to callbacks.
+            if name == "posterior_" or "callback" in name:
+                delattr(self._model, name)
 
     def _model_of(self, posterior):
         """The estimator, its posterior this one."""
@@ -260,9 +283,9 @@ class Exporter:
     def posterior(self, posterior, request):
         """What the draws hold beside the traces."""
         model = self._model_of(posterior)
-        draws = [[posterior[c, t] for t in range(len(posterior.stored))]
-                 for c in range(posterior.n_chains)]  # fmt: skip
-        group = model._fixed_arrays(draws, posterior.traces)
+        draws = _chosen(posterior, range(len(posterior.stored)))
+        axes = model._fixed_axes(draws[0][0], posterior.traces)
+        group = _of_axes(stacked(draws, lambda draw: model._fixed_arrays(draw, axes)), axes)
         group.add(model._cluster_means(draws))
         if request.imputed or model._holds_cells():
             group.add(model._drawn_cells(draws, check_random_state(request.random_state)))
@@ -285,37 +308,50 @@ class Exporter:
         if request.posterior_predictive:
             rng = np.random.default_rng(seeds[0])
             places = posterior.evenly_in_chains(request.posterior_predictive)
-            tables = [
-                [model._replicated(model._replicate(posterior[c, t], rng)) for t in places]
-                for c in range(posterior.n_chains)
-            ]
-            found = self._stacked(tables)
-            draws = posterior.stored[places]
-            groups["posterior_predictive"] = found.of_draws(posterior.n_chains, draws)
+            tables = stacked(
+                _chosen(posterior, places),
+                lambda draw: model._replicated(model._replicate(draw, rng)),
+            )
+            groups["posterior_predictive"] = self._like_observed(model, tables).of_draws(
+                posterior.n_chains, posterior.stored[places]
+            )
         if request.prior:
             groups |= self._from_prior(model, request.prior, np.random.default_rng(seeds[1]))
         return groups
 
     def _from_prior(self, model, n_draws, rng):
         """Parameters from the prior, as those of the posterior, and a table of each."""
-        tables, scalars, draws = [], [], []
-        for _ in range(n_draws):
+        axes, scalars = {}, []
+
+        def of_draw(_):
             sampler, A = model._prior_chain(rng)
-            tables.append(model._replicated(A))
+            draw = sampler.draw()
             scalars.append(sampler.scalars())
-            draws.append(sampler.draw())
-        prior = Group(
-            {name: (_OF_DRAWS, np.array([[one[name] for one in scalars]])) for name in scalars[0]}
-        )
-        prior.add(model._fixed_arrays([draws], scalars[0]))
-        groups = {"prior": prior, "prior_predictive": self._stacked([tables])}
+            if not axes:
+                axes.update(model._fixed_axes(draw, scalars[0]))
+            tables = model._replicated(A)
+            return model._fixed_arrays(draw, axes) | tables
+
+        found = stacked([range(n_draws)], of_draw)
+        prior = _of_axes(found, axes)
+        for name in scalars[0]:
+            values = np.array([[one[name] for one in scalars]])
+            prior.variables[name] = _OF_DRAWS, values
+        groups = {"prior": prior, "prior_predictive": self._like_observed(model, found)}
         return {name: group.of_draws(1, np.arange(n_draws)) for name, group in groups.items()}
 
-    def _stacked(self, tables):
-        """Tables of draws, chain by chain, as one array of each name."""
-        first, observed = tables[0][0], self._model._observed_group()
-        values = {name: np.array([[t[name][1] for t in x] for x in tables]) for name in first}
+    def _like_observed(self, model, tables):
+        """Tables of draws with the names of what is observed."""
+        observed = model._observed_group()
         return Group(
-            {name: ((*_OF_DRAWS, *first[name][0]), x) for name, x in values.items()},
+            {
+                name: ((*_OF_DRAWS, *dims), tables[name])
+                for name, (dims, _) in observed.variables.items()
+            },
             dict(observed.coords),
         )
+
+
+def _chosen(posterior, places):
+    """Stored draws at the same places of each chain, (n_chains, n_draws)."""
+    return [[posterior[c, t] for t in places] for c in range(posterior.n_chains)]

@@ -272,7 +272,7 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
         return group
 
     def _replicated(self, A):
-        return {"y": (("row",), labels_of({"visible": A}, self._prior))}
+        return {"y": labels_of({"visible": A}, self._prior)}
 
     def _check_loaded(self):
         super()._check_loaded()

@@ -413,8 +413,7 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
         return Group({"y": (("row", "target")[: y.ndim], y)}, coords)
 
     def _replicated(self, A):
-        y = self._shaped(self._units.from_visible(A[:, : self._n_outputs()]))
-        return {"y": (("row", "target")[: y.ndim], y)}
+        return {"y": self._shaped(self._units.from_visible(A[:, : self._n_outputs()]))}
 
     def _check_loaded(self):
         check_units(self._units, self._training_rows.table.shape[1] - self.n_features_in_)

@@ -285,8 +285,7 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
     def _replicated(self, A):
         found = super()._replicated(A)
         if self._limit is not None:
-            dims, X = found["X"]
-            found["X"] = dims, np.where(self._is_below(X), -np.inf, X)
+            found["X"] = np.where(self._is_below(found["X"]), -np.inf, found["X"])
         return found
 
     # -- one draw

@@ -227,7 +227,9 @@ def _as_arviz(groups, arviz, n_warmup):
         }
         for dim, n in sizes.items():
             coords.setdefault(dim, (dim, np.arange(n)))
-        datasets[name] = xarray.Dataset(group.variables, coords, attributes | own)
+        dataset = xarray.Dataset(group.variables, coords, attributes | own)
+        # The estimator's own arrays are not for others to write to.
+        datasets[name] = dataset.copy(deep=True) if name in _OF_DATA else dataset
     if int(arviz.__version__.split(".")[0]) == 0:
         return arviz.InferenceData(**datasets, save_warmup=True)
     return xarray.DataTree.from_dict(datasets)

@@ -78,6 +78,18 @@ def test_names_of_groups_have_no_mean():
         assert set(np.unique(codes)) <= {0.0, 1.0, 2.0}
 
 
+def test_who_writes_to_it_leaves_the_estimator_as_it_was():
+    model = DirichletProcessMixture(**SHORT).fit(two_groups())
+    before = model.labels_.copy(), model.posterior_.observed_data()
+    data = model.posterior_.to_arviz()
+    data["constant_data"]["labels"].values[:] = 7
+    data["observed_data"]["X"].values[:] = 7.0
+    data["posterior"]["n_clusters"].values[:] = 7.0
+    np.testing.assert_array_equal(model.labels_, before[0])
+    np.testing.assert_array_equal(model.posterior_.observed_data(), before[1])
+    assert (model.posterior_.traces["n_clusters"] != 7.0).all()
+
+
 # -- missing cells
 
 
