@@ -20,6 +20,7 @@ from skbnp.cibp_belief_net._predictive import (
 )
 from skbnp.cibp_belief_net._predictive_laws import components_under, row_components
 from skbnp.cibp_belief_net._prior_checks import check_prior
+from skbnp.cibp_belief_net._sampler import Sampler
 from skbnp.cibp_belief_net._start import n_start_clusters
 from skbnp.cibp_belief_net._training_rows import TrainingRows, WatchedRows
 from skbnp.estimators.cells_of_sweeps import CellsOfSweepsMixin
@@ -29,6 +30,7 @@ from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.interval_calibration import CalibratedCellsMixin
 from skbnp.estimators.network import NetworkMixin
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.fields import Field
 from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units, check_units, ends_of_scale, steps
 
@@ -466,6 +468,18 @@ class CIBPBeliefNet(
             raise ValueError("n_edges_ must be that of the reference draw")
         if self._n_features_out != (widths[0] if len(widths) else 0):
             raise ValueError("_n_features_out must be the first of layer_widths_")
+
+    # -- for ArviZ
+
+    _draw_fields = (
+        Field("row_cluster", int, ("n_samples",)),
+        Field("biases", float, ("columns_first",)),
+        Field("unit_precision", float, ("columns_first",)),
+    )
+
+    def _prior_chain(self, rng):
+        state = draw_joint(self._prior, len(self._training_rows.X), rng)
+        return Sampler(state["visible"], self._prior, state, rng.bit_generator), state["visible"]
 
     # -- one draw
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.draws import DrawsMixin
+from skbnp.estimators.export import ExportMixin
 from skbnp.estimators.files import FilesMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.tables import TablesMixin
@@ -62,7 +63,7 @@ _LEAST_POOL_GAIN = 0.02
 
 
 class BaseMCMCEstimator(
-    FilesMixin, TablesMixin, DrawsMixin, Declared, CallbackSupportMixin, BaseEstimator
+    FilesMixin, TablesMixin, ExportMixin, DrawsMixin, Declared, CallbackSupportMixin, BaseEstimator
 ):
     """Fit by Markov chain Monte Carlo, predict from the kept draws.
 
@@ -327,6 +328,7 @@ class BaseMCMCEstimator(
         self.n_draws_ = self.posterior_.n_draws
         self._attach_rows()
         self._summarise(X)
+        self._attach_exporter()
         context.call_on_fit_task_end(estimator=self, X=X)
         return was_cut_short, self._is_ensemble(X)
 

@@ -106,6 +106,7 @@ class FilesMixin:
                 for draw in chain:
                     estimator._check_draw(draw)
             estimator._attach_rows()
+            estimator._attach_exporter()
         except (io.FileFormatError, ImportError):
             raise
         except OldFileError as error:

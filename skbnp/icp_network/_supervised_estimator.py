@@ -9,9 +9,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skbnp.estimators.export import Axis
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import outputs_of, sample_rows
+from skbnp.mcmc.arviz import Group
 from skbnp.units import Units, check_units
 
 # Sweeps per chain, at least and at most, and the share of them that is warm-up.
@@ -146,6 +148,19 @@ class SupervisedICPNetwork(BaseICPNetwork):
 
     def _density_options(self):
         return {"n_fantasies": self.n_fantasies}
+
+    # -- for ArviZ
+
+    def _axes(self):
+        # Inputs have no parameters.
+        return {"n_samples": self._rows_axis(), "columns_first": self._outputs_axis()}
+
+    def _constant_group(self):
+        return self._table_group("X", self._training_rows.table[:, : self.n_features_in_])
+
+    def _replicate(self, draw, rng):
+        A = self._training_rows.visible
+        return sample_rows(draw, self._prior, len(A), rng, A[:, self._n_outputs() :])
 
     # -- prediction
 
@@ -378,6 +393,27 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
         if not self._is_single:
             targets = [f"y{j}" for j in range(len(self._units.constant))]
         return targets + self._feature_names()
+
+    # -- for ArviZ
+
+    def _targets_axis(self):
+        names = self._node_names()[: len(self._units.constant)]
+        return Axis("target", np.array(names, dtype=object))
+
+    def _outputs_axis(self):
+        targets, columns = self._targets_axis(), self._units.columns
+        if len(columns) == len(targets.labels):
+            return targets
+        return Axis("modelled_target", targets.labels[columns])
+
+    def _observed_group(self):
+        rows, targets = self._rows_axis(), self._targets_axis()
+        y = self._shaped(self._training_rows.table[:, self.n_features_in_ :])
+        coords = rows.coords() | ({} if self._is_single else targets.coords())
+        return Group({"y": (("row", "target")[: y.ndim], y)}, coords)
+
+    def _replicated(self, A):
+        return {"y": self._shaped(self._units.from_visible(A[:, : self._n_outputs()]))}
 
     def _check_loaded(self):
         check_units(self._units, self._training_rows.table.shape[1] - self.n_features_in_)

@@ -144,10 +144,25 @@ class PosteriorDiagnostics:
             integrated out, the density of the row given all other rows and the draw without it.
         """
         self._check_knows_rows()
+        chosen = self.evenly_in_chains(max_draws)
+        return np.array([[self._pointwise(chain[t]) for t in chosen] for chain in self._draws])
+
+    def evenly_in_chains(self, max_draws=None):
+        """Places of evenly spaced stored draws, the same in each chain.
+
+        Parameters
+        ----------
+        max_draws : int, default=None
+            Of all chains together, at most, but one of each. Default: all that are stored.
+
+        Returns
+        -------
+        places : list of int
+            ``posterior[chain, t]`` for each of them.
+        """
         per_chain = self._n_stored_per_chain
         n_taken = per_chain if max_draws is None else max(1, max_draws // self.n_chains)
-        chosen = evenly(per_chain, n_taken)
-        return np.array([[self._pointwise(chain[t]) for t in chosen] for chain in self._draws])
+        return evenly(per_chain, n_taken)
 
     @property
     def knows_rows(self):
