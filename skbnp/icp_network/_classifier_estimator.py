@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._calibration import best_power, leave_one_out, raised
 from skbnp.icp_network._supervised_estimator import SupervisedICPNetwork
+from skbnp.markup import counted
 
 # Training rows that the power of class probabilities is chosen by, at most.
 _MOST_LEFT_OUT = 5000
@@ -198,6 +199,12 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
             for block, parts in self._over_draws(X, probabilities)
         ]
         return best_power(np.concatenate(left_out), labels)
+
+    # -- report
+
+    def _about_target(self):
+        target = f"which of {counted(len(self.classes_), 'class', 'classes')} a row is of"
+        return {"target": target, "power": self.power_}
 
     # -- files
 

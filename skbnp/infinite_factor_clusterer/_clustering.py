@@ -79,6 +79,12 @@ class ClustersMixin(PartitionMixin):
                 ConvergenceWarning,
             )
 
+    def _found(self, training):
+        found = self._partition_section(
+            training, n_blocks=self.posterior_.traces["n_clusters"], pieces=self.component_labels_
+        )
+        return [*found, self._factors_section(training), self._association_section(training)]
+
     def _cluster_energies(self):
         """Variances of factors and noise of each cluster, over draws by members."""
         draws = self._prediction_draws()

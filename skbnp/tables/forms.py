@@ -92,6 +92,10 @@ class TableForm:
             return None
         return list(self.names if self.kind != "pandas" else index_from_data(self.names))
 
+    def row_labels(self):
+        """Labels of the rows of a frame of pandas, None for all others, whose rows have none."""
+        return None if self.index is None else list(index_from_data(self.index))
+
     def check_names(self, X):
         """Raise a ValueError where a frame has other names than this one, or in another order.
 
