@@ -83,9 +83,7 @@ def listed(items, most=10):
 def cells_of(records):
     """The cells of records as text: names of columns, which of them hold numbers, and rows."""
     names = list(records[0])
-    is_number = {
-        name: all(isinstance(record[name], Real) for record in records) for name in names
-    }
+    is_number = {name: all(isinstance(record[name], Real) for record in records) for name in names}
     columns = [_column([record[name] for record in records]) for name in names]
     return names, is_number, [list(row) for row in zip(*columns, strict=True)]
 

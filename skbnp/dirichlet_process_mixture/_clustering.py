@@ -98,6 +98,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             loss=self.point_estimate,
             pieces=self.component_labels_ if joins else None,
             n_joined=self.merged_n_clusters_ if joins else None,
+            dropped=self.partition_info_["dropped"],
         )
 
     def _can_join(self):

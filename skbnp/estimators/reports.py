@@ -37,37 +37,44 @@ class ReportMixin:
             Before `fit`.
         """
         check_is_fitted(self, "posterior_")
-        training = self._training_table()
-        n, d = training.X.shape
+        sections = self._report_sections()
+        n, d = self._observed_rows().shape
         title = f"{type(self).__name__}: report on {counted(n, 'row')}, {counted(d, 'column')}"
+        return Report(title, sections)
+
+    def _report_sections(self, names=None, rows=None):
+        """The sections, in which columns and rows go by these labels instead of their own."""
+        training = self._training_table(names, rows)
         found = [
             table.section(training),
             *self._found(training),
             self._cells_section(training),
             self._chains_section(training),
         ]
-        return Report(title, [section for section in found if section is not None])
+        return [section for section in found if section is not None]
 
     # -- the table
 
-    def _training_table(self):
-        """The training rows with the names that the user gave them."""
+    def _training_table(self, names=None, rows=None):
+        """The training rows with the names that the user gave them, or other ones."""
         X = self._observed_rows()
         n, d = X.shape
-        names, levels = self._form.labels(), getattr(self, "levels_", [None] * d)
-        rows = self._form.row_labels()
+        labels = self._form.labels()
+        if names is None:
+            names = [f"x{j}" for j in range(d)] if labels is None else map(str, labels)
+        rows = self._form.row_labels() if rows is None else rows
         known = np.where(np.isfinite(X), X, np.nan)
         constant = np.flatnonzero(np.fmin.reduce(known, axis=0) == np.fmax.reduce(known, axis=0))
         return table.TrainingTable(
             X=known,
             holes=np.isnan(X),
-            names=[f"x{j}" for j in range(d)] if names is None else [str(name) for name in names],
+            names=list(names),
             # With max_rows there are fewer rows than the index has.
             rows=range(n) if rows is None or len(rows) != n else rows,
             families=list(getattr(self, "families_", ["gaussian"] * d)),
-            levels=levels,
+            levels=getattr(self, "levels_", [None] * d),
             constant=constant.tolist(),
-            advice=self._advice_on_columns(X, names is not None),
+            advice=self._advice_on_columns(X, labels is not None),
         )
 
     def _observed_rows(self):

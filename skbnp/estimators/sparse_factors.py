@@ -15,7 +15,7 @@ from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
 from skbnp.reports import factors
-from skbnp.summaries.factors import aligned, energy_correlation
+from skbnp.summaries.factors import aligned, column_signs, energy_correlation
 from skbnp.units import Units, check_units, standard_units
 
 
@@ -169,24 +169,22 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
     def _factors_section(self, training):
         """Loadings of the reference's factors, over the draws of a prediction."""
         draws = self._prediction_draws()
-        n_factors, d = self._n_features_out, len(self._units.columns)
-        loadings, linked, found = np.zeros((d, n_factors)), np.zeros((d, n_factors)), 0
-        for draw, (column, sign) in zip(draws, self._alignments(draws), strict=True):
-            one = aligned(draw["loadings1"] * self._score_sizes(draw), column, sign)
-            loadings += one
-            linked += one != 0.0
-            found = found + (column >= 0)
-        found = found + np.zeros(n_factors)
-        of_column = np.maximum(found, 1)
+        here = self._scaled_loadings(self._reference) * column_signs(self._reference["loadings1"])
+        loadings = [
+            aligned(self._scaled_loadings(draw), column, sign)
+            for draw, (column, sign) in zip(draws, self._alignments(draws), strict=True)
+        ]
         traces = self.posterior_.traces
         return factors.section(
             traces["n_factors"],
             traces["n_shared_factors"],
-            loadings / of_column,
-            linked / of_column,
-            found / len(draws),
+            *factors.over_draws(here, np.reshape(loadings, (-1, *here.shape))),
             [training.names[j] for j in self._units.columns],
         )
+
+    def _scaled_loadings(self, draw):
+        """Loadings for scores of mean square one: standard deviations of scaled columns."""
+        return draw["loadings1"] * self._score_sizes(draw)
 
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)

@@ -15,6 +15,8 @@ _MOST_NAMED = 8
 N_ROWS, _ROWS_PER_COLUMN = 500, 20
 # Added to the variances, so that columns that others determine have an inverse.
 _RIDGE = 1e-3
+# They are told where the best known column has this part of its variance from the others.
+_LEAST_SHARE = 0.1
 
 
 def section(correlations, names, n_columns, noun="correlation"):
@@ -45,14 +47,16 @@ def section(correlations, names, n_columns, noun="correlation"):
             noun: round(float(mean[a, b]), 3),
             "5 %": round(float(low[a, b]), 3),
             "95 %": round(float(high[a, b]), 3),
-            "probability": round(float(sure[a, b]), 3),
+            f"beyond {_NAMED:g}": round(float(sure[a, b]), 3),
         }
         for a, b in pairs
     ]
     likely = [(a, b) for a, b in pairs if sure[a, b] >= _LIKELY]
     sentences = []
     if len(names) < n_columns:
-        sentences.append(f"Only {len(names)} of the {n_columns} columns are compared, evenly spaced.")
+        sentences.append(
+            f"Only {len(names)} of the {n_columns} columns are compared, evenly spaced."
+        )
     if likely:
         shown = [f"{names[a]} and {names[b]} ({mean[a, b]:+.2f})" for a, b in likely[:_MOST_NAMED]]
         sentences.append(
@@ -98,6 +102,8 @@ def _predicted(mean, names):
     inverse = np.linalg.pinv(mean + _RIDGE * np.eye(len(mean)))
     share = np.clip(1.0 - 1.0 / np.maximum(np.diag(inverse), 1.0), 0.0, 1.0)
     order = np.argsort(-share, kind="stable")
+    if share[order[0]] < _LEAST_SHARE:
+        return []
     best, worst = order[: min(3, len(order) // 2)], order[::-1][: min(3, len(order) // 2)]
 
     def shown(places):

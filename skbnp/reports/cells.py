@@ -78,7 +78,7 @@ def _record(table, holes, filled, std, j):
     }
     if filled is None:
         return record
-    deviation = float(np.mean(std[here, j]))
+    deviation = float(np.median(std[here, j]))
     is_level = table.levels[j] is not None
     low, high = np.min(filled[here, j]), np.max(filled[here, j])
     words = (
@@ -89,7 +89,7 @@ def _record(table, holes, filled, std, j):
     relative = deviation / spread if spread > 0.0 else np.nan
     return record | {
         "relative to column": relative,
-        "mean deviation": deviation,
+        "deviation": deviation,
         "filled with": words,
     }
 
@@ -101,16 +101,18 @@ def _relative(records):
 def _how_well(table, records):
     known = _relative(records)
     sentences = [
-        "Each is filled with its mean given the rest of its row. Its standard deviation says how "
-        "far off that may be; relative to the spread of the column 0 means known exactly, 1 that "
-        "the rest of the row says nothing."
+        "Each is filled with its mean given the rest of its row. Its standard deviation, of which "
+        "the table has the median, says how far off that may be; relative to the spread of the "
+        "column 0 means known exactly, 1 that the rest of the row says nothing."
     ]
     well = [one["column"] for one in known if one["relative to column"] <= _WELL]
     hardly = [one["column"] for one in known if one["relative to column"] >= _HARDLY]
     if well:
         sentences.append(f"Well known from the other columns: {listed(well, _MOST_NAMED)}.")
     if hardly:
-        sentences.append(f"Hardly better than the mean of the column: {listed(hardly, _MOST_NAMED)}.")
+        sentences.append(
+            f"Hardly better than the mean of the column: {listed(hardly, _MOST_NAMED)}."
+        )
     if any(levels is not None for levels in table.levels):
         sentences.append(
             "For categories the most probable one is filled in, and the deviation is 0 where it is "
@@ -142,16 +144,44 @@ def _picture(records):
     )
 
 
-def of_imputer(n_empty, n_constant, names_dropped, model):
-    """What the imputer did before its model: columns without values, and constant ones."""
-    sentences = [f"The model that fills cells is {model}."] if model else []
-    if names_dropped:
-        sentences.append(f"Columns without any value were dropped: {listed(names_dropped)}.")
-    elif n_empty:
-        sentences.append(f"{counted(n_empty, 'column')} without any value got 0 in all cells.")
-    if n_constant:
-        sentences.append(
-            f"{counted(n_constant, 'column')} with one value alone: cells there got that value."
-        )
-    return Section("imputer", "How the table is filled", tuple(sentences))
+def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_draw):
+    """What the imputer did beside its model.
 
+    Parameters
+    ----------
+    model : str or None
+        The class of the model, None where no column varies.
+    filled : dict of str to (object, int)
+        Columns with one value alone: that value, and how many cells got it.
+    zero, dropped : list of str
+        Columns without any value that got 0, and those that were left out.
+    n_missing : int
+        Missing cells of the whole table.
+    n_empty_rows : int
+        Rows without any value.
+    can_draw : bool
+        Whether the model draws missing cells.
+    """
+    sentences = [f"{counted(n_missing, 'cell')} of the table are missing."]
+    if model is None:
+        sentences.append("No column varies, so that there is no model.")
+    else:
+        sentences.append(f"Cells of columns that vary are filled by a {model}, see below.")
+    for name, (value, n) in filled.items():
+        sentences.append(f"{name} has one value alone, {value}, which {counted(n, 'cell')} got.")
+    if zero:
+        sentences.append(f"Without any value, so that all cells got 0: {listed(zero)}.")
+    if dropped:
+        sentences.append(f"Without any value, so that they were dropped: {listed(dropped)}.")
+    if n_empty_rows:
+        sentences.append(
+            f"{counted(n_empty_rows, 'row')} without any value got what is expected of a new row."
+        )
+    steps = ()
+    if can_draw and n_missing:
+        steps = (
+            "To analyse the table take multiple(m=20), tables that differ in their filled cells, "
+            "and pool what they say by skbnp.summaries.pool: analysed as if it had been complete, "
+            "one filled table makes results look too sure.",
+        )
+    return Section("imputer", "How the table is filled", tuple(sentences), steps=steps)

@@ -81,7 +81,15 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         records,
         pictures=(pictures.traces(shown, rhat),),
         verdicts=tuple(verdicts),
-        steps=tuple(f"For chains that can be trusted: {one}." for one in advice),
+        steps=tuple(_step(one, posterior) for one in advice),
+        is_urgent=True,
+    )
+
+
+def _step(advice, posterior):
+    return (
+        f"Fit again, so that the chains can be trusted: {advice} (this fit had n_chains="
+        f"{posterior.n_chains}, n_warmup={posterior.n_warmup}, n_draws={posterior.n_draws})."
     )
 
 
@@ -123,7 +131,8 @@ def _verdict(name, figures):
     part = _WORDS.get(name, name)
     rhat, ess = figures["rhat"], figures["ess_bulk"]
     if not (np.isfinite(rhat) and np.isfinite(ess)):
-        why = "the chains are too short to say" if np.isnan(rhat) else "no chain ever moved"
+        short = np.isnan(rhat) or np.isnan(ess)
+        why = "the chains are too short to say" if short else "each chain stays where it is"
         return Verdict(part, "no", why)
     why = f"R-hat {rhat:.2f}, {counted(round(ess), 'effective draw')}"
     if rhat <= MOST_RHAT:

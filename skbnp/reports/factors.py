@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from skbnp.markup import counted, listed, number, percent
+from skbnp.markup import counted, listed, percent
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
 from skbnp.reports.words import spread
 
 # A loading is named with this probability of a link, and this share of the column's variance.
 _LIKELY, _NAMED = 0.5, 0.05
+# From this congruence of their loadings on, factors of two draws are called alike.
+_CONGRUENCE = 0.85
 _MOST_NAMED, _MOST_FACTORS = 5, 10
 
 
@@ -31,14 +33,13 @@ def section(n_factors, n_shared, loadings, linked, found, names):
     """
     sentences = [
         "A factor is a direction in which several columns vary together. Draws have "
-        f"{spread(n_factors)} factors, {spread(n_shared)} linked to two columns or more (in 90 % "
+        f"{spread(n_factors)} factors, {spread(n_shared)} linked to two columns or more (in 90% "
         "of the draws); only these can be known, the others come and go.",
     ]
     order = np.argsort(-found, kind="stable")
     for k in order[:_MOST_FACTORS]:
-        sentences.append(
-            f"Factor {k}, in {percent(found[k])} of the draws: {_columns(loadings, linked, k, names)}."
-        )
+        columns = _columns(loadings, linked, k, names)
+        sentences.append(f"Factor {k}, in {percent(found[k])} of the draws: {columns}.")
     if not len(found):
         sentences.append("The draw that stands for all has no factor: columns vary on their own.")
     records = [
@@ -87,6 +88,34 @@ def _columns(loadings, linked, k, names):
     return listed([*shown, more] if more else shown)
 
 
+def over_draws(reference, loadings):
+    """What the draws that have a factor like one of the reference say of it.
+
+    Parameters
+    ----------
+    reference : ndarray of shape (n_columns, n_factors)
+        Loadings of the reference draw.
+    loadings : ndarray of shape (n_draws, n_columns, n_factors)
+        Those of its partners in other draws, 0 where there is none.
+
+    Returns
+    -------
+    mean, linked : ndarray of shape (n_columns, n_factors)
+        Mean loading, and the share of loadings that are not 0, over draws with a like factor: one
+        whose loadings have a congruence (the cosine of the angle between them) of at least .85.
+    found : ndarray of shape (n_factors,)
+        The share of such draws.
+    """
+    norms = np.sqrt(np.sum(loadings**2, axis=1) * np.sum(reference**2, axis=0))
+    products = np.sum(loadings * reference, axis=1)
+    alike = (norms > 0.0) & (products >= _CONGRUENCE * norms)
+    n_alike = np.maximum(alike.sum(axis=0), 1)
+    weights = alike[:, np.newaxis, :]
+    mean = np.sum(loadings * weights, axis=0) / n_alike
+    linked = np.sum((loadings != 0.0) * weights, axis=0) / n_alike
+    return mean, linked, alike.mean(axis=0)
+
+
 def of_tree(depth, n_nodes):
     """How many factors the branches of a tree have.
 
@@ -98,7 +127,7 @@ def of_tree(depth, n_nodes):
     sentences = (
         "Within a branch rows vary along a few directions, the nodes of its path; branches with "
         f"nodes in common vary alike along them. Paths have {spread(depth)} nodes, trees "
-        f"{spread(n_nodes)} (in 90 % of the draws). Single directions are known only up to "
+        f"{spread(n_nodes)} (in 90% of the draws). Single directions are known only up to "
         "rotations: look at which columns hang together.",
     )
     return Section("tree", "The tree of directions", sentences)

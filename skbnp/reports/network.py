@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.markup import counted, listed, number, percent
+from skbnp.markup import counted, listed, percent
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
 from skbnp.reports.words import spread
@@ -32,7 +32,7 @@ def section(traces, network, n_columns, together, edges=None):
     shown = [f"{spread(trace)} {what}" for what, trace in traces.items()]
     sentences = [
         "A hidden unit is something that was not measured and that columns respond to together. "
-        f"Networks of the draws have {listed(shown)} (in 90 % of the draws).",
+        f"Networks of the draws have {listed(shown)} (in 90% of the draws).",
         "Hidden units have no names and no fixed order or sign, so that single ones cannot be "
         "compared from draw to draw; which columns they tie together can.",
     ]

@@ -114,6 +114,8 @@ class Section:
         What it contributes to "how far to trust it".
     steps : tuple of str
         What it contributes to "what to do next", after the remedies of its verdicts.
+    is_urgent : bool
+        Whether its steps come before those of all other sections.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Section:
     pictures: tuple = ()
     verdicts: tuple = ()
     steps: tuple = ()
+    is_urgent: bool = False
 
 
 class Report:
@@ -224,7 +227,8 @@ def _next(sections):
     """What to do next: remedies of what is not to be trusted, then what sections propose."""
     verdicts = [verdict for section in sections for verdict in section.verdicts if verdict.remedy]
     verdicts.sort(key=lambda verdict: _ORDER_OF_TRUST.index(verdict.trust))
-    steps = [verdict.remedy for verdict in verdicts]
+    steps = [step for section in sections if section.is_urgent for step in section.steps]
+    steps += [verdict.remedy for verdict in verdicts]
     steps += [step for section in sections for step in section.steps]
     steps = list(dict.fromkeys(steps))[:_MOST_STEPS]
     if not steps:

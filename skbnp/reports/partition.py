@@ -17,6 +17,8 @@ DOUBTFUL, SURE = 0.8, 0.95
 MOST_ROWS_OF_PAIRS = 500
 # A cluster is small below so many rows, and below this share of all.
 _FEW_ROWS, _SMALL_SHARE = 5, 0.01
+# A group of more than this share of the rows is missed where it is left out.
+_LARGE_SHARE = 0.1
 # Rows named of each cluster, at most, and clusters that sentences go through.
 _MOST_NAMED, _MOST_CLUSTERS = 3, 12
 # Numbers of clusters that are shown: with this probability and more.
@@ -46,6 +48,8 @@ class Partition:
         Number of clusters of some draws after the same joins.
     noun : str
         "cluster" or "branch".
+    dropped : sequence of dict
+        Groups that were left out for want of support in the draws, each with its ``size``.
     """
 
     labels: np.ndarray
@@ -56,6 +60,7 @@ class Partition:
     pieces: np.ndarray | None = None
     n_joined: np.ndarray | None = None
     noun: str = "cluster"
+    dropped: tuple = ()
 
     @property
     def nouns(self):
@@ -110,8 +115,14 @@ def clusters(partition, table, probability):
             f"Small: {names}. Rows that stand apart may be a rare kind, or mistakes in the data; "
             "look at them one by one."
         )
+    if partition.dropped:
+        rows_of = listed([number(int(one["size"])) for one in partition.dropped], 6)
+        sentences.append(
+            f"Left out, as fewer than half of the draws have them or they gain nothing for sure: "
+            f"{counted(len(partition.dropped), 'group')} of {rows_of} rows, which went to others."
+        )
     steps = []
-    if len(sizes) == 1:
+    if len(sizes) == 1 and not partition.dropped:
         steps.append(
             "No groups were found. If you expected some, look at the pictures of single columns, "
             "and leave out columns that say nothing of the groups you have in mind."
@@ -133,10 +144,7 @@ def _is_small(size, n):
 
 def _sizes_in_words(partition, sizes):
     if len(sizes) == 1:
-        return (
-            f"All rows are in one {partition.noun}: the table does not fall into groups that the "
-            "model can tell apart."
-        )
+        return f"All rows are in one {partition.noun}: there are no groups that the draws agree on."
     shown = [
         f"{partition.noun} {k} has {counted(size, 'row')}"
         for k, size in enumerate(sizes[:_MOST_CLUSTERS])
@@ -196,9 +204,7 @@ def rows(partition, table, probability):
         doubtful = here[own[here] < DOUBTFUL]
         if several and doubtful.size:
             worst = doubtful[np.argsort(own[doubtful], kind="stable")[:_MOST_NAMED]]
-            shown = [
-                f"{table.row(i)} ({_doubt(partition.noun, own[i], others[i])})" for i in worst
-            ]
+            shown = [f"{table.row(i)} ({_doubt(partition.noun, own[i], others[i])})" for i in worst]
             sentence += f"; doubtful are {counted(doubtful.size, 'row')}, above all {listed(shown)}"
         sentences.append(sentence + ".")
     order = np.argsort(own, kind="stable")
@@ -209,6 +215,7 @@ def rows(partition, table, probability):
             "probability": round(float(own[i]), 3),
             f"next {partition.noun}": int(others[i].argmax()) if several else -1,
             "its probability": round(float(max(others[i].max(), 0.0)), 3),
+            "on its own": round(float(1.0 - probability[i].sum()), 3),
         }
         for i in order
     ]
@@ -218,6 +225,9 @@ def rows(partition, table, probability):
 
 
 def _doubt(noun, own, others):
+    alone = 1.0 - own - np.maximum(others, 0.0).sum()
+    if alone > max(own, others.max()):
+        return f"{own:.2f}; on its own: {alone:.2f}"
     if others.max() <= 0.0:
         return f"{own:.2f}"
     return f"{own:.2f}; {noun} {int(others.argmax())}: {others.max():.2f}"
@@ -255,13 +265,15 @@ def how_many(partition):
     counts = drawn if partition.n_joined is None else np.asarray(partition.n_joined)
     shares = np.bincount(counts) / len(counts)
     of_pieces = np.bincount(drawn) / len(drawn)
+    # Where draws are not joined by the rule of the summary, their pieces are what is known.
+    nouns = "pieces" if _has_pieces_alone(partition) else partition.nouns
     support = sorted(
         set(np.flatnonzero(shares >= _LEAST_PROBABILITY))
         | (set() if counts is drawn else set(np.flatnonzero(of_pieces >= _LEAST_PROBABILITY)))
     )
     records = []
     for k in support:
-        record = {partition.nouns: int(k), "probability": _share(shares, k)}
+        record = {nouns: int(k), "probability": _share(shares, k)}
         if counts is not drawn:
             record["before joins"] = _share(of_pieces, k)
         records.append(record)
@@ -269,15 +281,20 @@ def how_many(partition):
     shown = [f"{percent(shares[k])} have {k}" for k in likely]
     sentences = [
         "The method does not settle on one answer: it keeps many that the data allow, its draws. "
-        f"Of these {listed(shown)} {partition.nouns}."
+        f"Of these {listed(shown)} {nouns}."
     ]
+    if _has_pieces_alone(partition):
+        sentences.append(
+            "Pieces that overlap are joined in the summary, so that it may have fewer clusters; "
+            "skewed groups take several pieces, and small ones come and go."
+        )
     if counts is not drawn:
         sentences.append(
             "Before pieces that overlap are joined, draws have "
             f"{_range(of_pieces)} pieces: skewed groups take several, and small ones come and go."
         )
     mode = int(shares.argmax())
-    if mode != found:
+    if mode != found and not _has_pieces_alone(partition):
         because = (
             f"it keeps {partition.nouns} that a part of the draws has joined to others"
             if found > mode
@@ -310,17 +327,31 @@ def _range(shares):
     return number(int(low)) if low == high else f"{low} to {high}"
 
 
+def _has_pieces_alone(partition):
+    return partition.n_joined is None and partition.pieces is not None
+
+
 def _verdict_of_number(partition, shares, found):
     share = float(shares[found]) if found < len(shares) else 0.0
     trust = "yes" if share >= 0.8 else "with care" if share >= 0.4 else "no"
+    why = f"{percent(share)} of the draws have {found}"
+    if _has_pieces_alone(partition):
+        # Joined draws are not counted: what is left is whether groups were given up.
+        n = len(partition.labels)
+        lost = max((int(one["size"]) for one in partition.dropped), default=0)
+        trust = "no" if lost > _LARGE_SHARE * n else "with care"
+        why = f"draws have {_range(shares)} pieces before joins"
+        if trust == "no":
+            why += f", and a group of {counted(lost, 'row')} was given up"
     remedy = (
-        "The number of groups is open: before you count on it, look at the small ones, and at which "
-        "of them draws have together, by skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
+        "The number of groups is open: before you count on it, look at the small ones, and at "
+        "which of them draws have together, by "
+        "skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
     )
     return Verdict(
         f"the number of {partition.nouns}",
         trust,
-        f"{percent(share)} of the draws have {found}",
+        why,
         "" if trust == "yes" else remedy,
     )
 

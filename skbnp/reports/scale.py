@@ -35,7 +35,9 @@ def section(feature_labels, labels, names):
         sentences.append(f"Mostly noise of their own: {listed(rest)}.")
     here, counts = np.unique(labels, return_counts=True)
     background = int(counts[here < 0].sum())
-    driven = [f"{counted(n, 'row')} by factor {k}" for k, n in zip(here, counts, strict=True) if k >= 0]
+    driven = [
+        f"{counted(n, 'row')} by factor {k}" for k, n in zip(here, counts, strict=True) if k >= 0
+    ]
     if driven:
         sentences.append(
             f"Most of the energy of a row comes in {listed(driven)}; "
@@ -45,8 +47,7 @@ def section(feature_labels, labels, names):
     else:
         sentences.append("All rows are background: no factor stands out in any of them.")
     records = [
-        {"column": name, "factor": int(k)}
-        for name, k in zip(names, feature_labels, strict=True)
+        {"column": name, "factor": int(k)} for name, k in zip(names, feature_labels, strict=True)
     ]
     steps = (
         "This is no clustering: for groups of rows fit InfiniteFactorClusterer or "

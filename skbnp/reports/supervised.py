@@ -45,7 +45,7 @@ def section(traces, network, influence, names, ancestors, target, noise=None, po
     moving = [j for j in order if influence[j] >= _MOVES]
     sentences = [
         f"The network predicts {target} from {counted(len(names), 'column')}. Networks of the "
-        f"draws have {listed(shown)} (in 90 % of the draws).",
+        f"draws have {listed(shown)} (in 90% of the draws).",
     ]
     if moving:
         words = [f"{names[j]} ({influence[j]:.2f})" for j in moving[:_MOST_NAMED]]
