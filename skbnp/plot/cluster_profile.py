@@ -71,7 +71,7 @@ class ClusterProfileDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted, with ``labels_`` and ``posterior_`` or, for an `X`, with ``predict``.
+            Fitted, with ``labels_`` and ``posterior_`` and, for an `X`, with ``predict``.
         X : array-like or frame of shape (n, n_features), default=None
             New rows, which are put into clusters by ``predict``. None shows the training rows by
             ``labels_``.
@@ -86,8 +86,13 @@ class ClusterProfileDisplay:
         -------
         ClusterProfileDisplay
             With its artists as attributes.
+
+        Raises
+        ------
+        ValueError
+            If no row is of a cluster, as may be with `DeepScaleModel`.
         """
-        check_estimator(estimator, "labels_" if X is None else "predict")
+        check_estimator(estimator, "labels_")
         levels = getattr(estimator, "levels_", None) or [None] * estimator.n_features_in_
         names = getattr(estimator, "feature_names_in_", None)
         if X is None:
@@ -103,7 +108,9 @@ class ClusterProfileDisplay:
             str(names[j]) if code < 0 else f"{names[j]} = {levels[j][code]}"
             for j, code in zip(found.column, found.level, strict=True)
         ]
-        sizes = np.bincount(np.asarray(labels)[np.asarray(labels) >= 0])
+        if not len(found.difference):
+            raise ValueError("estimator must have found a cluster, got rows of none alone")
+        sizes = np.bincount(labels[labels >= 0])
         display = cls(found.difference, traits, sizes, max_columns=max_columns)
         return display.plot(ax=ax, **image_kw)
 
@@ -128,13 +135,13 @@ class ClusterProfileDisplay:
         values = difference[:, self.shown_]
         n_clusters, n_shown = values.shape
         if ax is None:
-            size = (2.5 + 0.5 * n_shown, 1.8 + 0.35 * n_clusters)
+            size = figure_size(n_clusters, n_shown)
             ax = import_pyplot().subplots(figsize=size, layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.figure
         style = {"cmap": "RdBu_r", "vmin": -_FULL, "vmax": _FULL, "aspect": "auto", **image_kw}
         self.image_ = ax.imshow(np.ma.masked_invalid(values), **style)
         self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, shrink=0.9, extend="both")
-        self.colorbar_.set_label("difference from other rows,\nstandard deviations")
+        self.colorbar_.set_label("standard deviations")
         self.colorbar_.outline.set_visible(False)
         self.texts_ = _add_numbers(ax, values) if values.size <= _MOST_NUMBERS else []
         ax.set_xticks(range(n_shown), [names[j] for j in self.shown_], rotation=45, ha="right")
@@ -164,6 +171,20 @@ class ClusterProfileDisplay:
         if not isinstance(self.max_columns, Integral) or self.max_columns < 1:
             raise ValueError(f"max_columns must be an integer >= 1, got {self.max_columns!r}")
         return difference, names, sizes
+
+
+def figure_size(n_clusters, n_traits):
+    """Inches of a figure in which so many cells and the names beside them find room.
+
+    Parameters
+    ----------
+    n_clusters, n_traits : int
+
+    Returns
+    -------
+    size : tuple of two float
+    """
+    return 3.0 + 0.5 * n_traits, max(3.2, 2.2 + 0.35 * n_clusters)
 
 
 def _add_numbers(ax, values):

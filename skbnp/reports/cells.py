@@ -43,11 +43,9 @@ def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)")
     per_column = holes.sum(axis=0)
     worst = np.argsort(-per_column, kind="stable")
     worst = [j for j in worst if per_column[j]]
-    shown = [f"{table.names[j]} ({per_column[j]})" for j in worst[:_MOST_NAMED]]
-    more = "" if len(worst) <= _MOST_NAMED else f" and {len(worst) - _MOST_NAMED} more columns"
+    shown = listed([f"{table.names[j]} ({per_column[j]})" for j in worst], _MOST_NAMED)
     sentences = [
-        f"{counted(int(holes.sum()), 'cell')} in {counted(n_rows, 'row')} are missing: "
-        f"{listed(shown)}{more}.",
+        f"{counted(int(holes.sum()), 'cell')} in {counted(n_rows, 'row')} are missing: {shown}.",
         "They are taken to be missing at random: whether a cell is missing may depend on the other "
         "cells of its row, not on the value that it would have had.",
     ]
@@ -123,7 +121,12 @@ def _how_well(table, records):
 
 def _verdicts(scale, can_calibrate):
     part = "standard deviations of filled cells"
-    if scale is not None:
+    if scale == 1.0:
+        # What it is where nothing could be said, and never else.
+        yield Verdict(
+            part, "with care", "not calibrated: there were too few cells to hide, or no time"
+        )
+    elif scale is not None:
         yield Verdict(
             part, "yes",
             f"calibrated on hidden cells, multiplied by {number(float(scale), 2)}",

@@ -81,7 +81,7 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         records,
         pictures=(pictures.traces(shown, rhat),),
         verdicts=tuple(verdicts),
-        steps=tuple(_step(one, posterior) for one in advice),
+        steps=(_step("; ".join(advice), posterior),) if advice else (),
         is_urgent=True,
     )
 

@@ -65,7 +65,7 @@ def section(n_factors, n_shared, loadings, linked, found, names):
     if len(found):
         title = "Loadings: how far each column moves with each factor"
         labels = [f"factor {k}" for k in range(len(found))]
-        show = (pictures.matrix(loadings, names, labels, title, "standard deviations"),)
+        show = (pictures.matrix(loadings.T, labels, names, title, "standard deviations"),)
     return Section(
         "factors", "What was found: factors", tuple(sentences), records, n_shown=0,
         pictures=show, verdicts=tuple(verdicts),

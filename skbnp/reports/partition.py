@@ -103,11 +103,12 @@ def clusters(partition, table, probability):
     share_sure = float((own >= DOUBTFUL).mean())
     small = [k for k, size in enumerate(sizes) if _is_small(size, n)]
     sentences = [_sizes_in_words(partition, sizes)]
+    n_doubtful = int((own < DOUBTFUL).sum())
     if len(sizes) > 1:
+        rest = f"the other {number(n_doubtful)} {'is' if n_doubtful == 1 else 'are'} doubtful"
         sentences.append(
             f"{percent(share_sure)} of the rows are in their {partition.noun} with a probability "
-            f"of at least {DOUBTFUL:g}; the other {number(int((own < DOUBTFUL).sum()))} are "
-            "doubtful."
+            f"of at least {DOUBTFUL:g}; {rest if n_doubtful else 'none is doubtful'}."
         )
     if small and len(sizes) > 1:
         names = listed([f"{k} ({counted(sizes[k], 'row')})" for k in small])
@@ -116,10 +117,10 @@ def clusters(partition, table, probability):
             "look at them one by one."
         )
     if partition.dropped:
-        rows_of = listed([number(int(one["size"])) for one in partition.dropped], 6)
+        rows_of = listed([counted(int(one["size"]), "row") for one in partition.dropped], 6)
         sentences.append(
             f"Left out, as fewer than half of the draws have them or they gain nothing for sure: "
-            f"{counted(len(partition.dropped), 'group')} of {rows_of} rows, which went to others."
+            f"{counted(len(partition.dropped), 'group')} of {rows_of}, which went to others."
         )
     steps = []
     if len(sizes) == 1 and not partition.dropped:
@@ -205,7 +206,8 @@ def rows(partition, table, probability):
         if several and doubtful.size:
             worst = doubtful[np.argsort(own[doubtful], kind="stable")[:_MOST_NAMED]]
             shown = [f"{table.row(i)} ({_doubt(partition.noun, own[i], others[i])})" for i in worst]
-            sentence += f"; doubtful are {counted(doubtful.size, 'row')}, above all {listed(shown)}"
+            more = f"{doubtful.size} rows, above all " if doubtful.size > len(worst) else ""
+            sentence += f"; doubtful: {more}{listed(shown)}"
         sentences.append(sentence + ".")
     order = np.argsort(own, kind="stable")
     records = [
@@ -215,7 +217,7 @@ def rows(partition, table, probability):
             "probability": round(float(own[i]), 3),
             f"next {partition.noun}": int(others[i].argmax()) if several else -1,
             "its probability": round(float(max(others[i].max(), 0.0)), 3),
-            "on its own": round(float(1.0 - probability[i].sum()), 3),
+            "on its own": round(float(max(0.0, 1.0 - probability[i].sum())), 3),
         }
         for i in order
     ]
@@ -425,5 +427,5 @@ def pairs(partition):
         f"at least {percent(SURE)} of the draws), {percent(float(apart[above].mean()))} surely "
         f"apart (in at most {percent(1 - SURE)}); of {percent(open_share)} the data do not say.",
     )
-    show = pictures.coclustering(partition.draws, partition.labels)
+    show = pictures.pairs(partition.draws, partition.labels)
     return Section("pairs", "Pairs of rows", sentences, records, n_shown=0, pictures=(show,))

@@ -2,32 +2,34 @@
 
 import numpy as np
 
+from skbnp.plot._style import COLORS, hide_frame
+from skbnp.plot.cluster_count import ClusterCountDisplay
+from skbnp.plot.cluster_profile import ClusterProfileDisplay, figure_size
+from skbnp.plot.coclustering import CoclusteringDisplay
+from skbnp.plot.network import NetworkDisplay
+from skbnp.plot.trace import TraceDisplay
 from skbnp.reports.page import Picture
+from skbnp.summaries.partitions import coclustering
 
 # Rows that the picture of pairs shows, and bars and cells of other pictures, at most.
-_MOST_ROWS, _MOST_BARS, _MOST_COLUMNS = 200, 25, 30
+_MOST_ROWS, _MOST_BARS, _MOST_COLUMNS, _MOST_TRAITS = 200, 25, 30, 20
 
 
 def cluster_count(n_blocks):
     """Posterior distribution of the number of blocks, chain by chain."""
 
     def draw(figure):
-        from skbnp.plot.cluster_count import ClusterCountDisplay
-
         ClusterCountDisplay(n_blocks).plot(ax=figure.subplots())
 
     return Picture("Number of groups in the draws, before any joins", draw, (5.0, 3.2))
 
 
-def coclustering(draws, labels):
+def pairs(draws, labels):
     """Which rows are together, in a sample of the rows."""
 
     def draw(figure):
-        from skbnp.plot.coclustering import CoclusteringDisplay
-        from skbnp.summaries.partitions import coclustering as together
-
         rows = np.arange(0, len(labels), -(-len(labels) // _MOST_ROWS))
-        display = CoclusteringDisplay(together(draws, rows), labels[rows], n_rows=len(labels))
+        display = CoclusteringDisplay(coclustering(draws, rows), labels[rows], n_rows=len(labels))
         display.plot(ax=figure.subplots())
 
     return Picture("How often two rows are together; squares are the clusters", draw, (5.6, 4.8))
@@ -37,27 +39,26 @@ def profiles(found, partition, table):
     """Standardised differences of clusters, the columns that differ most."""
 
     def draw(figure):
-        from skbnp.plot.cluster_profile import ClusterProfileDisplay
-
         names = [
             table.trait(column, level)
             for column, level in zip(found.column, found.level, strict=True)
         ]
         sizes = np.bincount(partition.labels)
-        display = ClusterProfileDisplay(found.difference, names, sizes, noun=partition.noun)
+        display = ClusterProfileDisplay(
+            found.difference, names, sizes, noun=partition.noun, max_columns=_MOST_TRAITS
+        )
         display.plot(ax=figure.subplots())
 
     n_clusters, n_traits = found.difference.shape
-    size = (2.5 + 0.45 * min(n_traits, 20), 1.8 + 0.3 * n_clusters)
-    return Picture("How far each cluster is from the other rows", draw, size)
+    size = figure_size(n_clusters, min(n_traits, _MOST_TRAITS))
+    title = f"How far the columns of each {partition.noun} are from those of all other rows"
+    return Picture(title, draw, size)
 
 
 def traces(traces, rhat):
     """Traces of the chains of what is reported."""
 
     def draw(figure):
-        from skbnp.plot.trace import TraceDisplay
-
         axes = figure.subplots(len(traces), 1, squeeze=False)[:, 0]
         TraceDisplay(traces, rhat=rhat).plot(ax=axes)
 
@@ -78,7 +79,7 @@ def matrix(values, rows, columns, title, label):
         ax.set_yticks(range(len(rows)), rows)
         figure.colorbar(image, ax=ax, shrink=0.8, label=label)
 
-    size = (2.5 + 0.28 * len(columns), 2.0 + 0.24 * len(rows))
+    size = (3.5 + 0.28 * len(columns), 3.0 + 0.24 * len(rows))
     return Picture(title, draw, size)
 
 
@@ -88,8 +89,6 @@ def bars(values, names, title, label, errors=None):
     errors = None if errors is None else np.asarray(errors)[:_MOST_BARS]
 
     def draw(figure):
-        from skbnp.plot._style import COLORS, hide_frame
-
         ax = figure.subplots()
         places = np.arange(len(values))[::-1]
         ax.barh(places, values, xerr=errors, color=COLORS[0], alpha=0.75)
@@ -104,8 +103,6 @@ def network(network):
     """The network of the reference draw."""
 
     def draw(figure):
-        from skbnp.plot.network import NetworkDisplay
-
         level = "order" if "order" in network else "layer"
         names = network["names"]
         display = NetworkDisplay(

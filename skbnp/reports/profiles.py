@@ -55,7 +55,9 @@ def _strength(found, k):
 def _in_words(found, k, table):
     strength = _strength(found, k)
     said, columns = [], []
-    for place in np.argsort(-strength, kind="stable"):
+    # Of two levels that differ alike, the one that the cluster has.
+    order = np.lexsort((-np.nan_to_num(found.difference[k]), -np.round(strength, 6)))
+    for place in order:
         # A column of levels is named once, by the level that differs most.
         if strength[place] < _NAMED or len(said) == _MOST_COLUMNS:
             break

@@ -15,6 +15,10 @@ _KINDS = {
     "categorical": "categories",
 }
 
+# A measurement is called skewed from this skewness on, if its logarithm has less than half of it,
+# and if there are so many cells to say so.
+_SKEWED, _ENOUGH_CELLS = 1.5, 30
+
 
 @dataclass(frozen=True)
 class TrainingTable:
@@ -80,7 +84,8 @@ def section(table):
         )
     ]
     if n_below:
-        sentences.append(f"{counted(n_below, 'cell')} are below the detection limit.")
+        verb = "is" if n_below == 1 else "are"
+        sentences.append(f"{counted(n_below, 'cell')} {verb} below the detection limit.")
     kinds = {}
     for name, family in zip(table.names, table.families, strict=True):
         kinds.setdefault(_KINDS.get(family, family), []).append(name)
@@ -88,6 +93,12 @@ def section(table):
     if table.constant:
         names = listed([table.names[j] for j in table.constant])
         sentences.append(f"Without any variation, so that nothing follows from them: {names}.")
+    skewed = _skewed(table)
+    if skewed:
+        sentences.append(
+            f"Skewed, with a long tail of large values: {listed(skewed)}. The model describes "
+            "measurements by bell curves, and may take such a tail for groups of their own."
+        )
     sentences += [f"Look at this before you go on: {one}." for one in table.advice]
     records = [
         {
@@ -99,4 +110,27 @@ def section(table):
         for name, family, missing in zip(table.names, table.families, table.holes.T, strict=True)
     ]
     steps = [f"Look at the columns of the table: {one}." for one in table.advice]
+    if skewed:
+        steps.append(
+            f"Take the logarithm of {listed(skewed)} before you fit again: it makes skewed "
+            "measurements more even, and groups that were only a tail go away."
+        )
     return Section("table", "The table", tuple(sentences), records, n_shown=0, steps=tuple(steps))
+
+
+def _skewed(table):
+    """Names of positive measurements with a long tail that a logarithm takes away."""
+    found = []
+    for name, family, x in zip(table.names, table.families, table.X.T, strict=True):
+        x = x[~np.isnan(x)]
+        if family == "gaussian" and len(x) >= _ENOUGH_CELLS and x.min() > 0.0:
+            skewness = _skewness(x)
+            if skewness > _SKEWED and abs(_skewness(np.log(x))) < skewness / 2:
+                found.append(name)
+    return found
+
+
+def _skewness(x):
+    off = (x - x.mean()) / (np.abs(x).max() or 1.0)
+    spread = np.sqrt(np.mean(off**2))
+    return float(np.mean((off / spread) ** 3)) if spread > 0.0 else 0.0

@@ -22,8 +22,8 @@ class Profiles:
         `inside` less `outside` in standard deviations of the trait over all rows; 0 where it does
         not vary.
     error : ndarray of shape (n_clusters, n_traits)
-        Standard error of `difference`, were the clusters given; NaN where a side has fewer than
-        two cells.
+        Standard deviation that `difference` would have, were the rows of the cluster drawn at
+        random from all rows; NaN where a side has no cell.
     spread_ratio : ndarray of shape (n_clusters, n_traits)
         Standard deviation within the cluster divided by that of the other rows; NaN for levels.
     n_seen : ndarray of int of shape (n_clusters, n_traits)
@@ -97,10 +97,12 @@ def _trait(x, labels, is_mean):
             square[side] = np.maximum(rows @ z**2 / count[side] - mean[side] ** 2, 0.0)
     spread = np.sqrt(np.mean(z[seen] ** 2)) if seen.any() else 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        difference, error = mean["in"] - mean["out"], np.zeros(n_clusters)
-        for side in ("in", "out"):
-            error = error + np.where(count[side] > 1, square[side] / (count[side] - 1), np.nan)
-        scaled = [x / spread if spread > 0.0 else 0.0 * x for x in (difference, np.sqrt(error))]
+        difference = mean["in"] - mean["out"]
+        difference = difference / spread if spread > 0.0 else 0.0 * difference
+        error = np.sqrt(1.0 / count["in"] + 1.0 / count["out"])
+        error = np.where(np.isfinite(error), error, np.nan)
         ratio = np.sqrt(square["in"] / square["out"]) if is_mean else np.full(n_clusters, np.nan)
     values = [unit * (mean[side] + center) for side in ("in", "out")]
-    return *values, *scaled, ratio, count["in"].astype(np.intp), unit * spread
+    if not is_mean:  # shares, up to rounding errors
+        values = [np.clip(value, 0.0, 1.0) for value in values]
+    return *values, difference, error, ratio, count["in"].astype(np.intp), unit * spread
