@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="fewer tables and short chains")
     arguments = parser.parse_args()
     options = {"n_warmup": 100, "n_draws": 100} if arguments.quick else {}
-    n_tables = min(arguments.tables, 3) if arguments.quick else arguments.tables
+    n_tables = min(arguments.tables, 6) if arguments.quick else arguments.tables
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         lines = []

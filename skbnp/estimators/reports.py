@@ -18,7 +18,8 @@ class ReportMixin:
     """Puts the report together.
 
     A subclass says in ``_found(training)`` the sections on what it found, given the
-    `skbnp.reports.table.TrainingTable`.
+    `skbnp.reports.table.TrainingTable`. Its training rows are those of ``_training_rows``, as
+    `posterior_` knows them; a report of an estimator that keeps none is one of its chains.
     """
 
     @refuses_by_name
@@ -37,21 +38,27 @@ class ReportMixin:
             Before `fit`.
         """
         check_is_fitted(self, "posterior_")
-        sections = self._report_sections()
-        n, d = self._observed_rows().shape
-        title = f"{type(self).__name__}: report on {counted(n, 'row')}, {counted(d, 'column')}"
-        return Report(title, sections)
+        X = self._observed_rows()
+        size = counted(self.n_features_in_, "column")
+        size = size if X is None else f"{counted(len(X), 'row')}, {size}"
+        return Report(f"{type(self).__name__}: report on {size}", self._report_sections())
 
     def _report_sections(self, names=None, rows=None):
         """The sections, in which columns and rows go by these labels instead of their own."""
+        if self._observed_rows() is None:
+            return [table.unknown(), self._chains_section()]
         training = self._training_table(names, rows)
         found = [
             table.section(training),
             *self._found(training),
             self._cells_section(training),
-            self._chains_section(training),
+            self._chains_section(),
         ]
         return [section for section in found if section is not None]
+
+    def _found(self, training):
+        """Sections on what the model found."""
+        return []
 
     # -- the table
 
@@ -78,10 +85,14 @@ class ReportMixin:
         )
 
     def _observed_rows(self):
-        """The training rows of the features, (n_samples, n_features), levels as codes."""
+        """The training rows of the features, (n_samples, n_features), levels as codes.
+
+        None where they are not kept.
+        """
         if "_training_cells" in vars(self):
             return self._training_cells.X
-        return _whole_again(self._training_rows.observed_data())
+        rows = vars(self).get("_training_rows")
+        return None if rows is None else _whole_again(rows.observed_data())
 
     # -- sections that several estimators have
 
@@ -128,11 +139,11 @@ class ReportMixin:
             can_calibrate="interval_calibration" in self._declared,
         )
 
-    def _chains_section(self, training):
+    def _chains_section(self):
         """Whether the chains agree."""
         posterior = self.posterior_
         names = [name for name in self._reported_traces if name in posterior.traces]
-        is_ensemble = self._is_ensemble(training.X)
+        is_ensemble = self._is_ensemble(np.empty((0, self.n_features_in_)))
         problems, advice = [], self._lacks_of_ensemble() if is_ensemble else []
         if not is_ensemble:
             problems, advice = self._lacks_of_chains()

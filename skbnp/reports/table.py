@@ -118,6 +118,18 @@ def section(table):
     return Section("table", "The table", tuple(sentences), records, n_shown=0, steps=tuple(steps))
 
 
+def unknown():
+    """In place of the table, where an estimator keeps no training rows."""
+    return Section(
+        "table",
+        "The table",
+        (
+            "The training rows are not kept, so that this report says nothing of them: no sizes, "
+            "no profiles, no doubtful rows, no missing cells.",
+        ),
+    )
+
+
 def _skewed(table):
     """Names of positive measurements with a long tail that a logarithm takes away."""
     found = []

@@ -145,6 +145,15 @@ def test_rows_that_were_chosen_have_no_names():
     assert report.sections["table"].sentences[0].startswith("The table has 25 rows")
 
 
+def test_without_rows_it_speaks_of_the_chains_alone(monkeypatch):
+    setting = setting_named("tree")
+    model = setting.fit(setting.table())
+    monkeypatch.setattr(setting.kind, "_observed_rows", lambda self: None)
+    report = model.report()
+    assert list(report.sections) == ["table", "chains", "trust", "next"]
+    assert "rows are not kept" in str(report) and report.title.endswith("report on 3 columns")
+
+
 # -- calibration
 
 
