@@ -440,6 +440,10 @@ class CIBPBeliefNet(
         self._keep_training_cells(X)
         self._calibrate_cells(X)
 
+    def _found(self, training):
+        words = {"layers": "n_layers", "hidden units": "n_units", "edges": "n_edges"}
+        return [self._network_section(words), self._association_section(training)]
+
     def _attach_rows(self):
         if not self._prior.row_clusters:
             self.posterior_.attach_rows(self._training_rows)

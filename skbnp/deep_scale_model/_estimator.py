@@ -23,6 +23,7 @@ from skbnp.deep_scale_model._training_rows import TrainingRows, WatchedRows
 from skbnp.laws import Law
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.fields import Field
+from skbnp.reports import scale
 from skbnp.summaries.factors import column_signs
 from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units
@@ -263,6 +264,20 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
 
     def _feature_labels(self):
         return feature_labels(self._reference)
+
+    def _found(self, training):
+        return [
+            scale.section(self.feature_labels_, self._factor_of_rows(), training.names),
+            self._factors_section(training),
+            self._association_section(training, of_sizes=True),
+        ]
+
+    def _factor_of_rows(self):
+        """`labels_` as numbers of factors, whatever the sign of the scores."""
+        return np.where(self.labels_ < 0, -1, self.labels_ // 2) if self.signed else self.labels_
+
+    def _score_sizes(self, draw):
+        return np.sqrt(np.mean(draw["scores1"] ** 2, axis=0))
 
     def _anchor_scores(self):
         return lambda draw: draw["scores1"]

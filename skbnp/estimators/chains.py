@@ -17,6 +17,7 @@ from skbnp.estimators.draws import DrawsMixin
 from skbnp.estimators.export import ExportMixin
 from skbnp.estimators.files import FilesMixin
 from skbnp.estimators.parameters import Declared, parameter
+from skbnp.estimators.reports import ReportMixin
 from skbnp.estimators.tables import TablesMixin
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
@@ -63,7 +64,14 @@ _LEAST_POOL_GAIN = 0.02
 
 
 class BaseMCMCEstimator(
-    FilesMixin, TablesMixin, ExportMixin, DrawsMixin, Declared, CallbackSupportMixin, BaseEstimator
+    FilesMixin,
+    TablesMixin,
+    ExportMixin,
+    DrawsMixin,
+    ReportMixin,
+    Declared,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Fit by Markov chain Monte Carlo, predict from the kept draws.
 
@@ -476,35 +484,47 @@ class BaseMCMCEstimator(
 
     # -- warnings
 
-    def _warn_if_not_converged(self):
-        posterior, names = self.posterior_, self._reported_traces
+    def _lacks_of_chains(self):
+        """What speaks against convergence, and what helps: lists of str, empty if nothing."""
+        posterior = self.posterior_
+        # A file of an older version may have no density.
+        names = [name for name in self._reported_traces if name in posterior.traces]
         problems = convergence_problems(posterior.traces, names)
         problems += never_moved(posterior, self._moves_of_traces)
-        if problems:
-            gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
-            advice = remedies(
-                posterior.traces, names, gain, least * self.n_features_in_, self._findings
+        if not problems:
+            return [], []
+        gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
+        advice = remedies(
+            posterior.traces, names, gain, least * self.n_features_in_, self._findings
+        )
+        if posterior.warmup is not None and posterior.warmup.ended == "spent":
+            advice.append(
+                f"the warm-up ended because the work that max_work={self.max_work} allows "
+                "was spent: raise it for a longer one"
             )
-            if posterior.warmup is not None and posterior.warmup.ended == "spent":
-                advice.append(
-                    f"the warm-up ended because the work that max_work={self.max_work} allows "
-                    "was spent: raise it for a longer one"
-                )
+        return problems, advice
+
+    def _warn_if_not_converged(self):
+        problems, advice = self._lacks_of_chains()
+        if problems:
             warn(
                 "The chains may not have converged: " + "; ".join(problems) + ". To do: "
                 + "; ".join(advice) + ". Look at posterior_.summary() and skbnp.plot.TraceDisplay.",
                 ConvergenceWarning,
             )  # fmt: skip
 
-    def _warn_if_ensemble_falls_short(self):
-        """Say what more chains or longer ones would gain, where that is worth having."""
+    def _lacks_of_ensemble(self):
+        """What more chains or longer ones would gain, where that is worth having: list of str."""
         posterior, least = self.posterior_, _LEAST_POOL_GAIN * self.n_features_in_
-        advice = shortcomings_of_ensemble(
+        return shortcomings_of_ensemble(
             posterior.traces["log_density"], posterior.doubling_gain(), least, self._findings
         )
+
+    def _warn_if_ensemble_falls_short(self):
+        advice = self._lacks_of_ensemble()
         if advice:
             warn(
-                f"An ensemble of {posterior.n_chains} short chains is too small: "
+                f"An ensemble of {self.posterior_.n_chains} short chains is too small: "
                 + "; ".join(advice) + ". Look at posterior_.summary().",
                 ConvergenceWarning,
             )  # fmt: skip

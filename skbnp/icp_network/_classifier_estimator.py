@@ -14,6 +14,7 @@ from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._calibration import best_power, leave_one_out, raised
 from skbnp.icp_network._model import labels_of
 from skbnp.icp_network._supervised_estimator import SupervisedICPNetwork
+from skbnp.markup import counted
 from skbnp.mcmc.arviz import Group
 
 # Training rows that the power of class probabilities is chosen by, at most.
@@ -201,6 +202,12 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
             for block, parts in self._over_draws(X, probabilities)
         ]
         return best_power(np.concatenate(left_out), labels)
+
+    # -- report
+
+    def _about_target(self):
+        target = f"which of {counted(len(self.classes_), 'class', 'classes')} a row is of"
+        return {"target": target, "power": self.power_}
 
     # -- files
 

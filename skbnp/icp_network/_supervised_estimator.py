@@ -14,12 +14,15 @@ from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import outputs_of, sample_rows
 from skbnp.mcmc.arviz import Group
+from skbnp.reports import supervised
 from skbnp.units import Units, check_units
 
 # Sweeps per chain, at least and at most, and the share of them that is warm-up.
 _LEAST_SWEEPS, _MOST_SWEEPS, _WARMUP = 140, 1600, 0.375
 # Fantasies up to which those of all draws are kept from one prediction to the next.
 _MOST_KEPT_FANTASIES = 500
+# Rows and columns by which a report says what predictions rest on, at most.
+_MOST_TRIED_ROWS, _MOST_TRIED_COLUMNS = 200, 30
 
 
 def _share_a_range(X):
@@ -193,6 +196,35 @@ class SupervisedICPNetwork(BaseICPNetwork):
         if isinstance(law, dict):
             law = outputs_of(law, self._prior, self.seed_, t, self.n_fantasies)
         return law.moments(A)
+
+    # -- report
+
+    def _observed_rows(self):
+        return self._training_rows.table[:, : self.n_features_in_]
+
+    def _found(self, training):
+        d, n_rows = self.n_features_in_, len(training.X)
+        ancestors = self.ancestor_probabilities()
+        n_targets = len(ancestors) - d
+        paths = ancestors[n_targets:, :n_targets].max(axis=1)
+        # Columns with a path to a target, the likeliest first, that vary.
+        varying = self._input_units.columns
+        tried = varying[np.argsort(-paths[varying], kind="stable")][:_MOST_TRIED_COLUMNS]
+        rows = training.X[:: -(-n_rows // _MOST_TRIED_ROWS)]
+
+        def predict(X):
+            return self._predicted(self._as_trained(X, with_index=False))[0]
+
+        return [
+            supervised.section(
+                self._counts({"hidden nodes": "n_hidden", "edges": "n_edges"}),
+                self.network(),
+                supervised.influence(predict, rows, tried, self.seed_),
+                training.names,
+                paths,
+                **self._about_target(),
+            )
+        ]
 
     def _check_loaded(self):
         check_units(self._input_units, self.n_features_in_)
@@ -381,6 +413,14 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
             ["gaussian"] * n_outputs + ["input"] * n_inputs,
             [0.0] * n_outputs + [1.0] * n_inputs,
         )
+
+    # -- report
+
+    def _about_target(self):
+        n_outputs, draws = self._n_outputs(), self._prediction_draws()
+        noise = [np.mean(1.0 / draw["unit_precision"][:n_outputs]) for draw in draws]
+        targets = "y" if self._is_single else f"{len(self._units.constant)} targets"
+        return {"target": targets, "noise": np.minimum(noise, 1.0)}
 
     # -- nodes
 

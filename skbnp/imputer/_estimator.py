@@ -16,6 +16,7 @@ from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.imputer._default import default_estimator, holds_names
 from skbnp.imputer._layout import Layout
+from skbnp.imputer._reporting import ReportMixin
 from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import (
     as_numbers,
@@ -33,7 +34,7 @@ from skbnp.tables.parts import beside, take, without_marks
 _TABLES_FOR_QUANTILES = 400
 
 
-class BNPImputer(TransformerMixin, Declared, BaseEstimator):
+class BNPImputer(ReportMixin, TransformerMixin, Declared, BaseEstimator):
     """Fill missing cells by a Bayesian nonparametric model of the whole table.
 
     It takes the place of `sklearn.impute.KNNImputer`. Beside the filled table it has standard

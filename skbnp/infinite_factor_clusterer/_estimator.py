@@ -243,6 +243,9 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         energy = draw["loadings1"] ** 2 * draw["score_energy"]
         return np.column_stack([noise, energy]).argmax(axis=1) - 1
 
+    def _score_sizes(self, draw):
+        return np.sqrt(draw["score_energy"])
+
     def _anchor_scores(self):
         anchors = self._prepared(some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
         return lambda draw: expected_scores(anchors, components(draw, self._prior))

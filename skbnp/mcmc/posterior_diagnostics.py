@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skbnp.markup import STYLE, counted, html_table, number
 from skbnp.mcmc import diagnostics
 
 
@@ -84,11 +85,7 @@ class PosteriorDiagnostics:
             stored stands beside the numbers of chains and draws in the frame's ``attrs``, as
             ``n_stored``.
         """
-        rows = {name: diagnostics.summary_of(trace) for name, trace in self.traces.items()}
-        for name, views in ({} if self._further is None else self._further(self)).items():
-            rows[name] = max(map(diagnostics.summary_of, views), key=lambda row: row["rhat"])
-        for name, value in self.pool().items():
-            rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
+        rows = self._summary_rows()
         try:
             import pandas as pd
         except ImportError:
@@ -101,6 +98,30 @@ class PosteriorDiagnostics:
             n_stored=self.n_stored,
         )
         return table
+
+    def _summary_rows(self):
+        """The rows of `summary` by their names, each a dict of float."""
+        rows = {name: diagnostics.summary_of(trace) for name, trace in self.traces.items()}
+        for name, views in ({} if self._further is None else self._further(self)).items():
+            rows[name] = max(map(diagnostics.summary_of, views), key=lambda row: row["rhat"])
+        for name, value in self.pool().items():
+            rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
+        return rows
+
+    def _repr_html_(self):
+        """Chains, draws and `summary`, for notebooks."""
+        head = (
+            f"{counted(self.n_chains, 'chain')} of {counted(self.n_draws, 'draw')} after "
+            f"{counted(self.n_warmup, 'sweep')} of warm-up; {number(self.n_stored)} full draws "
+            f"stored, {number(self.nbytes / 1e6)} MB"
+        )
+        # Before the first draw there is nothing to sum up.
+        rows = self._summary_rows() if self.n_draws else {}
+        table = html_table([{"trace": name} | row for name, row in rows.items()]) if rows else ""
+        return (
+            f'<style>{STYLE}</style>\n<div class="skbnp">\n<p><b>Posterior</b>: {head}</p>\n'
+            f"{table}\n</div>"
+        )
 
     def loo(self, max_draws=None):
         """Leave-one-out cross-validation without refitting: PSIS-LOO.

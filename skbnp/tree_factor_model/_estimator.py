@@ -16,6 +16,7 @@ from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.rows import row_blocks
+from skbnp.reports.factors import of_tree
 from skbnp.summaries.partitions import expected_loss
 from skbnp.summaries.reference import reference_draw
 from skbnp.tree_factor_model._missing_cells import draw_cells
@@ -348,6 +349,12 @@ class TreeFactorModel(
         self._n_features_out = len(draw["parent"])
         self._keep_training_cells(X)
         self._calibrate_cells(X)
+
+    def _found(self, training):
+        traces = self.posterior_.traces
+        found = self._partition_section(training, n_blocks=traces["n_branches"], noun="branch")
+        tree = of_tree(traces["depth"], traces["n_nodes"])
+        return [*found, tree, self._association_section(training)]
 
     def _tree_of(self, draw):
         """The tree of a draw in the units of X."""
