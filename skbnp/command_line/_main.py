@@ -42,13 +42,14 @@ def main(argv=None):
     """
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
-        code = _run(argv)
-        sys.stdout.flush()
+        try:
+            return _run(argv)
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         # Who read our output has left: nothing more can be said, at the end of Python either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    return code
 
 
 def _run(argv):

@@ -21,11 +21,9 @@ def read(path):
     transparent : ndarray of bool of shape (height, width)
         Pixels that are fully transparent.
     """
-    import matplotlib.image
-
     check_is_there(path)
     try:
-        found = np.load(path) if path.suffix == ".npy" else matplotlib.image.imread(path)
+        found = np.load(path) if path.suffix.lower() == ".npy" else _image().imread(path)
     except (OSError, ValueError, SyntaxError) as error:  # the last is Pillow's
         raise BadInput(f"cannot read {path}: {error}") from error
     if found.ndim == 2:
@@ -43,6 +41,12 @@ def read(path):
     if np.array_equal(found, np.broadcast_to(found[:, :, :1], found.shape), equal_nan=True):
         found = found[:, :, :1]
     return found.astype(float), transparent
+
+
+def _image():
+    import matplotlib.image  # it takes seconds
+
+    return matplotlib.image
 
 
 def read_mask(path, shape, of):
@@ -78,13 +82,11 @@ def write(picture, path):
     path : Path
         An array of NumPy, with all values as they are, if it ends in .npy.
     """
-    import matplotlib.image
-
     try:
         if path.suffix.lower() == ".npy":
             np.save(path, picture.squeeze())
         else:
             three = np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
-            matplotlib.image.imsave(path, np.clip(three, 0.0, 1.0))
+            _image().imsave(path, np.clip(three, 0.0, 1.0))
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error}") from error

@@ -49,7 +49,7 @@ def add_table_options(parser):
         "--sep", metavar="TEXT", help="between the cells of a text file (default: found out)"
     )
     group.add_argument(
-        *("--decimal",), choices=[".", ","], metavar="MARK",
+        *("--decimal",), choices=[".", ","], default=".", metavar="MARK",
         help="point or comma, in numbers of a text file (default: .)",
     )  # fmt: skip
     group.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
@@ -126,7 +126,7 @@ def read_table(arguments, nominal=()):
     require("pandas") if is_text else require("pandas", "pyarrow")
     if is_text:
         typed, frame, sep = _read_text(arguments)
-        written = {"sep": sep, "decimal": arguments.decimal or ".", "encoding": arguments.encoding}
+        written = {"sep": sep, "decimal": arguments.decimal, "encoding": arguments.encoding}
     else:
         typed, written = _read_parquet(path), {}
         frame = typed
@@ -167,17 +167,14 @@ def _read_text(arguments):
         typed = pd.read_csv(
             path,
             na_values=arguments.marks,
-            decimal=arguments.decimal or ".",
+            decimal=arguments.decimal,
             dtype=known,
-            float_precision="round_trip",
             low_memory=False,
             **options,
         )
         cells = pd.read_csv(path, dtype=str, keep_default_na=False, **options)
     except (ValueError, OSError, EOFError) as error:
         raise BadInput(f"cannot read {path}: {error}") from error
-    if not isinstance(typed.index, pd.RangeIndex):
-        raise BadInput(f"{path} has rows with more cells than its header, which has {len(names)}")
     return typed, cells, sep
 
 
@@ -201,7 +198,10 @@ def _header(arguments):
     sep = (arguments.sep or separator_of(lines)).replace("\\t", "\t")
     if len(sep) != 1:
         raise BadInput(f"--sep must be one character, got {sep!r}")
-    names = next(csv.reader(lines, delimiter=sep, skipinitialspace=not sep.isspace()))
+    names, *rows = csv.reader(lines, delimiter=sep, skipinitialspace=not sep.isspace())
+    if any(len(row) > len(names) for row in rows):
+        # Of the first of them pandas would make names of rows.
+        raise BadInput(f"{path} has rows with more cells than its header, which has {len(names)}")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise BadInput(f"{path} has more than one column {twice[0]!r}")
@@ -267,10 +267,11 @@ def _refuse_slips(column, arguments):
         return
     texts = column.reset_index(drop=True).dropna().astype(str)
     where = f"{arguments.file}, column {column.name!r}"
-    if arguments.decimal is None and _have_commas(texts):
+    name = shlex.quote(str(column.name))
+    if _have_commas(texts):
         raise BadInput(
             f"{where} must hold numbers, got {texts.iloc[0]!r}: --decimal , if that is a number, "
-            "--decimal . if it is none"
+            f"--text {name} if the column holds names"
         )
     is_number = pd.to_numeric(texts, errors="coerce").notna()
     if not _MOSTLY <= is_number.mean() < 1.0:
@@ -279,7 +280,7 @@ def _refuse_slips(column, arguments):
     raise BadInput(
         f"{where} must hold numbers as most of its cells do, got {slips.iloc[0]!r} in row "
         f"{slips.index[0] + 1}: --na {shlex.quote(slips.iloc[0])} if that means missing, --text "
-        f"{shlex.quote(column.name)} if the column holds names"
+        f"{name} if the column holds names"
     )
 
 
