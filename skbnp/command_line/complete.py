@@ -69,8 +69,10 @@ def run(arguments):
     output = _output(arguments)
     stack = _read_holed(arguments)
     truth = _read_truth(arguments, stack)
-    say(arguments, f"{stack}; {np.isnan(stack.rows).mean():.1%} missing")
     rows = _rows_to_learn_from(arguments, stack)
+    say(arguments, f"{stack}; {np.isnan(stack.rows).mean():.1%} missing")
+    if len(rows) > len(stack.rows):
+        say(arguments, f"learning from {len(rows) - len(stack.rows)} others as well")
     start = time.perf_counter()
     network = _network(arguments, stack, rows)
     fit(network, rows, arguments, arguments.images, _IGNORED)
@@ -138,9 +140,7 @@ def _read_truth(arguments, stack):
 def _rows_to_learn_from(arguments, stack):
     rows = stack.rows
     if arguments.learn:
-        others = _read_others(arguments.learn, stack, arguments)
-        say(arguments, f"learning from {others} as well")
-        rows = np.concatenate([rows, others.rows])
+        rows = np.concatenate([rows, _read_others(arguments.learn, stack, arguments).rows])
     n_nowhere = np.isnan(rows).all(axis=0).sum()
     if n_nowhere:
         raise BadInput(

@@ -4,7 +4,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 
-from skbnp.command_line.errors import in_words, refusing
+from skbnp.command_line.errors import BadInput, in_words, refusing
 
 # Of what is wrong with the chains a note names so much.
 _MOST_ILLNESSES = 2
@@ -36,9 +36,10 @@ def fit(model, X, arguments, path, ignored=()):
         If Ctrl-C has cut the run short; finished draws are in the checkpoint.
     """
     show_progress(model, arguments)
-    with notes(ignored), refusing(path):
-        model.fit(X)
-    check_is_whole(model, arguments)
+    with notes(ignored):
+        with refusing(path):
+            model.fit(X)
+        check_is_whole(model, arguments)
     return model
 
 
@@ -49,7 +50,7 @@ def check_is_whole(model, arguments):
         kept = "nothing is kept: --checkpoint DIR would have kept them"
         if arguments.checkpoint is not None:
             kept = f"they are in {arguments.checkpoint}, and the same command goes on from there"
-        raise KeyboardInterrupt(f"after {posterior.n_draws} draws per chain; {kept}")
+        raise KeyboardInterrupt(f"with {posterior.n_draws} draws of each chain; {kept}")
 
 
 def show_progress(model, arguments):
@@ -72,21 +73,21 @@ def show_progress(model, arguments):
 
 @contextmanager
 def notes(ignored=()):
-    """Context that passes warnings on as notes at its end, unless they begin with one of these."""
+    """Context that passes warnings on as notes at its end, unless they begin with one of these.
+
+    Bad input and an interrupt are worth one line, which is not theirs.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             yield
+        except (BadInput, KeyboardInterrupt):
+            caught.clear()
+            raise
         finally:
-            # What an interrupt leaves is said by whoever ends the command.
-            silent = (*ignored, "Interrupted after")
-            said = [
-                str(warning.message)
-                for warning in caught
-                if issubclass(warning.category, UserWarning)
-            ]
+            said = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
             for message in dict.fromkeys(said):
-                if not message.startswith(silent):
+                if not message.startswith(tuple(ignored)):
                     note(short(in_words(message)))
 
 

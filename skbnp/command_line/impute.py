@@ -61,12 +61,12 @@ def run(arguments):
     outputs = _outputs(arguments)
     table = read_table(arguments)
     empty = table.data.isna().all()
-    for name in table.data.columns[empty]:
-        note(f"column {name!r} has no value, and stays empty")
     data = table.data.loc[:, ~empty]
     n_missing = data.isna().sum()
-    if empty.all() or not n_missing.any():
+    if not n_missing.any():
         raise BadInput(f"{table.path}: there is no missing cell to fill; --na says what marks them")
+    for name in table.data.columns[empty]:
+        note(f"column {name!r} has no value, and stays empty")
     imputer, filled = _filled(data, table.path, arguments)
     with refusing(table.path):
         completed = imputer.multiple(arguments.multiple) if arguments.multiple else []
@@ -104,10 +104,12 @@ def _filled(data, path, arguments):
     model.set_params(**chain_options(arguments))
     show_progress(model, arguments)
     imputer = BNPImputer(estimator=model, random_state=arguments.seed)
-    with notes(), refusing(path):
-        filled = imputer.fit_transform(data)
-    if imputer.estimator_ is not None:
-        check_is_whole(imputer.estimator_, arguments)
+    with notes():
+        with refusing(path):
+            filled = imputer.fit_transform(data)
+        # None where no column varies.
+        if imputer.estimator_ is not None:
+            check_is_whole(imputer.estimator_, arguments)
     return imputer, filled
 
 
