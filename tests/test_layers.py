@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "imputer": {"estimators", "mcmc", "tables", "dirichlet_process_mixture", "tree_factor_model"},
     # Above all: files in, an estimator, files out.
     "command_line": {
-        *("imputer", "plot", "samplers", "tables"),
+        *("imputer", "plot", "tables"),
         *("cibp_belief_net", "dirichlet_process_mixture", "tree_factor_model"),
     },
     "__main__": {"command_line"},

@@ -155,7 +155,7 @@ def _rows_to_learn_from(arguments, stack):
 
 def _network(arguments, stack, rows):
     """The model, not fitted."""
-    from skbnp.samplers import BeliefNetSampler
+    from skbnp.cibp_belief_net import BeliefNetSampler
 
     return model(
         min(stack.low, np.nanmin(rows)),

@@ -5,8 +5,7 @@ import numpy as np
 
 def model(**options):
     """The model of a table of patches; options are those of `TreeFactorModel`."""
-    from skbnp.samplers import TreeSampler
-    from skbnp.tree_factor_model import TreeFactorModel
+    from skbnp.tree_factor_model import TreeFactorModel, TreeSampler
 
     sampler = TreeSampler(init="em", init_children=3)
     return TreeFactorModel(max_depth=16, noise="isotropic", sampler=sampler, **options)

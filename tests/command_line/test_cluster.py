@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -256,17 +256,27 @@ def test_ctrl_c_without_a_checkpoint(skbnp, people, tmp_path, interrupt):
     assert "nothing is kept: --checkpoint DIR would have kept them" in ended.err
 
 
-def test_ctrl_c_of_a_process(people, tmp_path):
-    command = [sys.executable, "-m", "skbnp", "cluster", "people.csv", *BARE]
+def test_bar_and_ctrl_c_of_a_process_on_a_terminal(people, tmp_path):
+    command = [sys.executable, "-m", "skbnp", "cluster", "people.csv", "--no-picture", *SHORT]
     command += ["--index", "id", "--draws", "1000000", "--checkpoint", "kept"]
-    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    terminal, stderr = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stderr=stderr, stdout=subprocess.PIPE, env=environment
+    )
+    os.close(stderr)
     try:
-        while not (tmp_path / "kept").exists() and running.poll() is None:
-            time.sleep(0.02)
-        time.sleep(0.2)
+        shown = b""
+        while b"chain #1" not in shown:
+            shown += os.read(terminal, 1000)
         os.kill(running.pid, signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        with suppress(OSError):  # at the end of a terminal
+            while block := os.read(terminal, 1000):
+                shown += block
+        out, _ = running.communicate(timeout=60)
     finally:
         running.kill()
-    assert running.returncode == 130 and "Traceback" not in err
-    assert err.startswith("skbnp cluster: interrupted ") and err.count("\n") == 1
+        os.close(terminal)
+    assert running.returncode == 130 and out == b"" and b"Traceback" not in shown
+    # The cursor comes back before the last line.
+    assert b"\x1b[?25hskbnp cluster: interrupted " in shown.splitlines()[-1]
