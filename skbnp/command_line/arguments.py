@@ -5,6 +5,8 @@ from pathlib import Path
 
 from skbnp.command_line.errors import BadInput
 
+REPORTS = (".html", ".htm")  # endings of a page
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
@@ -50,17 +52,26 @@ def add_chain_options(parser, chains=None, warmup=None, draws=None):
 
     group = parser.add_argument_group("sampling")
     group.add_argument(
-        *("--chains",), type=whole(1), default=chains, metavar="N",
+        "--chains",
+        type=whole(1),
+        default=chains,
+        metavar="N",
         help=f"independent chains (default: {shown(chains)})",
-    )  # fmt: skip
+    )
     group.add_argument(
-        *("--warmup",), type=whole(0), default=warmup, metavar="N",
+        "--warmup",
+        type=whole(0),
+        default=warmup,
+        metavar="N",
         help=f"sweeps before the first draw (default: {shown(warmup)})",
-    )  # fmt: skip
+    )
     group.add_argument(
-        *("--draws",), type=whole(1), default=draws, metavar="N",
+        "--draws",
+        type=whole(1),
+        default=draws,
+        metavar="N",
         help=f"draws per chain (default: {shown(draws)})",
-    )  # fmt: skip
+    )
     group.add_argument(
         "--jobs", type=cores, default=-1, metavar="N", help="cores, -1: all (default)"
     )
@@ -68,9 +79,11 @@ def add_chain_options(parser, chains=None, warmup=None, draws=None):
         "--seed", type=whole(0), default=0, metavar="N", help="the same seed, the same draws"
     )
     group.add_argument(
-        *("--checkpoint",), type=Path, metavar="DIR",
+        "--checkpoint",
+        type=Path,
+        metavar="DIR",
         help="keep the draws there; the same command goes on from them after Ctrl-C or a kill",
-    )  # fmt: skip
+    )
 
 
 def chain_options(arguments):
@@ -86,12 +99,26 @@ def chain_options(arguments):
     return {name: value for name, value in given.items() if value is not None}
 
 
+def add_report_option(group):
+    """A page of what was found."""
+    group.add_argument(
+        "--report", type=Path, metavar="FILE", help="what was found and how sure it is, .html"
+    )
+
+
 def add_common_options(parser):
     """What every command understands."""
     parser.add_argument(
         "--quiet", action="store_true", help="say nothing but notes and errors; no progress bar"
     )
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
+
+
+def write_report(report, arguments):
+    """Write the page that `--report` asks for, if it does."""
+    if arguments.report is not None:
+        arguments.report.write_text(report.to_html(), encoding="utf-8")
+        say(arguments, f"wrote {arguments.report}")
 
 
 def say(arguments, text):

@@ -8,16 +8,20 @@ the probability that the row belongs to it, and novelty, that of being unlike al
 picture, FILE_clusters.png.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
 
 from skbnp.command_line.arguments import (
+    REPORTS,
     add_chain_options,
+    add_report_option,
     chain_options,
     check_ending,
     check_outputs,
     say,
+    write_report,
 )
 from skbnp.command_line.errors import BadInput, require
 from skbnp.command_line.fitting import fit
@@ -27,6 +31,7 @@ from skbnp.command_line.tables import (
     check_output_table,
     default_output,
     read_table,
+    unpacked,
     with_columns,
     write_table,
 )
@@ -43,13 +48,18 @@ def add_options(parser):
     add_table_options(parser)
     group = parser.add_argument_group("the clusters")
     group.add_argument(
-        *("--family",), nargs="+", default=[], metavar="COLUMN=FAMILY",
+        "--family",
+        nargs="+",
+        default=[],
+        metavar="COLUMN=FAMILY",
         help="gaussian, bernoulli, categorical or poisson",
-    )  # fmt: skip
+    )
     group.add_argument(
-        *("--covariance",), default="full", choices=["full", "diag", "spherical"],
+        "--covariance",
+        default="full",
+        choices=["full", "diag", "spherical"],
         help="of the clusters in real columns (default: full); diag for more than twenty of them",
-    )  # fmt: skip
+    )
     group = parser.add_argument_group("what is written")
     group.add_argument("--output", type=Path, metavar="FILE", help="the table with its clusters")
     group.add_argument(
@@ -59,9 +69,7 @@ def add_options(parser):
         "--picture", type=Path, metavar="FILE", help=f"{', '.join(_PICTURES)} (default: .png)"
     )
     group.add_argument("--no-picture", action="store_true")
-    group.add_argument(
-        "--report", type=Path, metavar="FILE", help="what was found and how sure it is, .html"
-    )
+    add_report_option(group)
     group.add_argument(
         "--save", type=Path, metavar="FILE", help="the mixture, for DirichletProcessMixture.load"
     )
@@ -75,9 +83,9 @@ def run(arguments):
     nominal = {name for name, family in families.items() if family == "categorical"}
     table = read_table(arguments, nominal)
     check_columns(families, table.data, arguments.file)
-    for name in ("cluster", "probability", "novelty"):
-        if name in table.frame.columns:
-            raise BadInput(f"{table.path} has a column {name!r} already, which is to be written")
+    written = re.compile(r"cluster\d*|probability|novelty")
+    for name in filter(written.fullmatch, table.frame.columns.astype(str)):
+        raise BadInput(f"{table.path} has a column {name!r} already, as the answer may have")
     mixture = _fitted(table, families, arguments)
     write_table(_with_clusters(table, mixture, arguments, output), output, table)
     say(arguments, f"wrote {output}")
@@ -87,11 +95,10 @@ def run(arguments):
     if arguments.save is not None:
         mixture.save(arguments.save)
         say(arguments, f"wrote {arguments.save}")
-    if arguments.report is not None:
-        arguments.report.write_text(mixture.report().to_html(), encoding="utf-8")
-        say(arguments, f"wrote {arguments.report}")
-    if not arguments.quiet:
-        print(f"\n{mixture.report()}")
+    if arguments.report is not None or not arguments.quiet:
+        report = mixture.report()
+        write_report(report, arguments)
+        say(arguments, f"\n{report}")
 
 
 def _outputs(arguments):
@@ -102,12 +109,11 @@ def _outputs(arguments):
         if picture is not None:
             raise BadInput("--picture and --no-picture contradict each other")
     else:
-        bare = output.with_name(output.name.partition(".")[0]) if picture is None else picture
-        picture = bare.with_suffix(".png") if picture is None else picture
+        picture = picture or unpacked(output).with_suffix(".png")
         require("matplotlib")
     check_output_table("--output", output)
     check_ending("--picture", picture, _PICTURES)
-    check_ending("--report", arguments.report, (".html", ".htm"))
+    check_ending("--report", arguments.report, REPORTS)
     written = {"--output": output, "--picture": picture}
     written |= {"--report": arguments.report, "--save": arguments.save}
     check_outputs(written, [arguments.file])

@@ -56,9 +56,12 @@ def add_options(parser):
     parser.add_argument("--learn", type=Path, help="more images to learn from, as IN")
     parser.add_argument("--truth", type=Path, help="the images without holes, as IN")
     parser.add_argument(
-        *("--units",), type=whole(1), default=40, metavar="N",
+        "--units",
+        type=whole(1),
+        default=40,
+        metavar="N",
         help="hidden units to begin with (default: 40)",
-    )  # fmt: skip
+    )
     add_chain_options(parser, **_SHORT)
 
 

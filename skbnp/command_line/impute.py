@@ -11,12 +11,15 @@ completed tables, analysed one by one, are pooled by Rubin's rules.
 from pathlib import Path
 
 from skbnp.command_line.arguments import (
+    REPORTS,
     add_chain_options,
+    add_report_option,
     chain_options,
     check_ending,
     check_outputs,
     say,
     whole,
+    write_report,
 )
 from skbnp.command_line.errors import BadInput, refusing
 from skbnp.command_line.fitting import check_is_whole, note, notes, show_progress
@@ -37,22 +40,26 @@ def add_options(parser):
     """What this command understands."""
     add_table_options(parser)
     parser.add_argument(
-        *("--model",), choices=["auto", "mixture", "tree"], default="auto",
+        "--model",
+        choices=["auto", "mixture", "tree"],
+        default="auto",
         help="what fills the cells (default: auto, by the columns)",
-    )  # fmt: skip
+    )
     group = parser.add_argument_group("what is written")
     group.add_argument("--output", type=Path, metavar="FILE", help="the filled table")
     group.add_argument(
-        *("--std",), type=Path, metavar="FILE",
+        "--std",
+        type=Path,
+        metavar="FILE",
         help="a table of standard deviations: 0 where a cell was given",
-    )  # fmt: skip
-    group.add_argument(
-        *("--multiple",), type=whole(1), metavar="M",
-        help="write M completed tables too, their missing cells drawn at random",
-    )  # fmt: skip
-    group.add_argument(
-        "--report", type=Path, metavar="FILE", help="what was found and how sure it is, .html"
     )
+    group.add_argument(
+        "--multiple",
+        type=whole(1),
+        metavar="M",
+        help="write M completed tables too, their missing cells drawn at random",
+    )
+    add_report_option(group)
     add_chain_options(parser)
 
 
@@ -73,10 +80,10 @@ def run(arguments):
     _write(table, imputer, [filled, *completed], outputs)
     n_columns = (n_missing > 0).sum()
     say(arguments, f"filled {n_missing.sum()} of {data.size} cells, in {n_columns} columns")
-    if arguments.report is not None:
-        arguments.report.write_text(imputer.report().to_html(), encoding="utf-8")
-    for path in filter(None, [*outputs.values(), arguments.report]):
+    for path in filter(None, outputs.values()):
         say(arguments, f"wrote {path}")
+    if arguments.report is not None:
+        write_report(imputer.report(), arguments)
 
 
 def _outputs(arguments):
@@ -88,7 +95,7 @@ def _outputs(arguments):
     for option, path in outputs.items():
         if path is not None:
             check_output_table(option, path)
-    check_ending("--report", arguments.report, (".html", ".htm"))
+    check_ending("--report", arguments.report, REPORTS)
     check_outputs(outputs | {"--report": arguments.report}, [arguments.file])
     return outputs
 

@@ -52,13 +52,19 @@ def add_options(parser):
         "--side", type=whole(2), default=10, metavar="N", help="of a patch, in pixels (default: 10)"
     )
     group.add_argument(
-        *("--step",), type=whole(1), default=2, metavar="N",
+        "--step",
+        type=whole(1),
+        default=2,
+        metavar="N",
         help="between patches, in pixels (default: 2)",
-    )  # fmt: skip
+    )
     group.add_argument(
-        *("--rows",), type=whole(1), default=20000, metavar="N",
+        "--rows",
+        type=whole(1),
+        default=20000,
+        metavar="N",
         help="patches to learn from, at most (default: 20000)",
-    )  # fmt: skip
+    )
     add_chain_options(parser, **_SHORT)
 
 

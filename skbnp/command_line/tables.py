@@ -38,20 +38,31 @@ def add_table_options(parser):
     )
     group.add_argument("--index", metavar="COLUMN", help="names of the rows, which no model sees")
     group.add_argument(
-        *("--text",), nargs="+", default=[], metavar="COLUMN",
+        "--text",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
         help="columns of names, also if they look like numbers",
-    )  # fmt: skip
+    )
     group.add_argument(
-        *("--na", "--missing-values"), nargs="+", default=[], metavar="MARK", dest="marks",
+        "--na",
+        "--missing-values",
+        nargs="+",
+        default=[],
+        metavar="MARK",
+        dest="marks",
         help="further marks of missing cells, -999 say, beside empty cells and NA",
-    )  # fmt: skip
+    )
     group.add_argument(
         "--sep", metavar="TEXT", help="between the cells of a text file (default: found out)"
     )
     group.add_argument(
-        *("--decimal",), choices=[".", ","], default=".", metavar="MARK",
+        "--decimal",
+        choices=[".", ","],
+        default=".",
+        metavar="MARK",
         help="point or comma, in numbers of a text file (default: .)",
-    )  # fmt: skip
+    )
     group.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
 
 
@@ -86,8 +97,7 @@ class Table:
 
 def kind_of(path, option=""):
     """How a table is stored, "text" or "parquet", by the name of its file."""
-    name = path.with_suffix("") if path.suffix.lower() in _PACKED else path
-    if name.suffix.lower() in _TEXTS:
+    if unpacked(path).suffix.lower() in _TEXTS:
         return "text"
     if path.suffix.lower() in _PARQUETS:
         return "parquet"
@@ -95,6 +105,11 @@ def kind_of(path, option=""):
         f"{option} {path}: the name of a table must end in {', '.join(_TEXTS)} (maybe with "
         f"{', '.join(_PACKED)} behind it), or in {', '.join(_PARQUETS)}".lstrip()
     )
+
+
+def unpacked(path):
+    """A path without the ending of a packed file."""
+    return path.with_suffix("") if path.suffix.lower() in _PACKED else path
 
 
 # -- in
@@ -138,7 +153,7 @@ def read_table(arguments, nominal=()):
     for mark in itertools.chain.from_iterable(map(_mark_as_both, arguments.marks)):
         data = without_marks(data, mark)
     for name in set(data.columns) - {*arguments.text, *nominal}:
-        _refuse_slips(data[name], arguments)
+        _refuse_slips(data[name], path)
     if arguments.index is not None:
         data = data.set_axis(typed[arguments.index], axis="index")
     return Table(path, frame, data, **written)
@@ -259,14 +274,14 @@ def _mark_as_both(mark):
         return (mark,)
 
 
-def _refuse_slips(column, arguments):
+def _refuse_slips(column, path):
     """Raise a BadInput if a column of text holds numbers, for the most part."""
     import pandas as pd
 
     if not pd.api.types.is_string_dtype(column.dtype):
         return
     texts = column.reset_index(drop=True).dropna().astype(str)
-    where = f"{arguments.file}, column {column.name!r}"
+    where = f"{path}, column {column.name!r}"
     name = shlex.quote(str(column.name))
     if _have_commas(texts):
         raise BadInput(
@@ -302,9 +317,8 @@ def default_output(path, addition):
         If the other has a name of no format.
     """
     kind_of(path)
-    packing = path.suffix if path.suffix.lower() in _PACKED else ""
-    bare = path.with_suffix("") if packing else path
-    return bare.with_name(f"{bare.stem}_{addition}{bare.suffix}{packing}")
+    stem = unpacked(path).stem
+    return path.with_name(f"{stem}_{addition}{path.name.removeprefix(stem)}")
 
 
 def check_output_table(option, path):
@@ -385,8 +399,7 @@ def write_table(frame, path, table):
         if kind_of(path) == "parquet":
             frame.to_parquet(path)
             return
-        bare = path.with_suffix("") if path.suffix.lower() in _PACKED else path
-        is_tabs = bare.suffix.lower() == ".tsv"
+        is_tabs = unpacked(path).suffix.lower() == ".tsv"
         sep = "\t" if is_tabs else table.sep if table.sep != "\t" else ","
         has_index = not isinstance(frame.index, pd.RangeIndex)
         frame.to_csv(path, sep=sep, decimal=table.decimal, encoding=table.encoding, index=has_index)

@@ -181,7 +181,7 @@ def test_parquet_needs_pyarrow(read, monkeypatch, tmp_path):
 
 def test_default_names():
     assert tables.default_output(Path("d/a.b.csv"), "x") == Path("d/a.b_x.csv")
-    assert tables.default_output(Path("a.tsv.gz"), 3) == Path("a_3.tsv.gz")
+    assert tables.default_output(Path("d/a.tsv.gz"), 3) == Path("d/a_3.tsv.gz")
     with pytest.raises(BadInput):
         tables.default_output(Path("."), "x")
 
