@@ -4,6 +4,9 @@ import inspect
 import os
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +161,12 @@ def test_modules_of_the_package_are_there():
     for name in ("nothing", "_nothing"):
         with pytest.raises(AttributeError, match=f"module 'skbnp' has no attribute '{name}'"):
             getattr(package, name)
+
+
+def test_what_is_installed():
+    pyproject = Path(__file__).parents[2] / "pyproject.toml"
+    project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
+    module, name = project["scripts"]["skbnp"].split(":")
+    assert getattr(import_module(module), name) is _main.main
+    extras = project["optional-dependencies"]
+    assert set(extras["cli"]) <= set(extras["test"])
