@@ -4,14 +4,12 @@ A method fills overlapping 8 x 8 patches and a pixel is the mean of what the pat
 interpolates between pixels. Those that can learn from the incomplete patches of the
 photograph itself do so ("own"); mixtures of scikit-learn need whole patches and get those of other
 photographs ("Berkeley"). Peak signal to noise ratio over the missing pixels, in decibels. The
-script examples/inpaint_image.py does the first of ours, with patches of ten pixels and, unless told
+command `skbnp inpaint` does the first of ours, with patches of ten pixels and, unless told
 otherwise, half the step between them.
 """
 
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from _data import load_patches
@@ -22,8 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
-import inpaint_image as script
+from skbnp.command_line import patches
 
 SIDE, STEP, RATE = 8, 4, 0.8
 N_BERKELEY, N_OWN = 20_000, 20_000  # patches to learn from
@@ -51,9 +48,9 @@ def interpolated(given, method):
 
 def by_patches(given, impute):
     """Plain means of filled patches."""
-    corner = script.corners(given, SIDE, STEP)
-    filled = impute(script.patches_at(given, corner, SIDE))
-    return script.joined(filled, np.ones_like(filled), corner, given, SIDE)
+    corner = patches.corners(given, SIDE, STEP)
+    filled = impute(patches.patches_at(given, corner, SIDE))
+    return patches.joined(filled, np.ones_like(filled), corner, given, SIDE)
 
 
 def below(rows, impute):
@@ -65,12 +62,12 @@ def methods(given, berkeley, quick):
     """Name -> a function that fills the photograph."""
 
     def own(side):
-        return script.some_patches(given, side, N_OWN, 0)
+        return patches.some_patches(given, side, N_OWN, 0)
 
     def ours(rows, side):
         chains = dict(n_chains=2, n_warmup=40, n_draws=8, n_jobs=-1, random_state=0)
-        model = script.learn(rows, **chains | (SHORT if quick else {}))
-        return script.fill(given, model, side, STEP)
+        model = patches.model(**chains | (SHORT if quick else {})).fit(rows)
+        return patches.fill(given, model, side, STEP)
 
     def through(impute):
         return lambda: by_patches(given, impute)
@@ -88,7 +85,7 @@ def methods(given, berkeley, quick):
         "GaussianMixture(8), Berkeley": through(
             lambda rows: gaussian_mixture(berkeley, 8, 0, reg_covar=1e-5).impute(rows)
         ),
-        "tree, own, 10 x 10: inpaint_image.py": lambda: ours(own(10), 10),
+        "tree, own, 10 x 10: skbnp inpaint": lambda: ours(own(10), 10),
         "tree, own": lambda: ours(own(SIDE), SIDE),
         "tree, Berkeley": lambda: ours(berkeley, SIDE),
     }
@@ -106,7 +103,7 @@ def photographs(data, quick):
         given = np.where(missing[:, :, np.newaxis], np.nan, truth)
         for name, filled in methods(given, berkeley, quick).items():
             started = time.perf_counter()
-            db = script.psnr(filled(), truth, np.isnan(given))
+            db = patches.psnr(filled(), truth, np.isnan(given))
             row = {"photograph": picture, "method": name, "PSNR, dB": f"{db:.2f}"}
             rows.append(row | {"s": time.perf_counter() - started})
             print(rows[-1], flush=True)

@@ -36,8 +36,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_(?!face_|populations|wifi_)",  # their data are not in the package
-    # Commands, not pages.
-    "ignore_pattern": r"(demo|cluster_table|complete_images|inpaint_image)\.py$",
+    "ignore_pattern": r"demo\.py$",  # a command, no page
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed
 }

@@ -14,7 +14,7 @@ REQUIRED = (
     *("numpy", "scipy", "scikit-learn", "joblib", "narwhals", "threadpoolctl", "arviz-stats"),
 )
 OPTIONAL = (
-    *("pandas", "polars", "pyarrow", "matplotlib", "networkx", "rich", "arviz"),
+    *("pandas", "polars", "pyarrow", "Pillow", "matplotlib", "networkx", "rich", "arviz"),
     *("dask", "distributed", "torch", "Cython"),
 )
 

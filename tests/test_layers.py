@@ -38,6 +38,12 @@ MAY_IMPORT = {
         *("estimators", "mcmc", "tables", "markup", "reports"),
         *("dirichlet_process_mixture", "tree_factor_model"),
     },
+    # Above all: files in, an estimator, files out.
+    "command_line": {
+        *("imputer", "plot", "tables"),
+        *("cibp_belief_net", "dirichlet_process_mixture", "tree_factor_model"),
+    },
+    "__main__": {"command_line"},
 }
 # Layers that offer an estimator which is no model.
 OVER_MODELS = {"imputer"}
@@ -69,8 +75,8 @@ GUARDED = {
 }
 # Extras: import them where they are used, or `import skbnp` would need them.
 OPTIONAL = {
-    *("arviz", "dask", "distributed", "matplotlib", "networkx", "pandas", "polars", "pyarrow"),
-    *("rich", "torch"),
+    *("arviz", "dask", "distributed", "matplotlib", "networkx", "pandas", "PIL", "polars"),
+    *("pyarrow", "rich", "torch"),
 }
 
 

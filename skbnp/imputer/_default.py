@@ -1,6 +1,8 @@
 """The model that fills a table of which nothing is said but its shape and kinds of columns."""
 
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
+from skbnp.imputer._layout import Layout
+from skbnp.tables.columns import columns_of
 from skbnp.tree_factor_model import TreeFactorModel
 
 # Columns up to which a mixture fills a table of numbers. Chosen on tables of which no benchmark
@@ -46,3 +48,19 @@ def default_estimator(columns):
     ]
     shape = "full" if n_numbers <= MOST_FULL_COLUMNS else "diag"
     return DirichletProcessMixture(family=family, covariance_type=shape)
+
+
+def default_model(X):
+    """What a `BNPImputer` with ``estimator="auto"`` fits to a table, to set its parameters.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+
+    Returns
+    -------
+    estimator : DirichletProcessMixture or TreeFactorModel
+        Not fitted.
+    """
+    columns = columns_of(X)
+    return default_estimator([columns[j] for j in Layout.of(columns, False).modelled])

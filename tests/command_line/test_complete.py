@@ -1,33 +1,23 @@
-"""The script that completes sets of images: what it takes, what it writes and what it says."""
+"""``skbnp complete``: sets of images in, completed ones out."""
 
-import sys
-from pathlib import Path
+import re
 
 import numpy as np
 import pytest
 from matplotlib import image
 
-from checks.scripts import load
-
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SHORT = ["--units", "4", "--warmup", "80", "--draws", "4", "--chains", "1", "--jobs", "1"]
 
 
 @pytest.fixture
-def script(monkeypatch):
-    return load(EXAMPLES / "complete_images.py", monkeypatch)
+def complete(skbnp, tmp_path):
+    """Run the command; the arrays that it has written, and what it says."""
 
-
-@pytest.fixture
-def run(script, monkeypatch, tmp_path):
-    """The script on files of a folder; the arrays that it has written."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["complete_images.py", *SHORT, *arguments])
-        script.main()
-        with np.load(tmp_path / arguments[1] / "completed.npz") as file:
-            return file["images"], file["std"]
+    def run(*arguments, output="out"):
+        ended = skbnp("complete", *arguments, "--output", output, *SHORT)
+        assert ended.code == 0, ended
+        with np.load(tmp_path / output / "completed.npz") as file:
+            return file["images"], file["std"], ended.out
 
     return run
 
@@ -50,7 +40,7 @@ def rgb(picture):
     return np.repeat(picture[:, :, np.newaxis], 3, axis=2)
 
 
-def test_folder_with_a_mask_and_whole_images_to_learn_from(run, tmp_path, capsys):
+def test_folder_with_a_mask_and_whole_images_to_learn_from(complete, tmp_path):
     images, missing = stripes(), lower_half()
     for folder in ("in", "truth", "whole"):
         (tmp_path / folder).mkdir()
@@ -60,12 +50,13 @@ def test_folder_with_a_mask_and_whole_images_to_learn_from(run, tmp_path, capsys
     for i in range(5, 40):
         image.imsave(tmp_path / "whole" / f"{i}.png", rgb(images[i]))
     image.imsave(tmp_path / "mask.png", rgb(missing.astype(float)))
-    filled, std = run(*("in", "out", "--mask", "mask.png", "--learn", "whole", "--truth", "truth"))
+    filled, std, printed = complete(
+        *("in", "--mask", "mask.png", "--learn", "whole", "--truth", "truth")
+    )
     assert filled.shape == std.shape == (5, 8, 6)
     np.testing.assert_allclose(filled[:, ~missing], images[:5][:, ~missing], atol=1e-6)
     assert np.all(std[:, ~missing] == 0) and np.all(std[:, missing] > 0)
     assert np.sqrt(np.mean((filled - images[:5])[:, missing] ** 2)) < 0.15  # of means 0.3
-    printed = capsys.readouterr().out
     assert "5 grey images of 6 x 8 pixels; 50.0% missing" in printed
     assert "5 nearest images" in printed and "within one std" in printed
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
@@ -78,12 +69,12 @@ def test_folder_with_a_mask_and_whole_images_to_learn_from(run, tmp_path, capsys
     )
 
 
-def test_array_with_a_value_for_missing_pixels(run, tmp_path):
+def test_array_with_a_value_for_missing_pixels(complete, tmp_path):
     random = np.random.default_rng(0)
     images = np.round(16 * stripes()).astype(np.int16)
     holed = np.where(random.random(images.shape) < 0.3, -1, images)
     np.savez(tmp_path / "in.npz", digits=holed, labels=np.zeros(40))
-    filled, std = run("in.npz", "out", "--key", "digits", "--missing", "-1")
+    filled, _, _ = complete("in.npz", "--key", "digits", "--missing", "-1")
     assert np.array_equal(filled[holed >= 0], images[holed >= 0])
     # The units' range is a tenth wider than that of the pixels.
     assert filled.min() >= images.min() - 1 and filled.max() <= images.max() + 1
@@ -91,19 +82,30 @@ def test_array_with_a_value_for_missing_pixels(run, tmp_path):
     assert (tmp_path / "out" / "00.png").exists() and (tmp_path / "out" / "39.png").exists()
 
 
-def test_colours_and_transparent_pixels(run, tmp_path):
+def test_colours_and_transparent_pixels(complete, tmp_path):
     images, random = stripes(12), np.random.default_rng(1)
     colour = np.stack([images, 1 - images, 0.5 * images], axis=-1)
     missing = random.random(images.shape) < 0.2
     (tmp_path / "in").mkdir()
     for i in range(12):
         image.imsave(tmp_path / "in" / f"{i:02d}.png", np.dstack([colour[i], ~missing[i]]))
-    filled, std = run("in", "out")
+    filled, _, _ = complete("in")
     assert filled.shape == (12, 8, 6, 3) and np.all(np.isfinite(filled))
     np.testing.assert_allclose(filled[~missing], colour[~missing], atol=1 / 250)
 
 
-def test_what_it_refuses(run, tmp_path):
+def test_as_a_process(process, tmp_path):
+    images = stripes(8)
+    images[0, 4:] = np.nan
+    np.save(tmp_path / "in.npy", images)
+    ended = process("complete", "in.npy", *SHORT, "--warmup", "10", "--draws", "2", "--quiet")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    with np.load(tmp_path / "in_completed" / "completed.npz") as file:
+        assert np.array_equal(file["images"][~np.isnan(images)], images[~np.isnan(images)])
+        assert np.isfinite(file["images"]).all() and (file["std"][np.isnan(images)] > 0).all()
+
+
+def test_what_it_refuses(refused, tmp_path):
     images = stripes(4)
     for folder in ("whole", "sizes", "empty", "masks"):
         (tmp_path / folder).mkdir()
@@ -119,22 +121,25 @@ def test_what_it_refuses(run, tmp_path):
     np.savez(tmp_path / "two.npz", a=images, b=images)
     (tmp_path / "text.npy").write_text("no array")
     for arguments, message in [
-        (["whole", "out"], "no pixel of whole is missing"),
-        (["sizes", "out"], "pictures must be of one size"),
-        (["empty", "out"], "there are no pictures in empty"),
-        (["whole", "out", "--mask", "white.png"], "48 pixels are missing in all images"),
-        (["whole", "out", "--mask", "half.png"], "24 pixels are missing in all images"),
-        (["whole", "out", "--mask", "small.png"], "small.png must have the size"),
-        (["whole", "out", "--mask", "masks"], "masks must hold one mask 0, and has 0"),
-        (["whole", "out", "--mask", "half.png", "--learn", "stack.npy"], "of the size of IN"),
-        (["whole", "out", "--mask", "half.png", "--truth", "stack.npy"], "of the size of IN"),
-        (["flat.npy", "out"], "no .n, height, width."),
-        (["nothing.npy", "out"], "all pixels of nothing.npy are missing"),
-        (["two.npz", "out"], "two.npz holds a, b: choose one by --key"),
-        (["two.npz", "out", "--key", "c"], "two.npz holds a, b, not c"),
-        (["text.npy", "out"], "cannot read text.npy"),
-        (["none.npy", "out"], "cannot read none.npy"),
-        (["whole", "white.png"], "2"),
+        (["whole"], "no pixel of whole is missing"),
+        (["sizes"], "pictures must be of one size"),
+        (["empty"], "there are no pictures in empty"),
+        (["whole", "--mask", "white.png"], "48 pixels are missing in all images"),
+        (["whole", "--mask", "half.png"], "24 pixels are missing in all images"),
+        (["whole", "--mask", "small.png"], "small.png must have the size"),
+        (["whole", "--mask", "masks"], "masks must hold one mask 0, and has 0"),
+        (["whole", "--mask", "half.png", "--learn", "stack.npy"], "of the size of IN"),
+        (["whole", "--mask", "half.png", "--truth", "stack.npy"], "of the size of IN"),
+        (["flat.npy"], "no .n, height, width."),
+        (["nothing.npy"], "all pixels of nothing.npy are missing"),
+        (["two.npz"], "two.npz holds a, b: choose one by --key"),
+        (["two.npz", "--key", "c"], "two.npz holds a, b, not c"),
+        (["text.npy"], "cannot read text.npy"),
+        (["none.npy"], "cannot read none.npy: there is no such file"),
+        (["whole", "--mask", "none.png"], "cannot read none.png: there is no such file"),
+        (["whole", "--output", "whole"], "--output whole would overwrite the pictures there"),
+        (["whole", "--output", "a/b"], "--output a/b: there is no folder a"),
+        (["whole", "--units", "0"], "--units: must be >= 1, got 0"),
+        (["whole", "--output", "white.png"], "--output must be a folder, and white.png is a file"),
     ]:
-        with pytest.raises(SystemExit, match=message):
-            run(*arguments)
+        assert re.search(message, refused("complete", *arguments)), message

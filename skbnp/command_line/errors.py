@@ -1,0 +1,48 @@
+"""What a command ends with, in words of the command line."""
+
+import re
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+# What users of estimators write, and users of the command line.
+_WORDS = [
+    (r" Look at posterior_\.summary\(\)( and skbnp\.plot\.TraceDisplay)?\.", ""),
+    (r"\bn_(warmup|draws|chains)=(\d+)", r"--\1 \2"),
+    (r"\bn_(warmup|draws|chains)\b", r"--\1"),
+    (r"\bmissing_values=", "--na "),
+    (r", or set merge_overlap=None", ""),
+    (r"\blabels_ are component_labels_", "clusters are components"),
+    (r",? (set it|or set one) as the index", r", \1 as the --index"),
+    (r"\bdrop it\b", "--drop it"),
+    (r": drop such columns\b", ": --drop such columns"),
+    (r"\bX\b", "the table"),
+]
+
+
+class BadInput(Exception):
+    """Wrong usage, or a file that a command cannot take: a message of one line."""
+
+
+def in_words(message):
+    """What an estimator says, with options and files where it names parameters and X."""
+    for pattern, replacement in _WORDS:
+        message = re.sub(pattern, replacement, message)
+    return message
+
+
+@contextmanager
+def refusing(path):
+    """Context in which what an estimator refuses is bad input, of the file at a path."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError) as error:
+        raise BadInput(f"{path}: {in_words(str(error))}") from error
+
+
+def require(*modules):
+    """Raise a BadInput unless these modules are installed."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        # Pillow is imported by another name.
+        names = " and ".join("Pillow" if name == "PIL" else name for name in missing)
+        raise BadInput(f"needs {names}: install the extra, pip install 'skbnp[cli]'")

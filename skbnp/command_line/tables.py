@@ -1,0 +1,407 @@
+"""Tables in and out: CSV and Parquet, the columns that a model sees, cells put back."""
+
+import bz2
+import csv
+import gzip
+import itertools
+import lzma
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from skbnp.command_line.arguments import check_is_there
+from skbnp.command_line.errors import BadInput, require
+
+_TEXTS, _PARQUETS = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
+_PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_SEPARATORS = "\t;,|"
+# Lines that the separator is read from.
+_LINES_LOOKED_AT = 50
+# Share of numbers from which on a column is one of numbers, and its text a slip.
+_MOSTLY = 0.5
+
+
+def add_table_options(parser):
+    """What is read, and as what."""
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help=".csv, .tsv, .txt (also .gz, .bz2, .xz), .parquet"
+    )
+    group = parser.add_argument_group("the table")
+    group.add_argument(
+        "--columns", nargs="+", metavar="COLUMN", help="what the model sees (default: all)"
+    )
+    group.add_argument(
+        "--drop", nargs="+", default=[], metavar="COLUMN", help="what the model does not see"
+    )
+    group.add_argument("--index", metavar="COLUMN", help="names of the rows, which no model sees")
+    group.add_argument(
+        "--text",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns of names, also if they look like numbers",
+    )
+    group.add_argument(
+        "--na",
+        "--missing-values",
+        nargs="+",
+        default=[],
+        metavar="MARK",
+        dest="marks",
+        help="further marks of missing cells, -999 say, beside empty cells and NA",
+    )
+    group.add_argument(
+        "--sep", metavar="TEXT", help="between the cells of a text file (default: found out)"
+    )
+    group.add_argument(
+        "--decimal",
+        choices=[".", ","],
+        default=".",
+        metavar="MARK",
+        help="point or comma, in numbers of a text file (default: .)",
+    )
+    group.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it came, and the part that a model sees.
+
+    Parameters
+    ----------
+    path : Path
+    frame : DataFrame
+        All columns. Of a text file the text of each cell, so that what no model fills goes out
+        as it came in.
+    data : DataFrame
+        The columns for the model by their dtypes, missing where a mark says so; its index holds
+        the names of the rows, where a column with them is given.
+    sep, decimal, encoding : str
+        How numbers and cells are written in a text file.
+    """
+
+    path: Path
+    frame: object
+    data: object
+    sep: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    @property
+    def is_text(self):
+        return kind_of(self.path) == "text"
+
+
+def kind_of(path, option=""):
+    """How a table is stored, "text" or "parquet", by the name of its file."""
+    if unpacked(path).suffix.lower() in _TEXTS:
+        return "text"
+    if path.suffix.lower() in _PARQUETS:
+        return "parquet"
+    raise BadInput(
+        f"{option} {path}: the name of a table must end in {', '.join(_TEXTS)} (maybe with "
+        f"{', '.join(_PACKED)} behind it), or in {', '.join(_PARQUETS)}".lstrip()
+    )
+
+
+def unpacked(path):
+    """A path without the ending of a packed file."""
+    return path.with_suffix("") if path.suffix.lower() in _PACKED else path
+
+
+# -- in
+
+
+def read_table(arguments, nominal=()):
+    """The table that the command line names.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        With the options of `add_table_options`.
+    nominal : collection of str
+        Columns in which numbers beside text are no slip.
+
+    Returns
+    -------
+    table : Table
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read, has no rows, or not the columns that are named, or if a column
+        of numbers holds text.
+    """
+    path = arguments.file
+    is_text = kind_of(path) == "text"
+    check_is_there(path)
+    require("pandas") if is_text else require("pandas", "pyarrow")
+    if is_text:
+        typed, frame, sep = _read_text(arguments)
+        written = {"sep": sep, "decimal": arguments.decimal, "encoding": arguments.encoding}
+    else:
+        typed, written = _read_parquet(path), {}
+        frame = typed
+    if not len(typed):
+        raise BadInput(f"{path} has no rows")
+    data = typed[_chosen(typed, arguments)]
+    from skbnp.tables.parts import without_marks  # it brings scikit-learn, which takes seconds
+
+    for mark in itertools.chain.from_iterable(map(_mark_as_both, arguments.marks)):
+        data = without_marks(data, mark)
+    for name in set(data.columns) - {*arguments.text, *nominal}:
+        _refuse_slips(data[name], path)
+    if arguments.index is not None:
+        data = data.set_axis(typed[arguments.index], axis="index")
+    return Table(path, frame, data, **written)
+
+
+def _read_parquet(path):
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except Exception as error:  # pyarrow has many
+        raise BadInput(f"cannot read {path}: {error}") from error
+
+
+def _read_text(arguments):
+    """A text file by the dtypes of its columns, by the text of its cells, and its separator."""
+    import pandas as pd
+
+    path = arguments.file
+    names, sep = _header(arguments)
+    # The header's own words: pandas would change names that are missing.
+    options = {"sep": sep, "names": names, "header": 0, "encoding": arguments.encoding}
+    options |= {"skipinitialspace": not sep.isspace()}
+    known = {name: str for name in (*arguments.text, arguments.index) if name in names}
+    try:
+        typed = pd.read_csv(
+            path,
+            na_values=arguments.marks,
+            decimal=arguments.decimal,
+            dtype=known,
+            low_memory=False,
+            **options,
+        )
+        cells = pd.read_csv(path, dtype=str, keep_default_na=False, **options)
+    except (ValueError, OSError, EOFError) as error:
+        raise BadInput(f"cannot read {path}: {error}") from error
+    return typed, cells, sep
+
+
+def _header(arguments):
+    """Names of the columns of a text file, and what stands between cells."""
+    path = arguments.file
+    read = _PACKED.get(path.suffix.lower(), open)
+    try:
+        with read(path, "rt", encoding=arguments.encoding, newline="") as file:
+            # A mark that some editors put before the first character is no part of a name.
+            lines = [line.lstrip("\ufeff") for line in itertools.islice(file, _LINES_LOOKED_AT)]
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"cannot read {path} as {arguments.encoding}: {error.reason}; is it --encoding latin-1?"
+        ) from error
+    except (OSError, EOFError, LookupError) as error:
+        raise BadInput(f"cannot read {path}: {error}") from error
+    lines = [line for line in lines if line.strip()]
+    if not lines:
+        raise BadInput(f"{path} is empty")
+    sep = (arguments.sep or separator_of(lines)).replace("\\t", "\t")
+    if len(sep) != 1:
+        raise BadInput(f"--sep must be one character, got {sep!r}")
+    names, *rows = csv.reader(lines, delimiter=sep, skipinitialspace=not sep.isspace())
+    if any(len(row) > len(names) for row in rows):
+        # Of the first of them pandas would make names of rows.
+        raise BadInput(f"{path} has rows with more cells than its header, which has {len(names)}")
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise BadInput(f"{path} has more than one column {twice[0]!r}")
+    return names, sep
+
+
+def separator_of(lines):
+    """What stands between the cells of lines of text: what cuts all of them into as many parts.
+
+    Parameters
+    ----------
+    lines : list of str
+        The first of them the header.
+
+    Returns
+    -------
+    sep : str
+        A comma where there is a single column.
+    """
+    n_cells = {sep: [len(row) for row in csv.reader(lines, delimiter=sep)] for sep in _SEPARATORS}
+    found = max(_SEPARATORS, key=lambda sep: (len(set(n_cells[sep])) == 1, n_cells[sep][0]))
+    if n_cells[found][0] == 1:
+        # Ragged lines, if they are lines of cells at all.
+        found = max(_SEPARATORS, key=lambda sep: n_cells[sep][0])
+    return found if n_cells[found][0] > 1 else ","
+
+
+def _chosen(frame, arguments):
+    """Names of the columns that the model sees, in their order."""
+    names = [*(arguments.columns or []), *arguments.drop, *arguments.text]
+    names += [] if arguments.index is None else [arguments.index]
+    check_columns(names, frame, arguments.file)
+    left_out = {*arguments.drop, arguments.index}
+    wanted = frame.columns if arguments.columns is None else set(arguments.columns)
+    chosen = [name for name in frame.columns if name in wanted and name not in left_out]
+    if not chosen:
+        raise BadInput(f"{arguments.file}: there is no column left for the model")
+    return chosen
+
+
+def check_columns(names, frame, path):
+    """Raise a BadInput unless a frame has columns of these names."""
+    for name in names:
+        if name not in frame.columns:
+            raise BadInput(
+                f"{path} has no column {name!r}; it has {', '.join(map(repr, frame.columns))}"
+            )
+
+
+def _mark_as_both(mark):
+    """A mark as text and, if it is one, as a number."""
+    try:
+        return mark, float(mark)
+    except ValueError:
+        return (mark,)
+
+
+def _refuse_slips(column, path):
+    """Raise a BadInput if a column of text holds numbers, for the most part."""
+    import pandas as pd
+
+    if not pd.api.types.is_string_dtype(column.dtype):
+        return
+    texts = column.reset_index(drop=True).dropna().astype(str)
+    where = f"{path}, column {column.name!r}"
+    name = shlex.quote(str(column.name))
+    if _have_commas(texts):
+        raise BadInput(
+            f"{where} must hold numbers, got {texts.iloc[0]!r}: --decimal , if that is a number, "
+            f"--text {name} if the column holds names"
+        )
+    is_number = pd.to_numeric(texts, errors="coerce").notna()
+    if not _MOSTLY <= is_number.mean() < 1.0:
+        return
+    slips = texts[~is_number]
+    raise BadInput(
+        f"{where} must hold numbers as most of its cells do, got {slips.iloc[0]!r} in row "
+        f"{slips.index[0] + 1}: --na {shlex.quote(slips.iloc[0])} if that means missing, --text "
+        f"{name} if the column holds names"
+    )
+
+
+def _have_commas(texts):
+    """Whether these are numbers, some of them with a comma in the place of a point."""
+    number = re.compile(r"\s*[-+]?\d*,?\d+\s*")
+    return all(map(number.fullmatch, texts)) and any("," in text for text in texts)
+
+
+# -- out
+
+
+def default_output(path, addition):
+    """The name of a table beside another, of its format.
+
+    Raises
+    ------
+    BadInput
+        If the other has a name of no format.
+    """
+    kind_of(path)
+    stem = unpacked(path).stem
+    return path.with_name(f"{stem}_{addition}{path.name.removeprefix(stem)}")
+
+
+def check_output_table(option, path):
+    """Raise a BadInput unless a table can be written under this name."""
+    if kind_of(path, option) == "parquet":
+        require("pyarrow")
+
+
+def with_cells(table, filled, path):
+    """The whole table with the missing cells of some columns filled.
+
+    Parameters
+    ----------
+    table : Table
+    filled : DataFrame
+        Columns of `table.data`, filled.
+    path : Path
+        The file that it is for: text files keep the text of all other cells.
+
+    Returns
+    -------
+    frame : DataFrame
+    """
+    if not table.is_text or kind_of(path) != "text":
+        return _typed(table).assign(**{name: filled[name].array for name in filled.columns})
+    frame = table.frame.copy()
+    for name in filled.columns:
+        missing = table.data[name].isna().to_numpy()
+        if missing.any():
+            cells = frame[name].to_numpy(dtype=object, copy=True)
+            # True may be written in several ways.
+            words = dict(zip(table.data[name][~missing], cells[~missing], strict=True))
+            cells[missing] = [_as_text(x, words, table.decimal) for x in filled[name][missing]]
+            frame[name] = cells
+    return frame
+
+
+def with_columns(table, columns, path):
+    """The whole table with further columns on its right.
+
+    Parameters
+    ----------
+    table : Table
+    columns : dict of str to ndarray
+    path : Path
+        The file that it is for.
+    """
+    whole = table.frame if kind_of(path) == "text" else _typed(table)
+    return whole.assign(**columns)
+
+
+def _typed(table):
+    """All columns by their dtypes; of a text file those that no model sees are text."""
+    if not table.is_text:
+        return table.frame
+    return table.frame.assign(**{name: table.data[name].array for name in table.data.columns})
+
+
+def _as_text(cell, words, decimal):
+    if isinstance(cell, (float, np.floating)):
+        return str(cell).replace(".", decimal)
+    return words.get(cell, str(cell))
+
+
+def write_table(frame, path, table):
+    """Write a frame; text as in the file that it comes from.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    path : Path
+    table : Table
+        Where the frame comes from.
+    """
+    import pandas as pd
+
+    try:
+        if kind_of(path) == "parquet":
+            frame.to_parquet(path)
+            return
+        is_tabs = unpacked(path).suffix.lower() == ".tsv"
+        sep = "\t" if is_tabs else table.sep if table.sep != "\t" else ","
+        has_index = not isinstance(frame.index, pd.RangeIndex)
+        frame.to_csv(path, sep=sep, decimal=table.decimal, encoding=table.encoding, index=has_index)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot write {path}: {error}") from error

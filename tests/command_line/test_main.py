@@ -1,0 +1,172 @@
+"""The command itself: help, versions, codes, and the names of the package it waits for."""
+
+import inspect
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import skbnp as package
+from skbnp.command_line import _main
+from skbnp.command_line.errors import BadInput, in_words, require
+
+COMMANDS = list(_main.COMMANDS)
+
+
+def test_help_is_there_before_anything_large_is_imported(tmp_path):
+    asked = (
+        "import sys; from skbnp.command_line import main\n"
+        "for arguments in (['--help'], *([name, '--help'] for name in sys.argv[1:])):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit as end: assert end.code == 0\n"
+        "print('imported:', {'sklearn', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", asked, *COMMANDS]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert "imported: set()" in done.stdout
+    for name in COMMANDS:
+        assert (
+            f"usage: skbnp {name} " in done.stdout and f"example:\n  skbnp {name} " in done.stdout
+        )
+
+
+def test_version(process):
+    ended = process("--version")
+    assert (ended.code, ended.out) == (0, f"skbnp {package.__version__}\n")
+
+
+def test_nothing_at_all_is_a_question_for_help(skbnp):
+    ended = skbnp()
+    assert ended.code == 0 and all(name in ended.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["clusters", "a.csv"], "skbnp: argument COMMAND: invalid choice: 'clusters'"),
+        (["--quiet"], "skbnp: the following arguments are required: COMMAND"),
+        (["cluster"], "skbnp cluster: the following arguments are required: FILE"),
+        (["impute", "a.csv", "--chains", "0"], "--chains: must be >= 1, got 0"),
+        (["impute", "a.csv", "--draws", "many"], "--draws: invalid whole number value: 'many'"),
+        (["inpaint", "a.png", "--jobs", "0"], "--jobs: must be 1 or more, or -1"),
+        (["complete", "a", "--warm", "3"], "unrecognized arguments: --warm 3"),
+    ],
+)
+def test_wrong_usage(skbnp, arguments, message):
+    ended = skbnp(*arguments)
+    assert ended.code == 2 and ended.out == ""
+    assert message in ended.err and ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_such_file(process, name):
+    ended = process(name, "nowhere.csv")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"skbnp {name}: cannot read nowhere.csv: there is no such file\n"
+
+
+def test_reader_that_has_left(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "skbnp", "--help"]
+    done = subprocess.run(
+        command,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Let a command end with an error."""
+
+    def let(error):
+        from skbnp.command_line import cluster
+
+        def run(arguments):
+            raise error
+
+        monkeypatch.setattr(cluster, "run", run)
+
+    return let
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ArithmeticError("chain 0: the log joint\nis NaN"), 1, "ended with an error: Arithmetic"),
+        (MemoryError(), 1, "ended with an error: MemoryError"),
+        (BadInput("a.csv has no rows"), 2, "a.csv has no rows"),
+        (KeyboardInterrupt("after 3 sweeps"), 130, "interrupted after 3 sweeps"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+@pytest.mark.parametrize("debug", [False, True])
+def test_how_a_command_ends(skbnp, failing, error, code, message, debug):
+    failing(error)
+    ended = skbnp("cluster", "a.csv", *["--debug"] * debug)
+    assert ended.code == code and ended.out == ""
+    assert ended.err.splitlines()[-1].startswith(f"skbnp cluster: {message}")
+    assert ("Traceback" in ended.err) == debug
+    assert debug or ended.err.count("\n") == 1
+
+
+def test_missing_extra(monkeypatch):
+    require("json")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(BadInput, match=r"needs pandas and Pillow: .* pip install 'skbnp\[cli\]'"):
+        require("json", "pandas", "PIL")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("X must have 2 columns", "the table must have 2 columns"),
+        (
+            "raise n_warmup and n_draws. Look at posterior_.summary().",
+            "raise --warmup and --draws.",
+        ),
+        ("missing_values=-999, or check", "--na -999, or check"),
+        ("MAX and n_draws_", "MAX and n_draws_"),
+    ],
+)
+def test_words_of_the_command_line(message, said):
+    assert in_words(message) == said
+
+
+# -- the package, whose estimators wait until they are asked for
+
+
+def test_all_names_of_the_package_are_there():
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        found = getattr(package, name)
+        if name != "__version__":
+            assert inspect.isclass(found) and found.__name__ == name
+            assert found.__module__.startswith(f"skbnp.{package._FOLDERS[name]}.")
+
+
+def test_modules_of_the_package_are_there():
+    assert package.laws.Gamma(1, 1) and package.plot.ClusterDisplay
+    for name in ("nothing", "_nothing"):
+        with pytest.raises(AttributeError, match=f"module 'skbnp' has no attribute '{name}'"):
+            getattr(package, name)
+
+
+def test_what_is_installed():
+    pyproject = Path(__file__).parents[2] / "pyproject.toml"
+    project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
+    module, name = project["scripts"]["skbnp"].split(":")
+    assert getattr(import_module(module), name) is _main.main
+    extras = project["optional-dependencies"]
+    assert set(extras["cli"]) <= set(extras["test"])
