@@ -98,11 +98,17 @@ def _whole(value):
 
 
 def _run_in_words(posterior):
-    return (
+    run = (
         f"The answer comes from {counted(posterior.n_chains, 'chain')} of random steps, each with "
         f"{number(posterior.n_draws)} draws kept after {number(posterior.n_warmup)} steps to "
-        "settle. Chains start from different places; only what they agree on can be trusted."
+        "settle."
     )
+    if posterior.n_chains == 1:
+        return (
+            f"{run} Whether another chain, from another start, would find the same is not known: "
+            "only its two halves can be compared."
+        )
+    return f"{run} Chains start from different places; only what they agree on can be trusted."
 
 
 def _agreement(problems):

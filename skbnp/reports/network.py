@@ -10,6 +10,8 @@ from skbnp.reports.words import spread
 _MOST_NAMED = 6
 # A pair is tied with this probability of a common parent, and an edge is named from this one on.
 _LIKELY, _EDGE = 0.9, 0.5
+# Columns that are compared, at most: evenly spaced ones of more.
+MOST_COLUMNS = 100
 
 
 def section(traces, network, n_columns, together, edges=None):
@@ -28,7 +30,10 @@ def section(traces, network, n_columns, together, edges=None):
     edges : ndarray of shape (n_columns, n_columns) or None
         Probability that a column is a parent of another, [parent, child], where it may be.
     """
-    names = network["names"][:n_columns]
+    chosen = np.arange(0, n_columns, -(-n_columns // MOST_COLUMNS))
+    names = [network["names"][j] for j in chosen]
+    together = together[np.ix_(chosen, chosen)]
+    edges = None if edges is None else edges[np.ix_(chosen, chosen)]
     shown = [f"{spread(trace)} {what}" for what, trace in traces.items()]
     sentences = [
         "A hidden unit is something that was not measured and that columns respond to together. "
@@ -36,7 +41,9 @@ def section(traces, network, n_columns, together, edges=None):
         "Hidden units have no names and no fixed order or sign, so that single ones cannot be "
         "compared from draw to draw; which columns they tie together can.",
     ]
-    pairs = np.argwhere(np.triu(np.ones((n_columns, n_columns), dtype=bool), 1))
+    if len(chosen) < n_columns:
+        sentences.append(f"Only {len(chosen)} of the {n_columns} columns are compared below.")
+    pairs = np.argwhere(np.triu(np.ones(together.shape, dtype=bool), 1))
     pairs = pairs[np.argsort(-together[tuple(pairs.T)], kind="stable")]
     records = [_record(names, together, edges, a, b) for a, b in pairs]
     sentences += _ties(names, together, pairs)

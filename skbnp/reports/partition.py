@@ -21,6 +21,9 @@ _FEW_ROWS, _SMALL_SHARE = 5, 0.01
 _LARGE_SHARE = 0.1
 # Rows named of each cluster, at most, and clusters that sentences go through.
 _MOST_NAMED, _MOST_CLUSTERS = 3, 12
+# Doubtful rows that are shown, at most, and rows in the table of all rows.
+_MOST_DOUBTFUL = 8
+_MOST_LISTED = 10_000
 # Numbers of clusters that are shown: with this probability and more.
 _LEAST_PROBABILITY = 0.01
 # Share of rows with a probable cluster from which a partition is to be trusted, or with care.
@@ -189,7 +192,7 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
 
 
 def rows(partition, table, probability):
-    """Typical and doubtful rows of each cluster; the table has the probabilities of all rows."""
+    """Typical and doubtful rows of each cluster; the table has their probabilities."""
     labels, n = partition.labels, len(partition.labels)
     own = probability[np.arange(n), labels]
     others = probability.copy()
@@ -209,7 +212,9 @@ def rows(partition, table, probability):
             more = f"{doubtful.size} rows, above all " if doubtful.size > len(worst) else ""
             sentence += f"; doubtful: {more}{listed(shown)}"
         sentences.append(sentence + ".")
-    order = np.argsort(own, kind="stable")
+    order = np.argsort(own, kind="stable")[:_MOST_LISTED]
+    if len(order) < n:
+        sentences.append(f"The table has the {number(len(order))} most doubtful of all rows.")
     records = [
         {
             "row": table.row(i),
@@ -222,7 +227,11 @@ def rows(partition, table, probability):
         for i in order
     ]
     return Section(
-        "rows", "Typical and doubtful rows", tuple(sentences), records, n_shown=8 if several else 0
+        "rows",
+        "Typical and doubtful rows",
+        tuple(sentences),
+        records,
+        n_shown=min(_MOST_DOUBTFUL, int((own < DOUBTFUL).sum())) if several else 0,
     )
 
 
@@ -395,7 +404,7 @@ def sure_pairs(draws, n_samples):
     """
     step = -(-n_samples // MOST_ROWS_OF_PAIRS)
     chosen = np.arange(0, n_samples, step)
-    found = coclustering(draws, chosen)
+    found = coclustering([np.asarray(draw)[chosen] for draw in draws])
     return chosen, found >= SURE, found <= 1.0 - SURE
 
 

@@ -120,6 +120,15 @@ def test_summary_of_odd_traces():
         Posterior([[{}] * 10], longer).summary()
 
 
+def test_html_for_notebooks(posterior):
+    html = posterior._repr_html_()
+    assert html.count("<tr>") == 1 + len(posterior.summary()) and "R-hat" not in html
+    assert f"{posterior.n_chains} chain" in html and "rhat" in html
+    for name in posterior.traces:
+        assert f">{name}</td>" in html
+    assert "<table>" not in Posterior([[]], {})._repr_html_()  # before the first draw
+
+
 def test_repr(posterior):
     assert repr(posterior).startswith(
         "Posterior(3 chains of 40 draws after 20 sweeps of warm-up, 0.0"

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from contract.registry import SETTINGS, VARIED, others_slow
+from contract.registry import SETTINGS, VARIED
 from skbnp import BNPImputer, DirichletProcessMixture, ICPNetwork, TreeFactorModel
 from skbnp.reports import Report
 
@@ -26,7 +26,7 @@ def setting_named(name):
     return next(setting for setting in SETTINGS if setting.name == name)
 
 
-@pytest.mark.parametrize("setting", others_slow(SETTINGS, VARIED), ids=str)
+@pytest.mark.parametrize("setting", VARIED, ids=str)
 def test_every_estimator_reports(setting, tmp_path):
     with pytest.raises(NotFittedError):
         setting.make().report()

@@ -87,6 +87,16 @@ def test_outlying_rows_stand_on_their_own():
     assert "row 9 (0.33; on its own: 0.67)" in said(rows)
 
 
+def test_of_very_many_rows_the_most_doubtful_are_listed(monkeypatch):
+    monkeypatch.setattr(partition, "_MOST_LISTED", 3)
+    moved = LABELS.copy()
+    moved[7] = 0
+    found = partition.sections(of_draws([LABELS, moved]), training(np.zeros((10, 1))))
+    rows = {one.name: one for one in found}["rows"]
+    assert len(rows.table) == 3 and rows.table[0]["row"] == "row 7"
+    assert "has the 3 most doubtful of all rows" in said(rows)
+
+
 def test_how_many_follows_the_joined_draws():
     number = partition.how_many(
         of_draws([LABELS], n_blocks=np.array([[4, 5], [5, 5]]), pieces=np.arange(10) // 2,
@@ -224,6 +234,15 @@ def test_edges_are_told_by_their_probability():
     assert [one.trust for one in found.verdicts] == ["no"]
 
 
+def test_of_many_columns_some_are_compared():
+    names = [f"c{j}" for j in range(250)]
+    nodes = {"names": names, "edges": np.empty((0, 2), dtype=int), "weights": np.empty(0)}
+    traces = {"edges": np.zeros((1, 9))}
+    found = network.section(traces, nodes | {"order": np.zeros(250)}, 250, np.eye(250))
+    assert "Only 84 of the 250 columns" in said(found) and len(found.table) == 84 * 83 // 2
+    assert {one["column"] for one in found.table} <= set(names[::3])
+
+
 def test_scale_groups_columns():
     labels = np.array([-1, -1, 0])
     found = scale.section(np.array([0, -1, 0]), labels, ["a", "b", "c"])
@@ -297,6 +316,12 @@ def test_an_ensemble_is_judged_by_what_more_of_it_would_gain():
     assert [one.trust for one in good.verdicts] == ["yes"]
     poor = convergence.section(posterior, ["log_density"], [], ["raise n_chains"], is_ensemble=True)
     assert [one.trust for one in poor.verdicts] == ["with care"] and "raise n_chains" in said(poor)
+
+
+def test_one_chain_has_nobody_to_agree_with():
+    trace = np.random.default_rng(0).normal(size=(1, 40))
+    found = convergence.section(posterior_of({"log_density": trace}), ["log_density"], [], [])
+    assert "is not known" in said(found)
 
 
 def test_the_picture_of_chains_is_drawn():
