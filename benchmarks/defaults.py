@@ -18,6 +18,9 @@ the whole faces has made up. Shares of missing pixels within one and two standar
 times: CPU seconds of `fit` on 100 rows of five columns and, after one call that prepares the draws,
 milliseconds of each answer on a single row: the median of eleven.
 
+warnings: which illness `fit` names, and which is expected. Four chains where they freeze, short
+ones where they drift, else nothing is set.
+
 Prints Markdown tables.
 """
 
@@ -32,17 +35,18 @@ from _data import load_images
 from _imputers import lower_half, scattered
 from _peers import search_by_bic
 from _report import cpu_seconds, markdown
-from _tables import CHOICE_SEED
+from _tables import CHOICE_SEED, load, standardised
 from sklearn.base import is_classifier, is_regressor
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_iris, load_wine, make_moons
 from sklearn.decomposition import FactorAnalysis
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 from threadpoolctl import threadpool_limits
 
 import skbnp
-from skbnp import CIBPBeliefNet, ICPNetwork, TreeFactorModel
+from skbnp import CIBPBeliefNet, ICPNetwork, InfiniteFactorClusterer, TreeFactorModel
 
 LEVELS, MISSING = 16, 0.2
 N_FACES, N_NEW, BLOCK = 60, 20, 14
@@ -72,6 +76,16 @@ def frey(seed, data):
     return small[:450], small[450:550]
 
 
+def floor(seed, data):
+    X = np.random.default_rng(seed).permutation(standardised(load("uwwifi", data)[0]))
+    return X[:161], X[161:]
+
+
+def wine(seed, data):
+    X = np.random.default_rng(seed).permutation(load_wine().data)
+    return X[:133], X[133:]
+
+
 def factors(X, seed):
     """FactorAnalysis, its number of factors by held-out likelihood."""
     part, others = np.split(X, [len(X) - len(X) // 5])
@@ -92,13 +106,13 @@ DENSITIES = (
 
 def density(arguments):
     lines = []
-    for name, load, kind, least, peer in DENSITIES:
+    for name, table, kind, least, peer in DENSITIES:
         no_file = name == "Frey" and not arguments.data.exists()
         if no_file or is_left_out(kind.__name__, arguments):
             continue
         found = []
         for seed in arguments.seeds:
-            train, new = load(seed, arguments.data)
+            train, new = table(seed, arguments.data)
             model, seconds = cpu_seconds(kind(random_state=seed, **arguments.chains).fit, train)
             score, asked = cpu_seconds(model.score, new)
             more = np.log(train.std(axis=0)).sum()
@@ -274,6 +288,39 @@ def milliseconds(answer, method, row):
     return float(np.median(spent))
 
 
+# -- warnings
+
+
+ILLNESSES = ("still improving", "found different", "few effective")
+# Table, load, estimator and its settings, the illness that is expected.
+ILL = (
+    ("moons", moons, CIBPBeliefNet, dict(n_warmup=250, n_draws=200), "still improving"),
+    ("uw", floor, InfiniteFactorClusterer, dict(n_chains=4), "found different"),
+    ("Frey", frey, TreeFactorModel, dict(n_chains=4), "found different"),
+    ("wine", wine, TreeFactorModel, {}, ""),
+)
+
+
+def named_illnesses(arguments):
+    lines = []
+    for name, table, kind, settings, expected in ILL:
+        no_file = name in ("uw", "Frey") and not arguments.data.exists()
+        if no_file or is_left_out(kind.__name__, arguments):
+            continue
+        for seed in arguments.seeds:
+            train, _ = table(seed, arguments.data)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                kind(random_state=seed, **(settings | arguments.chains)).fit(train)
+            text = " ".join(str(one.message) for one in caught)
+            found = "; ".join(illness for illness in ILLNESSES if illness in text)
+            found = found or ("another" if text else "none")
+            line = {"table": name, "estimator": kind.__name__, "seed": seed}
+            lines.append(line | {"expected": expected or "none", "found": found})
+            print(f"warnings, {lines[-1]}: {text}", flush=True)
+    return lines
+
+
 # -- running
 
 
@@ -285,7 +332,13 @@ def in_words(values):
     return " ".join(f"{value:.3f}" for value in values)
 
 
-PARTS = {"density": density, "cells": cells, "intervals": intervals, "times": times}
+PARTS = {
+    "density": density,
+    "cells": cells,
+    "intervals": intervals,
+    "times": times,
+    "warnings": named_illnesses,
+}
 
 
 def main():

@@ -11,6 +11,8 @@ from skbnp.numerics.states import is_same
 _LARGEST = 0.999
 # Share of a column's range below which values differ by rounding errors alone.
 _ROUNDING = 1e-9
+# Share of all cells at the least and at the greatest value of a table that has ends.
+_SHARE_AT_AN_END = 0.01
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,18 @@ class Units:
         out[0][:, self.columns] = mean * self.scale + self.center
         out[1][:, self.columns] = np.sqrt(variance) * self.scale
         return out
+
+
+def ends_of_scale(X):
+    """Least and greatest value of a table whose cells pile up at both, as pixels do; else None.
+
+    That is where at least one cell in a hundred has each of them.
+    """
+    seen = X[~np.isnan(X)]
+    if not seen.size or seen.min() == seen.max():
+        return None
+    ends = float(seen.min()), float(seen.max())
+    return ends if all(np.mean(seen == end) >= _SHARE_AT_AN_END for end in ends) else None
 
 
 def steps(X):

@@ -405,3 +405,41 @@ def test_builds_are_compared_by_turns(monkeypatch):
     # Every case runs, as short as can be.
     monkeypatch.setattr(module, "CASES", {"tree": module.CASES["tree"]})
     assert module.times(["tree"], 10_000)["tree"] > 0
+
+
+def test_first_table(monkeypatch, capsys):
+    module = load("first_table", monkeypatch)
+    table, kind = module.animals(200)
+    assert table.shape == (200, 12) and len(set(kind)) == module.N_KINDS
+    assert abs(table.isna().to_numpy()[:, 2:].mean() - module.HOLES) < 0.02
+    line, model, messages = module.measure(200, 0, n_chains=2, n_warmup=20, n_draws=20)
+    assert line["columns"] == 10 and line["dropped"] == "captured, animal"
+    assert [names for names, _ in messages] == [["captured"], ["animal"]]
+    assert line["ARI"] > 0.5 and line["clusters"] == model.n_clusters_ <= module.N_ROWS / 50
+    # The whole script, as short as can be.
+    short = partial(module.DirichletProcessMixture, n_chains=2)
+    monkeypatch.setattr(module, "DirichletProcessMixture", short)
+    monkeypatch.setattr(sys, "argv", ["first_table.py", "--quick"])
+    module.main()
+    shown = capsys.readouterr().out
+    assert "dropped animal, as the message said" in shown and "What to do next" in shown
+
+
+def test_what_reports_call_sure(monkeypatch, capsys):
+    module = load("report", monkeypatch)
+    monkeypatch.setattr(module, "SEPARATIONS", (4.0,))
+    make = partial(module.mixture, n_rows=80, n_kinds=2)
+    monkeypatch.setattr(module, "mixture", make)
+    monkeypatch.setattr(module, "DirichletProcessMixture", partial(
+        module.DirichletProcessMixture, n_chains=1
+    ))  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["report.py", "--quick", "--tables", "1"])
+    module.main()
+    assert capsys.readouterr().out.count("|---") > 10
+    given = module.shares(
+        {"together": 4, "truly together": 3, "apart": 2, "truly apart": 2, "sure rows": 0,
+         "sure right": 0, "sure expected": 0, "doubtful rows": 2, "doubtful right": 1,
+         "doubtful expected": 1.2, "noise named": 0}
+    )  # fmt: skip
+    assert given["of them in truth"] == 0.75 and given["their mean p"] == 0.6
+    assert np.isnan(given["right"])

@@ -19,16 +19,25 @@ MAY_IMPORT = {
     "processes": {"numerics"},
     "likelihoods": {"numerics", "processes", "units"},
     "summaries": {"numerics"},
-    "mcmc": {"numerics"},
+    "mcmc": {"numerics", "markup"},
     "tables": set(),
     "laws": set(),
     "units": {"numerics"},
-    "estimators": {"likelihoods", "mcmc", "numerics", "summaries", "tables", "units"},
+    "markup": set(),
+    # What fitted estimators hand over, in words and pictures.
+    "reports": {"markup", "mcmc", "plot", "summaries"},
+    "estimators": {
+        *("likelihoods", "mcmc", "numerics", "summaries", "tables", "units"),
+        *("markup", "reports"),
+    },
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
     "datasets": {"processes", "likelihoods"},
     # Around estimators of models, from which it chooses one where nobody does.
-    "imputer": {"estimators", "mcmc", "tables", "dirichlet_process_mixture", "tree_factor_model"},
+    "imputer": {
+        *("estimators", "mcmc", "tables", "markup", "reports"),
+        *("dirichlet_process_mixture", "tree_factor_model"),
+    },
     # Above all: files in, an estimator, files out.
     "command_line": {
         *("imputer", "plot", "tables"),
@@ -42,7 +51,10 @@ OVER_MODELS = {"imputer"}
 # A model of several estimators has a file for each, and one for what they share: `_*_estimator`.
 MODEL_MAY_IMPORT = {
     # Beside the chains: the units that a likelihood takes columns in.
-    "_estimator": {"estimators", "mcmc", "summaries", "likelihoods", "units"},
+    "_estimator": {
+        *("estimators", "mcmc", "summaries", "likelihoods", "units"),
+        *("markup", "reports"),
+    },
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
     # How the columns of a table are read.

@@ -20,6 +20,8 @@ from skbnp.cibp_belief_net._predictive import (
 )
 from skbnp.cibp_belief_net._predictive_laws import components_under, row_components
 from skbnp.cibp_belief_net._prior_checks import check_prior
+from skbnp.cibp_belief_net._sampler import Sampler
+from skbnp.cibp_belief_net._start import n_start_clusters
 from skbnp.cibp_belief_net._training_rows import TrainingRows, WatchedRows
 from skbnp.estimators.cells_of_sweeps import CellsOfSweepsMixin
 from skbnp.estimators.chains import BaseMCMCEstimator
@@ -28,8 +30,9 @@ from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.interval_calibration import CalibratedCellsMixin
 from skbnp.estimators.network import NetworkMixin
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.fields import Field
 from skbnp.summaries.reference import reference_draw
-from skbnp.units import Units, check_units, steps
+from skbnp.units import Units, check_units, ends_of_scale, steps
 
 # Features beyond which every part of a sweep is slow.
 _MANY_FEATURES = 10_000
@@ -37,8 +40,15 @@ _MANY_FEATURES = 10_000
 _SWEEPS_OF_ROUNDS = 1_050
 # Units that chains have in the end, at least, when work is counted.
 _UNITS_TO_COME = 7.0
-# Units that chains start with by default, at most, and rows that there are for each of them.
-_INIT_UNITS, _ROWS_PER_UNIT = 20, 6
+# Units that chains start with by default, at most, without and with row clusters, and rows that
+# there are for each of them.
+_INIT_UNITS, _INIT_UNITS_UNDER_CLUSTERS, _ROWS_PER_UNIT = 20, 40, 6
+# Hidden layers at most, where rows have no clusters and `max_layers` is "auto".
+_LAYERS = 3
+# Columns from which rows have clusters by default, and chains are short and as many as the work
+# allows: those freeze where they start, and no two at the same place.
+_MANY_COLUMNS = 40
+_FEWEST_CHAINS, _MOST_CHAINS, _SHORT = 4, 16, (90, 4)
 # Ways of births under each value of `birth`; "auto": those that are known to pay.
 _BIRTHS = {
     "auto": ("prior", "block"),
@@ -104,6 +114,10 @@ class CIBPBeliefNet(
         with ``interval_calibration="holes"``.
     visible_ : {"gaussian", "sigmoid"}
         How the columns entered the network.
+    max_layers_ : int or None
+        Largest number of hidden layers that there could be.
+    row_clusters_ : bool
+        Whether the activations of rows in that layer come from a mixture.
     n_chains_ : int
         Number of chains.
     n_warmup_ : int
@@ -191,6 +205,14 @@ class CIBPBeliefNet(
     }
     _may_hold: ClassVar[dict] = {**BaseMCMCEstimator._may_hold, "X": (np.nan,)}
 
+    @property
+    def max_layers_(self):
+        return self._prior.max_layers
+
+    @property
+    def row_clusters_(self):
+        return self._prior.row_clusters
+
     # -- prediction
 
     def impute(self, X, return_std=False, prior="network", n_burn_in=50, n_passes=80):
@@ -208,7 +230,7 @@ class CIBPBeliefNet(
         prior : {"network", "rows"}, default="network"
             "rows" replaces the prior of the hidden activations by the smoothed activations of at
             most 1,000 training rows. This is often much more exact where rows come in kinds and
-            `row_clusters` is False. It needs `max_layers=1`, and what it fills is not from the
+            `row_clusters_` is False. It needs `max_layers_` of 1, and what it fills is not from the
             posterior of the model.
         n_burn_in : int, default=50
             First passes of each inner chain, which are left out. There are inner chains with more
@@ -283,14 +305,29 @@ class CIBPBeliefNet(
 
     # -- before sampling
 
+    def _auto_n_chains(self, X):
+        if not self._is_ensemble(X):
+            return 4
+        work = sum(_SHORT) * self._work_at_start(X)
+        return int(np.clip(self._work_allowed(X) / work, _FEWEST_CHAINS, _MOST_CHAINS))
+
     def _auto_lengths(self, X):
+        if self._is_ensemble(X):
+            return _SHORT
         if len(X) >= 20_000:
             return 200, 50
-        n_units = min(self._n_init_units(len(X)), *self._visible_shape(X))
-        sweeps = self._work_allowed(X) / (self.n_chains_ * self._work_of_sweep(X, n_units))
+        sweeps = self._work_allowed(X) / (self.n_chains_ * self._work_at_start(X))
         return (150 if sweeps >= _SWEEPS_OF_ROUNDS else 500), 200
 
+    def _is_ensemble(self, X):
+        is_auto = self.n_chains == "auto" and self.n_warmup == "auto"
+        # With connections that skip layers nothing says when chains have come far enough.
+        return is_auto and X.shape[1] >= _MANY_COLUMNS and not self.skip_connections
+
     def _work(self, X):
+        if self._is_ensemble(X):
+            return None
+
         def per_sweep(traces):
             clusters = traces.get("n_clusters", np.zeros(1))
             return self._work_of_sweep(X, float(traces["n_units"].mean()), float(clusters.mean()))
@@ -299,14 +336,17 @@ class CIBPBeliefNet(
 
     def _work_of_sweep(self, X, n_units, n_clusters=0.0):
         """Nominal seconds of one core for a sweep of one chain with so many units and clusters."""
-        n, d = self._visible_shape(X)
+        n, d = X.shape
         # Chains that begin with few units grow to about as many in a longer warm-up.
         n_units = max(n_units, _UNITS_TO_COME)
         per_row = 300.0 * n_units + 25.0 * d + 5.0 * n_clusters * n_units
         return 1e-9 * (100_000.0 + n * per_row)
 
-    def _visible_shape(self, X):
-        return len(X), len(self._units.columns)
+    def _work_at_start(self, X):
+        """The same for the units and clusters that chains start with."""
+        clustered = self._has_row_clusters(X)
+        n_units = min(self._n_init_units(len(X), clustered), *X.shape)
+        return self._work_of_sweep(X, n_units, n_start_clusters(len(X)) if clustered else 0)
 
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
@@ -317,19 +357,20 @@ class CIBPBeliefNet(
             warn(
                 f"X has {d} features, and a sweep costs in proportion: expect it to be slow",
             )
-        if self.row_clusters and self.max_layers is None:
+        n_layers, clustered = self._largest_number_of_layers(X), self._has_row_clusters(X)
+        if clustered and n_layers is None:
             raise ValueError("max_layers must be a number where row_clusters=True, got None")
         sampler = self._sampler_settings()
-        if self.row_clusters and sampler.init == "pca" and self.max_units < self.max_layers:
+        if clustered and sampler.init == "pca" and self.max_units < n_layers:
             raise ValueError(
                 "max_units must be at least max_layers where row_clusters=True and the sampler's "
-                f"init is 'pca', got {self.max_units} and {self.max_layers}"
+                f"init is 'pca', got {self.max_units} and {n_layers}"
             )
-        self._check_density(self.max_layers)
+        self._check_density(n_layers)
         step = steps(X) if self.dequantise else np.zeros(d)
         self._units = self._fitted_units(X, step)
         self.visible_ = self._units.visible
-        self._prior = self._make_prior(len(self._units.columns))
+        self._prior = self._make_prior(len(self._units.columns), n_layers, clustered)
         if sampler.init == "prior":
             # To see that chains can start, before any does.
             draw_joint(self._prior, 0, np.random.default_rng(0))
@@ -342,18 +383,35 @@ class CIBPBeliefNet(
             step=step,
             prior=self._prior,
             init=sampler.init,
-            n_init_units=self._n_init_units(n),
+            n_init_units=self._n_init_units(n, clustered),
             activation_update=sampler.activation_update,
             n_activation_passes=sampler.n_activation_passes,
             n_tries=sampler.n_tries,
             **{f"{kind}_births": kind in _BIRTHS[sampler.birth] for kind in _BIRTHS["all"]},
         )
 
-    def _n_init_units(self, n_rows):
+    def _bounds(self, X):
+        is_open = self.feature_bounds is None and self.visible == "auto"
+        return ends_of_scale(X) if is_open and X.shape[1] >= _MANY_COLUMNS else super()._bounds(X)
+
+    def _n_init_units(self, n_rows, clustered):
         n_units = self._sampler_settings().n_init_units
         if n_units != "auto":
             return n_units
-        return max(1, min(_INIT_UNITS, n_rows // _ROWS_PER_UNIT))
+        most = _INIT_UNITS_UNDER_CLUSTERS if clustered else _INIT_UNITS
+        return max(1, min(most, n_rows // _ROWS_PER_UNIT))
+
+    def _has_row_clusters(self, X):
+        """What `row_clusters` says or, if that is "auto", whether one layer has many columns."""
+        if self.row_clusters != "auto":
+            return bool(self.row_clusters)
+        one_layer = self.max_layers in ("auto", 1) and not self.skip_connections
+        return one_layer and X.shape[1] >= _MANY_COLUMNS and self.max_units > 0
+
+    def _largest_number_of_layers(self, X):
+        if self.max_layers == "auto":
+            return 1 if self._has_row_clusters(X) else _LAYERS
+        return None if self.max_layers is None else int(self.max_layers)
 
     def _density(self, X, rows):
         if not WatchedRows.can_watch(self._prior):
@@ -381,6 +439,10 @@ class CIBPBeliefNet(
         self.n_guard_rejections_ = sum(int(rows["n_guard_rejections"]) for rows in of_rows)
         self._keep_training_cells(X)
         self._calibrate_cells(X)
+
+    def _found(self, training):
+        words = {"layers": "n_layers", "hidden units": "n_units", "edges": "n_edges"}
+        return [self._network_section(words), self._association_section(training)]
 
     def _attach_rows(self):
         if not self._prior.row_clusters:
@@ -410,6 +472,18 @@ class CIBPBeliefNet(
             raise ValueError("n_edges_ must be that of the reference draw")
         if self._n_features_out != (widths[0] if len(widths) else 0):
             raise ValueError("_n_features_out must be the first of layer_widths_")
+
+    # -- for ArviZ
+
+    _draw_fields = (
+        Field("row_cluster", int, ("n_samples",)),
+        Field("biases", float, ("columns_first",)),
+        Field("unit_precision", float, ("columns_first",)),
+    )
+
+    def _prior_chain(self, rng):
+        state = draw_joint(self._prior, len(self._training_rows.X), rng)
+        return Sampler(state["visible"], self._prior, state, rng.bit_generator), state["visible"]
 
     # -- one draw
 

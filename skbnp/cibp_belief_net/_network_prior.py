@@ -12,13 +12,13 @@ _DEEP_MASS = 1.5
 class PriorMixin:
     """Makes of constructor parameters what chains take."""
 
-    def _make_prior(self, n_features):
+    def _make_prior(self, n_features, max_layers, row_clusters):
         """The hyperparameters, checked."""
         of_layers = {name: laws_of_layers(name, getattr(self, name)) for name in OF_LAYERS}
         for name, kind in LAWS.items():
             check_law(name, getattr(self, name), kind)
         highest = max(map(_highest, of_layers["mass"][1:] or of_layers["mass"]))
-        if self.max_layers is None and highest > _DEEP_MASS:
+        if max_layers is None and highest > _DEEP_MASS:
             warn(
                 f"max_layers=None should have a mass of at most {_DEEP_MASS} above the first "
                 f"layer, got up to {highest:g}: with mass 2 and concentration 1 the prior expects "
@@ -26,11 +26,11 @@ class PriorMixin:
             )
         return Prior(
             n_features=n_features,
-            max_layers=None if self.max_layers is None else int(self.max_layers),
+            max_layers=max_layers,
             max_units=int(self.max_units),
             highest_precision=float(self.noise_floor) ** -2,
             skip_connections=bool(self.skip_connections),
-            row_clusters=bool(self.row_clusters),
+            row_clusters=row_clusters,
             row_concentration=float(self.row_concentration),
             **of_layers,
             **{name: getattr(self, name) for name in LAWS},

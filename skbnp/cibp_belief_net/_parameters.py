@@ -33,13 +33,26 @@ class BeliefNetParameters(VisibleColumns):
         },
     }
 
-    max_layers: int | None = parameter(
-        default=3,
-        kind="int or None",
-        rules=[Interval(Integral, 1, 100_000, closed="both"), None],
+    visible: str = parameter(
+        default="auto",
         text="""
-        Largest number of hidden layers. None sets no bound; then keep `mass` at 1.5 or less above
-        the columns, or networks of hundreds of layers are likely a priori.
+        How columns enter the network. "gaussian": the standardised column is the pre-activation a
+        of its unit. "sigmoid", for images and other bounded data: the column is scaled to
+        (-`feature_range`, `feature_range`) and is the activation u of its unit. Rows that are then
+        beyond (-1, 1) have density 0; other methods clip them. "auto": "sigmoid" if
+        `feature_bounds` is given, or if in 40 columns or more at least a hundredth of all cells is
+        at the least and another at the greatest value of the table, which then are the bounds;
+        else "gaussian".
+        """,
+    )
+    max_layers: int | str | None = parameter(
+        default="auto",
+        kind='int, "auto" or None',
+        rules=[Interval(Integral, 1, 100_000, closed="both"), StrOptions({"auto"}), None],
+        text="""
+        Largest number of hidden layers. "auto" is 3, or 1 where rows have clusters. None sets no
+        bound; then keep `mass` at 1.5 or less above the columns, or networks of hundreds of layers
+        are likely a priori.
         """,
     )
     max_units: int = parameter(
@@ -121,14 +134,16 @@ class BeliefNetParameters(VisibleColumns):
         [2]_; its law is ours.
         """,
     )
-    row_clusters: bool = parameter(
-        default=False,
-        kind="bool",
-        rules=["boolean"],
+    row_clusters: bool | str = parameter(
+        default="auto",
+        kind='bool or "auto"',
+        rules=["boolean", StrOptions({"auto"})],
         text="""
         Whether the activations of rows in layer `max_layers` come from a Dirichlet process mixture
-        [3]_ instead of independent units; not in [1]_. It helps where rows come in kinds. Use it
-        with `max_layers=1` first: rows are then filled and scored without inner chains.
+        [3]_ instead of independent units; not in [1]_. It helps where rows come in kinds, as
+        images do. With one layer, rows are filled and scored without inner chains. "auto" is True
+        from 40 columns on, unless `max_layers` or `skip_connections` ask for more layers. With
+        False, the data choose the depth there too.
         """,
     )
     row_concentration: float = parameter(
@@ -163,6 +178,14 @@ class BeliefNetParameters(VisibleColumns):
         :class:`~skbnp.samplers.BeliefNetSampler` with its defaults.
         """,
     )
+    n_chains: int | str = parameter(
+        default="auto",
+        text="""
+        Number of independent chains. "auto" is 4. From 40 columns on it is as many as `max_work`
+        allows, from 4 to 16, if `n_warmup` is "auto" too: chains then hardly leave the networks
+        that they start near, and the average over many short ones fills and predicts better.
+        """,
+    )
     n_warmup: int | str = parameter(
         default="auto",
         text="""
@@ -170,13 +193,15 @@ class BeliefNetParameters(VisibleColumns):
         until the traces that `fit` checks agree between the chains or `max_work` is spent, half of
         which is for the last round and the draws after it; no draw that is kept takes part in the
         decision. A table on which that would allow fewer than 1,050 sweeps gets 500, or 200 from
-        20,000 rows on. A number is quicker, as in a grid search, where 250 is a good start.
+        20,000 rows on, and one of 40 columns or more 90, if `n_chains` is "auto" too. A number is
+        quicker, as in a grid search, where 250 is a good start.
         """,
     )
     n_draws: int | str = parameter(
         default="auto",
         text="""
-        Draws kept per chain. "auto" is 200, but 50 from 20,000 rows on.
+        Draws kept per chain. "auto" is 200, but 50 from 20,000 rows on, and 4 of each of the many
+        short chains in 40 columns or more.
         """,
     )
 

@@ -45,10 +45,14 @@ def start_state(visible, prior, rng, init, n_units):
         below = layers[-1]
     state = _network([filled, *layers], prior)
     if prior.row_clusters:
-        # A cluster of k-means for every 13 rows of 400, for every 23 of 1,400.
-        n_clusters = min(len(filled), max(2, round(1.5 * len(filled) ** 0.5)))
+        n_clusters = n_start_clusters(len(filled))
         state |= _clusters(layers[-1] if layers else filled[:, :0], filled, n_clusters, rng)
     return state
+
+
+def n_start_clusters(n_rows):
+    """Clusters of k-means at the start: one for every 13 rows of 400, for every 23 of 1,400."""
+    return min(n_rows, max(2, round(1.5 * n_rows**0.5)))
 
 
 def _widths(n_units, n_layers):

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skbnp.deep_scale_model._model import Prior
+from skbnp.deep_scale_model._model import Prior, draw_joint
 from skbnp.deep_scale_model._parameters import ScaleParameters
 from skbnp.deep_scale_model._predictive import (
     cell_moments,
@@ -20,7 +20,10 @@ from skbnp.deep_scale_model._saved import check_draw, check_fitted
 from skbnp.deep_scale_model._standard_prior import PriorMixin
 from skbnp.deep_scale_model._start import start_state
 from skbnp.deep_scale_model._training_rows import TrainingRows, WatchedRows
+from skbnp.laws import Law
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.fields import Field
+from skbnp.reports import scale
 from skbnp.summaries.factors import column_signs
 from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units
@@ -262,6 +265,20 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
     def _feature_labels(self):
         return feature_labels(self._reference)
 
+    def _found(self, training):
+        return [
+            scale.section(self.feature_labels_, self._factor_of_rows(), training.names),
+            self._factors_section(training),
+            self._association_section(training, of_sizes=True),
+        ]
+
+    def _factor_of_rows(self):
+        """`labels_` as numbers of factors, whatever the sign of the scores."""
+        return np.where(self.labels_ < 0, -1, self.labels_ // 2) if self.signed else self.labels_
+
+    def _score_sizes(self, draw):
+        return np.sqrt(np.mean(draw["scores1"] ** 2, axis=0))
+
     def _anchor_scores(self):
         return lambda draw: draw["scores1"]
 
@@ -289,6 +306,25 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
     def _check_loaded(self):
         super()._check_loaded()
         check_fitted(self)
+
+    # -- for ArviZ
+
+    @property
+    def _draw_fields(self):
+        fields = []
+        if isinstance(self._prior.noise_variance, Law):
+            fields.append(Field("noise_variance", float, ("n_modelled",)))
+        if self._prior.location_variance > 0.0:
+            fields.append(Field("location", float, ("n_modelled",)))
+        return tuple(fields)
+
+    def _extra_of(self, draw):
+        # The factor with the largest share of the row's energy, -1 where that is the noise.
+        return {"label": (("n_samples",), draw["level_labels"][0])}
+
+    def _prior_chain(self, rng):
+        state, A = draw_joint(self._prior, *self._training_rows.X.shape, rng)
+        return Sampler(A, self._prior, state, rng.bit_generator), A
 
     # -- one draw
 

@@ -4,11 +4,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.dirichlet_process_mixture._missing_cells import draw_new_cells, draw_training_cells
-from skbnp.dirichlet_process_mixture._predictive import conditional_moments, log_densities
+from skbnp.dirichlet_process_mixture._predictive import Rows, conditional_moments, log_densities
 from skbnp.dirichlet_process_mixture.families import KINDS
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
+from skbnp.mcmc.fields import Field
 from skbnp.mcmc.rows import row_blocks
 from skbnp.summaries.training_cells import TrainingCells, over_chains
 
@@ -91,6 +92,36 @@ class CellsMixin(CompletionMixin, DensityMixin):
     def _cell_moments_of(self, law, t, rows):
         log_p = log_densities(rows, law, self._prior, law["log_weight"])
         return [rows.unsort(x) for x in conditional_moments(rows, law, self._prior, log_p)]
+
+    # -- for ArviZ
+
+    @property
+    def _draw_fields(self):
+        fields, prior = [Field("label", int, ("n_samples",))], self._prior
+        if prior.learned:
+            words = {"full": ("n_real", "n_real"), "diag": ("n_real",), "spherical": ()}
+            fields.append(Field("covariance", float, words[prior.gaussian.covariance_type]))
+        return tuple(fields)
+
+    def _axes(self):
+        real = self._columns_of("gaussian")
+        return super()._axes() | {"n_real": self._columns_axis(real, "real_feature")}
+
+    def _block_means(self, draw):
+        """Expected cells of rows of each block; probabilities of the second of two levels."""
+        n_blocks = len(draw["n_members"]) - 1
+        rows = Rows(np.full((n_blocks, self._prior.n_features), np.nan), self._prior)
+        with np.errstate(divide="ignore"):
+            log_p = np.log(np.eye(n_blocks, n_blocks + 1)[rows.order])
+        moments = [rows.unsort(x) for x in conditional_moments(rows, draw, self._prior, log_p)]
+        mean, _ = self._in_units(*moments)
+        mean[:, self._nominal_columns()] = np.nan
+        return mean
+
+    def _holds_cells(self):
+        X, parts = self._training_rows.X, self._prior.parts
+        holes = [part.imputes for part in parts if np.isnan(X[:, part.columns]).any()]
+        return bool(holes) and all(holes)
 
     # -- after sampling
 

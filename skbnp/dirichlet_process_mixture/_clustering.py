@@ -90,6 +90,17 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             info["support"] = support(self.labels_, labels, joined).tolist()
         self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
 
+    def _found(self, training):
+        joins = self._can_join()
+        return self._partition_section(
+            training,
+            n_blocks=self.posterior_.traces["n_clusters"],
+            loss=self.point_estimate,
+            pieces=self.component_labels_ if joins else None,
+            n_joined=self.merged_n_clusters_ if joins else None,
+            dropped=self.partition_info_["dropped"],
+        )
+
     def _can_join(self):
         """Whether components are to be joined, and there are draws enough to say which."""
         return self.merge_overlap is not None and self.posterior_.n_stored >= LEAST_DRAWS

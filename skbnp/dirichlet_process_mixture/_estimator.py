@@ -301,8 +301,7 @@ class DirichletProcessMixture(
         X = np.empty((n_samples, self.n_features_in_))
         labels = np.empty(n_samples, dtype=np.intp)
         for rows, draw in self._chosen_draws(n_samples, rng):
-            weight, table = np.exp(self._log_weights(draw)), self._companion_table(draw)
-            blocks = rng.choice(len(weight), size=len(rows), p=weight / weight.sum())
+            table, blocks = self._companion_table(draw), self._blocks_of_new(draw, len(rows), rng)
             for i, k in zip(rows, blocks, strict=True):
                 with np.errstate(over="ignore"):
                     X[i] = sample_row(draw, self._prior, k, rng)
@@ -332,13 +331,22 @@ class DirichletProcessMixture(
         ValueError
             If a prior that was given is so wide that rows leave the range of floats.
         """
-        rng = self._generator(n_samples, random_state)
+        state, X = self._joint_from_prior(n_samples, self._generator(n_samples, random_state))
+        return self._as_drawn(X), state["label"]
+
+    def _joint_from_prior(self, n_samples, rng):
+        """A draw from the prior: a state, and standardised rows."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             try:
-                state, X = draw_joint(self._prior, n_samples, rng)
+                return draw_joint(self._prior, n_samples, rng)
             except np.linalg.LinAlgError as error:
                 raise ValueError(_TOO_WIDE) from error
-        return self._as_drawn(X), state["label"]
+
+    def _prior_chain(self, rng):
+        state, X = self._joint_from_prior(len(self._training_rows.X), rng)
+        self._in_range(X)  # or an error: a chain needs finite rows
+        start = {name: state[name] for name in ("concentration", "discount", *self._prior.start())}
+        return Sampler(X, self._prior, state["label"], rng.bit_generator, start=start), X
 
     def _as_drawn(self, X):
         """Standardised rows that were drawn, in the form of the training table."""
@@ -482,6 +490,19 @@ class DirichletProcessMixture(
 
     def _log_weights(self, draw):
         return log_weights(draw, self._prior)
+
+    def _blocks_of_new(self, draw, n_rows, rng):
+        """The block that each of so many new rows is of."""
+        weight = np.exp(self._log_weights(draw))
+        return rng.choice(len(weight), size=n_rows, p=weight / weight.sum())
+
+    def _sample_of(self, draw, n_rows, rng):
+        blocks = self._blocks_of_new(draw, n_rows, rng)
+        with np.errstate(over="ignore"):
+            return np.array([sample_row(draw, self._prior, k, rng) for k in blocks])
+
+    def _sampled_in_units(self, A):
+        return self._in_range(A)
 
     def _law_of(self, draw, t):
         return draw | {"log_weight": self._log_weights(draw)}

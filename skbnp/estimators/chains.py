@@ -10,12 +10,14 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.draws import DrawsMixin
+from skbnp.estimators.export import ExportMixin
 from skbnp.estimators.files import FilesMixin
 from skbnp.estimators.parameters import Declared, parameter
+from skbnp.estimators.reports import ReportMixin
 from skbnp.estimators.tables import TablesMixin
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
@@ -49,6 +51,7 @@ _NOT_OF_THE_CHAINS = {
         "warm_start",
     ),
     *("checkpoint", "checkpoint_every", "store", "predict_draws", "verbose"),
+    "missing_values",  # X without them is what chains see.
 }
 
 # Training rows whose log density is traced, at most, and what tells their choice from the seeds
@@ -61,7 +64,14 @@ _LEAST_POOL_GAIN = 0.02
 
 
 class BaseMCMCEstimator(
-    FilesMixin, TablesMixin, DrawsMixin, Declared, CallbackSupportMixin, BaseEstimator
+    FilesMixin,
+    TablesMixin,
+    ExportMixin,
+    DrawsMixin,
+    ReportMixin,
+    Declared,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Fit by Markov chain Monte Carlo, predict from the kept draws.
 
@@ -167,7 +177,7 @@ class BaseMCMCEstimator(
     missing_values: Any = parameter(
         default=None,
         kind="number, str, list of these, dict or None",
-        rules=[Real, str, list, tuple, dict, None],
+        rules=[MissingValues(), Real, list, tuple, dict],
         text="""
         What marks a missing cell in X beside NaN, None, masks and pandas' NA: -999 say, or "?", a
         list of such, or a dict with those of some columns, by name in a frame and by place in an
@@ -326,6 +336,7 @@ class BaseMCMCEstimator(
         self.n_draws_ = self.posterior_.n_draws
         self._attach_rows()
         self._summarise(X)
+        self._attach_exporter()
         context.call_on_fit_task_end(estimator=self, X=X)
         return was_cut_short, self._is_ensemble(X)
 
@@ -473,35 +484,47 @@ class BaseMCMCEstimator(
 
     # -- warnings
 
-    def _warn_if_not_converged(self):
-        posterior, names = self.posterior_, self._reported_traces
+    def _lacks_of_chains(self):
+        """What speaks against convergence, and what helps: lists of str, empty if nothing."""
+        posterior = self.posterior_
+        # A file of an older version may have no density.
+        names = [name for name in self._reported_traces if name in posterior.traces]
         problems = convergence_problems(posterior.traces, names)
         problems += never_moved(posterior, self._moves_of_traces)
-        if problems:
-            gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
-            advice = remedies(
-                posterior.traces, names, gain, least * self.n_features_in_, self._findings
+        if not problems:
+            return [], []
+        gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
+        advice = remedies(
+            posterior.traces, names, gain, least * self.n_features_in_, self._findings
+        )
+        if posterior.warmup is not None and posterior.warmup.ended == "spent":
+            advice.append(
+                f"the warm-up ended because the work that max_work={self.max_work} allows "
+                "was spent: raise it for a longer one"
             )
-            if posterior.warmup is not None and posterior.warmup.ended == "spent":
-                advice.append(
-                    f"the warm-up ended because the work that max_work={self.max_work} allows "
-                    "was spent: raise it for a longer one"
-                )
+        return problems, advice
+
+    def _warn_if_not_converged(self):
+        problems, advice = self._lacks_of_chains()
+        if problems:
             warn(
                 "The chains may not have converged: " + "; ".join(problems) + ". To do: "
                 + "; ".join(advice) + ". Look at posterior_.summary() and skbnp.plot.TraceDisplay.",
                 ConvergenceWarning,
             )  # fmt: skip
 
-    def _warn_if_ensemble_falls_short(self):
-        """Say what more chains or longer ones would gain, where that is worth having."""
+    def _lacks_of_ensemble(self):
+        """What more chains or longer ones would gain, where that is worth having: list of str."""
         posterior, least = self.posterior_, _LEAST_POOL_GAIN * self.n_features_in_
-        advice = shortcomings_of_ensemble(
+        return shortcomings_of_ensemble(
             posterior.traces["log_density"], posterior.doubling_gain(), least, self._findings
         )
+
+    def _warn_if_ensemble_falls_short(self):
+        advice = self._lacks_of_ensemble()
         if advice:
             warn(
-                f"An ensemble of {posterior.n_chains} short chains is too small: "
+                f"An ensemble of {self.posterior_.n_chains} short chains is too small: "
                 + "; ".join(advice) + ". Look at posterior_.summary().",
                 ConvergenceWarning,
             )  # fmt: skip

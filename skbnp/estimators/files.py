@@ -11,6 +11,7 @@ from skbnp.mcmc import io
 from skbnp.mcmc.posterior import Posterior
 from skbnp.summaries.training_cells import TrainingCells
 from skbnp.tables.forms import TableForm
+from skbnp.tables.marks import as_plain
 
 
 class OldFileError(ValueError):
@@ -49,6 +50,7 @@ class FilesMixin:
         """
         check_is_fitted(self, "posterior_")
         parameters = self.get_params(deep=False)
+        parameters["missing_values"] = as_plain(self.missing_values)
         fitted = {
             name: value
             for name, value in vars(self).items()
@@ -104,6 +106,7 @@ class FilesMixin:
                 for draw in chain:
                     estimator._check_draw(draw)
             estimator._attach_rows()
+            estimator._attach_exporter()
         except (io.FileFormatError, ImportError):
             raise
         except OldFileError as error:

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
+from skbnp.reports import network as networks
 
 
 class NetworkMixin:
@@ -70,6 +71,17 @@ class NetworkMixin:
             out[name][number] = draw[name]
         return out
 
+    def _network_section(self, traces, edges=None):
+        """What networks look like; ``traces`` are those that are counted, by what they count."""
+        columns = self._node_columns()
+        names = self._node_names()
+        together = networks.common_parents(self._prediction_draws(), columns, len(names))
+        return networks.section(self._counts(traces), self.network(), len(names), together, edges)
+
+    def _counts(self, traces):
+        """Traces by words for what they count."""
+        return {words: self.posterior_.traces[name] for words, name in traces.items()}
+
     @refuses_by_name
     def structure_graph(self, draw=None):
         """The network of a draw as a networkx.DiGraph.
@@ -90,16 +102,16 @@ class NetworkMixin:
         ImportError
             Without networkx, which comes with ``pip install skbnp[plot]``.
         """
-        network = self.network(draw)
+        nodes = self.network(draw)
         import networkx
 
         graph = networkx.DiGraph()
-        of_nodes = (network[self._level_name], network["biases"], network["unit_precision"])
+        of_nodes = (nodes[self._level_name], nodes["biases"], nodes["unit_precision"])
         for node, (level, bias, precision) in enumerate(zip(*of_nodes, strict=True)):
-            label = {"name": network["names"][node]} if node < len(network["names"]) else {}
+            label = {"name": nodes["names"][node]} if node < len(nodes["names"]) else {}
             label[self._level_name] = level.item()
             graph.add_node(node, bias=float(bias), precision=float(precision), **label)
-        for (parent, child), weight in zip(network["edges"], network["weights"], strict=True):
+        for (parent, child), weight in zip(nodes["edges"], nodes["weights"], strict=True):
             graph.add_edge(int(parent), int(child), weight=float(weight))
         return graph
 

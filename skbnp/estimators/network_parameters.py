@@ -133,7 +133,7 @@ class VisibleColumns(NetworkChains):
 
         ``step`` (n_features,) is the width of the jitter that will be added to each column.
         """
-        visible, bounds = self.visible, self.feature_bounds
+        visible, bounds = self.visible, self._bounds(X)
         if visible == "auto":
             visible = "gaussian" if bounds is None else "sigmoid"
         if visible == "gaussian":
@@ -146,6 +146,10 @@ class VisibleColumns(NetworkChains):
         units = range_units(X, bounds, float(self.feature_range), step, self._named)
         self._warn_of_constant(units)
         return units
+
+    def _bounds(self, X):
+        """Ends of the columns, None where nothing says that they have any."""
+        return self.feature_bounds
 
     def _density_options(self):
         return {

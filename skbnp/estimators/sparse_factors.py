@@ -14,7 +14,8 @@ from skbnp.estimators.factors import FactorsMixin
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
-from skbnp.summaries.factors import energy_correlation
+from skbnp.reports import factors
+from skbnp.summaries.factors import aligned, column_signs, energy_correlation
 from skbnp.units import Units, check_units, standard_units
 
 
@@ -28,7 +29,8 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
 
     A subclass has the class of its ``_prior`` and sets ``_units``, ``_training_rows`` and, in
     ``_summarise``, the draw ``_reference``; beside what densities and factors are made of it says
-    in ``_feature_labels()`` those of the modelled columns in the reference draw.
+    in ``_feature_labels()`` those of the modelled columns in the reference draw, and in
+    ``_score_sizes(draw)`` the root mean square of the scores of each factor.
     """
 
     max_layers: int | None = parameter(
@@ -163,6 +165,26 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
         n_upper = sum(name.startswith("loadings") for name in self._reference) - 1
         levels = self._reference.get("level_labels", [])
         return [level.astype(np.intp) for level in levels[len(levels) - n_upper :]]
+
+    def _factors_section(self, training):
+        """Loadings of the reference's factors, over the draws of a prediction."""
+        draws = self._prediction_draws()
+        here = self._scaled_loadings(self._reference) * column_signs(self._reference["loadings1"])
+        loadings = [
+            aligned(self._scaled_loadings(draw), column, sign)
+            for draw, (column, sign) in zip(draws, self._alignments(draws), strict=True)
+        ]
+        traces = self.posterior_.traces
+        return factors.section(
+            traces["n_factors"],
+            traces["n_shared_factors"],
+            *factors.over_draws(here, np.reshape(loadings, (-1, *here.shape))),
+            [training.names[j] for j in self._units.columns],
+        )
+
+    def _scaled_loadings(self, draw):
+        """Loadings for scores of mean square one: standard deviations of scaled columns."""
+        return draw["loadings1"] * self._score_sizes(draw)
 
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)

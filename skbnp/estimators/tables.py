@@ -7,7 +7,13 @@ from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
-from skbnp.tables.marks import check_marks, few_valued_columns, suspicious_marks, unmarked
+from skbnp.tables.marks import (
+    check_marks,
+    few_valued_columns,
+    has_infinity,
+    suspicious_marks,
+    unmarked,
+)
 from skbnp.tables.outlying import outlying_columns
 
 # Standard deviations of the training data up to which every kernel stays finite: squares of such
@@ -56,7 +62,11 @@ class TablesMixin:
         return X
 
     def _advise_on_columns(self, X, is_named):
-        """Warn of columns that are not what a model takes them for.
+        for message in self._advice_on_columns(X, is_named):
+            warn(message)
+
+    def _advice_on_columns(self, X, is_named):
+        """Which columns are not what a model takes them for, and what to do: a list of str.
 
         Parameters
         ----------
@@ -64,23 +74,24 @@ class TablesMixin:
         is_named : bool
             Whether it came as a frame, whose columns are things of their own.
         """
+        advice = []
         found = identifier_columns(X, self._nominal_columns())
         if found:
-            warn(
+            advice.append(
                 f"X has another value in nearly every row of {self._named(found)}, as numbers or "
                 "names of rows have, and the model would explain them like all others: drop such "
                 "columns, or set one as the index"
             )
         found = outlying_columns(X, self._nominal_columns())
         if found:
-            warn(
+            advice.append(
                 f"X has cells so far out in {self._named(found)} that most other rows differ by "
                 "less than 1e-4 of its standard deviation, and the model would take them as equal: "
                 "check those cells, set them to NaN, or transform the column, by its logarithm say"
             )
         found = suspicious_marks(X, self._nominal_columns())
         for value, columns in found.items():
-            warn(
+            advice.append(
                 f"X has {value:g} in {self._named(columns)}, far from all other values there, as "
                 "marks of what was not measured are: say so by "
                 f"missing_values={value:g}, or check those cells"
@@ -89,10 +100,11 @@ class TablesMixin:
         columns = [j for j in self._lattice_columns(X) if j not in marked]
         found = few_valued_columns(X, columns, self._fewest_values) if is_named else []
         if found:
-            warn(
+            advice.append(
                 f"X has ten different whole numbers or fewer in {self._named(found)}, which the "
                 f"model takes for measurements or counts: {self._advice_on_lattices(found)}"
             )
+        return advice
 
     def _lattice_columns(self, X):
         """Columns that are taken as real, or as counts, though they may be codes of groups."""
@@ -152,7 +164,9 @@ class TablesMixin:
                 "take missing values"
             )
         marks = self._form.marks
-        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": finite}
+        # Infinity may be a mark: then it is looked for when marks are gone.
+        options = {"dtype": np.float64, "order": "C"}
+        options["ensure_all_finite"] = False if has_infinity(marks) else finite
         try:
             # scikit-learn looks at the sum of all cells, which may overflow, before at each.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -165,6 +179,8 @@ class TablesMixin:
             found, read = refuse_inexact(X, found), found
             if not is_frame(X):
                 found = unmarked(found, marks, getattr(X, "dtype", None))
+            if has_infinity(marks):
+                check_array(found, ensure_all_finite=finite, input_name="X", estimator=self)
         except OverflowError as error:
             raise ValueError(f"X must hold numbers that floats hold: {error}") from error
         except (TypeError, ValueError) as error:

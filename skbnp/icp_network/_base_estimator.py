@@ -12,7 +12,14 @@ from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.network import ColumnGraphMixin
 from skbnp.estimators.network_parameters import NetworkChains
 from skbnp.estimators.parameters import parameter
-from skbnp.icp_network._model import Prior, check_prior, checked_state, draw_joint
+from skbnp.icp_network._model import (
+    Prior,
+    activations_from,
+    check_prior,
+    checked_state,
+    draw_joint,
+    labels_of,
+)
 from skbnp.icp_network._sampler import Sampler
 from skbnp.icp_network._sampler_settings import ICPSampler
 from skbnp.icp_network._saved import parameters_of_file
@@ -20,6 +27,7 @@ from skbnp.icp_network._start import start_state
 from skbnp.icp_network._training_rows import TrainingRows, WatchedRows
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.fields import Field
 from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units
 
@@ -342,7 +350,27 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         if (self.n_hidden_, self.n_edges_, self.depth_) != found:
             raise ValueError("n_hidden_, n_edges_ and depth_ must be those of the reference draw")
 
-    # -- rows
+    # -- for ArviZ
+
+    @property
+    def _draw_fields(self):
+        names = ["biases"]
+        if "gaussian" in self._prior.roles:
+            names.append("unit_precision")
+        if None in self._prior.orders:
+            names.append("order")
+        return tuple(Field(name, float, ("columns_first",)) for name in names)
+
+    def _prior_chain(self, rng):
+        prior, visible = self._prior, self._training_rows.visible
+        state = draw_joint(prior, 0, rng)
+        noise = rng.standard_normal((len(visible), len(state["order"])))
+        is_input = np.flatnonzero(~prior.has_law(prior.n_observed))
+        noise[:, is_input] = visible[:, is_input]
+        A, hidden = np.split(activations_from(state, prior, noise), [prior.n_observed], axis=1)
+        state |= {"visible": np.ascontiguousarray(A), "pre_activations": hidden.copy()}
+        labels = labels_of(state, prior) if "latent" in prior.roles else None
+        return Sampler(state["visible"], prior, state, rng.bit_generator, labels=labels), A
 
 
 def work_of_sweep(n_rows, n_edges, has_classes=False):

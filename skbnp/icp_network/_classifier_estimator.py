@@ -9,9 +9,13 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from skbnp.estimators.export import Axis
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._calibration import best_power, leave_one_out, raised
+from skbnp.icp_network._model import labels_of
 from skbnp.icp_network._supervised_estimator import SupervisedICPNetwork
+from skbnp.markup import counted
+from skbnp.mcmc.arviz import Group
 
 # Training rows that the power of class probabilities is chosen by, at most.
 _MOST_LEFT_OUT = 5000
@@ -199,6 +203,12 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
         ]
         return best_power(np.concatenate(left_out), labels)
 
+    # -- report
+
+    def _about_target(self):
+        target = f"which of {counted(len(self.classes_), 'class', 'classes')} a row is of"
+        return {"target": target, "power": self.power_}
+
     # -- files
 
     @classmethod
@@ -251,6 +261,25 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
 
     def _node_names(self):
         return [str(label) for label in self.classes_[-self._n_latents() :]] + self._feature_names()
+
+    # -- for ArviZ
+
+    def _outputs_axis(self):
+        names = self._node_names()[: self._n_latents()]
+        return Axis("class", np.array(names, dtype=object))
+
+    def _observed_group(self):
+        rows = self._rows_axis()
+        return Group({"y": ((rows.dim,), self._training_rows.labels)}, rows.coords())
+
+    def _constant_group(self):
+        group = super()._constant_group()
+        names = np.array([str(label) for label in self.classes_.tolist()], dtype=object)
+        group.variables["classes"] = ("code",), names
+        return group
+
+    def _replicated(self, A):
+        return {"y": labels_of({"visible": A}, self._prior)}
 
     def _check_loaded(self):
         super()._check_loaded()

@@ -262,6 +262,12 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         if self._fills_training_table:
             self._keep_training_cells(X)
 
+    def _found(self, training):
+        words = {"hidden units": "n_hidden", "edges": "n_edges"}
+        are_free = any(order != 0.0 for order in self._prior.orders)
+        edges = self.edge_probabilities() if are_free else None
+        return [self._network_section(words, edges), self._association_section(training)]
+
     @property
     def _fills_training_table(self):
         # With fewer rows than it has, what the chains fill is not the training table.

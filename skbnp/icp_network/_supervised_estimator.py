@@ -9,15 +9,20 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skbnp.estimators.export import Axis
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import outputs_of, sample_rows
+from skbnp.mcmc.arviz import Group
+from skbnp.reports import supervised
 from skbnp.units import Units, check_units
 
 # Sweeps per chain, at least and at most, and the share of them that is warm-up.
 _LEAST_SWEEPS, _MOST_SWEEPS, _WARMUP = 140, 1600, 0.375
 # Fantasies up to which those of all draws are kept from one prediction to the next.
 _MOST_KEPT_FANTASIES = 500
+# Rows and columns by which a report says what predictions rest on, at most.
+_MOST_TRIED_ROWS, _MOST_TRIED_COLUMNS = 200, 30
 
 
 def _share_a_range(X):
@@ -147,6 +152,19 @@ class SupervisedICPNetwork(BaseICPNetwork):
     def _density_options(self):
         return {"n_fantasies": self.n_fantasies}
 
+    # -- for ArviZ
+
+    def _axes(self):
+        # Inputs have no parameters.
+        return {"n_samples": self._rows_axis(), "columns_first": self._outputs_axis()}
+
+    def _constant_group(self):
+        return self._table_group("X", self._training_rows.table[:, : self.n_features_in_])
+
+    def _replicate(self, draw, rng):
+        A = self._training_rows.visible
+        return sample_rows(draw, self._prior, len(A), rng, A[:, self._n_outputs() :])
+
     # -- prediction
 
     def _nodes(self, X):
@@ -178,6 +196,35 @@ class SupervisedICPNetwork(BaseICPNetwork):
         if isinstance(law, dict):
             law = outputs_of(law, self._prior, self.seed_, t, self.n_fantasies)
         return law.moments(A)
+
+    # -- report
+
+    def _observed_rows(self):
+        return self._training_rows.table[:, : self.n_features_in_]
+
+    def _found(self, training):
+        d, n_rows = self.n_features_in_, len(training.X)
+        ancestors = self.ancestor_probabilities()
+        n_targets = len(ancestors) - d
+        paths = ancestors[n_targets:, :n_targets].max(axis=1)
+        # Columns with a path to a target, the likeliest first, that vary.
+        varying = self._input_units.columns
+        tried = varying[np.argsort(-paths[varying], kind="stable")][:_MOST_TRIED_COLUMNS]
+        rows = training.X[:: -(-n_rows // _MOST_TRIED_ROWS)]
+
+        def predict(X):
+            return self._predicted(self._as_trained(X, with_index=False))[0]
+
+        return [
+            supervised.section(
+                self._counts({"hidden nodes": "n_hidden", "edges": "n_edges"}),
+                self.network(),
+                supervised.influence(predict, rows, tried, self.seed_),
+                training.names,
+                paths,
+                **self._about_target(),
+            )
+        ]
 
     def _check_loaded(self):
         check_units(self._input_units, self.n_features_in_)
@@ -367,6 +414,14 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
             [0.0] * n_outputs + [1.0] * n_inputs,
         )
 
+    # -- report
+
+    def _about_target(self):
+        n_outputs, draws = self._n_outputs(), self._prediction_draws()
+        noise = [np.mean(1.0 / draw["unit_precision"][:n_outputs]) for draw in draws]
+        targets = "y" if self._is_single else f"{len(self._units.constant)} targets"
+        return {"target": targets, "noise": np.minimum(noise, 1.0)}
+
     # -- nodes
 
     def _node_columns(self):
@@ -378,6 +433,27 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
         if not self._is_single:
             targets = [f"y{j}" for j in range(len(self._units.constant))]
         return targets + self._feature_names()
+
+    # -- for ArviZ
+
+    def _targets_axis(self):
+        names = self._node_names()[: len(self._units.constant)]
+        return Axis("target", np.array(names, dtype=object))
+
+    def _outputs_axis(self):
+        targets, columns = self._targets_axis(), self._units.columns
+        if len(columns) == len(targets.labels):
+            return targets
+        return Axis("modelled_target", targets.labels[columns])
+
+    def _observed_group(self):
+        rows, targets = self._rows_axis(), self._targets_axis()
+        y = self._shaped(self._training_rows.table[:, self.n_features_in_ :])
+        coords = rows.coords() | ({} if self._is_single else targets.coords())
+        return Group({"y": (("row", "target")[: y.ndim], y)}, coords)
+
+    def _replicated(self, A):
+        return {"y": self._shaped(self._units.from_visible(A[:, : self._n_outputs()]))}
 
     def _check_loaded(self):
         check_units(self._units, self._training_rows.table.shape[1] - self.n_features_in_)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from skbnp.estimators.arguments import check_count
@@ -16,6 +16,7 @@ from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.imputer._default import default_estimator, holds_names
 from skbnp.imputer._layout import Layout
+from skbnp.imputer._reporting import ReportMixin
 from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import (
     as_numbers,
@@ -33,7 +34,7 @@ from skbnp.tables.parts import beside, take, without_marks
 _TABLES_FOR_QUANTILES = 400
 
 
-class BNPImputer(TransformerMixin, Declared, BaseEstimator):
+class BNPImputer(ReportMixin, TransformerMixin, Declared, BaseEstimator):
     """Fill missing cells by a Bayesian nonparametric model of the whole table.
 
     It takes the place of `sklearn.impute.KNNImputer`. Beside the filled table it has standard
@@ -101,7 +102,7 @@ class BNPImputer(TransformerMixin, Declared, BaseEstimator):
     missing_values: float | str | None = parameter(
         default=np.nan,
         kind="number, str, NaN or None",
-        rules=[Real, str, None],
+        rules=[MissingValues(), Real],
         text="""
         A value that stands for a missing cell, such as -1 or "?". NaN, None, pandas' NA and masked
         cells are missing in any case.

@@ -79,6 +79,15 @@ class ClustersMixin(PartitionMixin):
                 ConvergenceWarning,
             )
 
+    def _found(self, training):
+        found = self._partition_section(
+            training,
+            n_blocks=self.posterior_.traces["n_clusters"],
+            pieces=self.component_labels_ if self.merge_overlap is not None else None,
+            dropped=self.partition_info_["dropped"],
+        )
+        return [*found, self._factors_section(training), self._association_section(training)]
+
     def _cluster_energies(self):
         """Variances of factors and noise of each cluster, over draws by members."""
         draws = self._prediction_draws()

@@ -10,7 +10,7 @@ import numpy as np
 from skbnp.estimators.files import OldFileError
 from skbnp.infinite_factor_clusterer._cells import CellsMixin
 from skbnp.infinite_factor_clusterer._clustering import ClustersMixin
-from skbnp.infinite_factor_clusterer._model import Prior
+from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._old_files import ScalePrior, is_scale_model, parameters_of_now
 from skbnp.infinite_factor_clusterer._parameters import ClustererParameters
 from skbnp.infinite_factor_clusterer._predictive import (
@@ -26,6 +26,7 @@ from skbnp.infinite_factor_clusterer._saved import check_draw, check_fitted
 from skbnp.infinite_factor_clusterer._standard_prior import PriorMixin
 from skbnp.infinite_factor_clusterer._start import start_state
 from skbnp.infinite_factor_clusterer._training_rows import TrainingRows, WatchedRows
+from skbnp.mcmc.fields import Field
 from skbnp.summaries.factors import some_rows
 from skbnp.units import Units
 
@@ -242,6 +243,9 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         energy = draw["loadings1"] ** 2 * draw["score_energy"]
         return np.column_stack([noise, energy]).argmax(axis=1) - 1
 
+    def _score_sizes(self, draw):
+        return np.sqrt(draw["score_energy"])
+
     def _anchor_scores(self):
         anchors = self._prepared(some_rows(self._training_rows.X, _MOST_ANCHORS, 0))
         return lambda draw: expected_scores(anchors, components(draw, self._prior))
@@ -266,6 +270,26 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         missing = np.zeros((len(self._training_rows.X), self.n_features_in_), dtype=bool)
         missing[:, self._units.columns] = np.isnan(self._training_rows.X)
         self._check_training_cells(missing)
+
+    # -- for ArviZ
+
+    _draw_fields = (
+        Field("label", int, ("n_samples",)),
+        Field("noise_rate", float, ("n_modelled",)),
+    )
+
+    def _block_means(self, draw):
+        return self._units.from_visible(draw["score_mean"] @ draw["loadings1"].T + draw["offset"])
+
+    def _prior_chain(self, rng):
+        state, A = draw_joint(self._prior, *self._training_rows.X.shape, rng)
+        return Sampler(A, self._prior, state, rng.bit_generator), A
+
+    def _replicated(self, A):
+        found = super()._replicated(A)
+        if self._limit is not None:
+            found["X"] = np.where(self._is_below(found["X"]), -np.inf, found["X"])
+        return found
 
     # -- one draw
 

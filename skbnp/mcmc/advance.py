@@ -96,8 +96,9 @@ class ChainRun:
         end = end or {"n_swept": 0, "counts": {}, "counts_after_warmup": {}, "state": None}
         self.index = index
         self.seed = seed
-        # Files of earlier versions lack these two.
+        # Files of earlier versions lack these three.
         self.record = {name: x.tolist() for name, x in end.get("record", {}).items()}
+        self.warmup_traces = {name: x.tolist() for name, x in end.get("warmup_traces", {}).items()}
         self.log_sums = end.get("log_sums")
         self.n_swept = end["n_swept"]
         self.counts = end["counts"]
@@ -128,6 +129,7 @@ class ChainRun:
             "counts_after_warmup": self.counts_after_warmup,
             "state": self.get_state(),
             "record": {name: np.array(x) for name, x in self.record.items()},
+            "warmup_traces": {name: np.array(x) for name, x in self.warmup_traces.items()},
             "log_sums": self.log_sums,
         }
 
@@ -180,6 +182,8 @@ def _sweep(sampler, chain, plan, store_every, block):
         move = getattr(sampler, "broken_move", "")
         raise NonFiniteLogJointError(chain.index, sweep, move, log_joint)
     if sweep < plan.n_warmup:
+        for name, value in {"log_joint": log_joint, **sampler.scalars()}.items():
+            chain.warmup_traces.setdefault(name, []).append(float(value))
         sampler.adapt(sweep)
     chain.n_swept += 1
     if plan.is_kept(chain.n_swept):

@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 
 from skbnp.mcmc import io
-from skbnp.mcmc.arviz import to_arviz
+from skbnp.mcmc.arviz import Request, to_arviz
 from skbnp.mcmc.posterior_diagnostics import PosteriorDiagnostics, evenly
 from skbnp.mcmc.warmup import Warmup
 
@@ -62,6 +62,9 @@ class Posterior(PosteriorDiagnostics):
     seed : int or None
     interrupted : bool
         Whether Ctrl-C was pressed during the run; not kept in files.
+    warmup_traces : dict of str to ndarray of shape (n_chains, n_warmup)
+        The log joint and the scalars after each sweep of the warm-up. Empty where there was none,
+        where it has not ended, in what `thin` returns, and in files without it.
     final_states : list
         The samplers' states after their last sweeps; after an early stop some chains may have
         gone a few sweeps beyond their last draw here.
@@ -102,7 +105,7 @@ class Posterior(PosteriorDiagnostics):
             for name, chains in self._traces.items()
         }
         self.interrupted = False
-        self._pointwise = self._pool = self._further = None
+        self._pointwise = self._pool = self._further = self.exporter = None
         self._make_read_only()
 
     # -- draws
@@ -130,6 +133,17 @@ class Posterior(PosteriorDiagnostics):
     def final_states(self):
         """State of each chain's sampler after its last sweep."""
         return [end["state"] for end in self._ends]
+
+    @property
+    def warmup_traces(self):
+        """What was traced in the warm-up, by name (n_chains, n_warmup); empty if it is unknown."""
+        of_chains = [end.get("warmup_traces", {}) for end in self._ends]
+        names = of_chains[0] if of_chains and self.n_warmup else ()
+        traces = {name: [of_chain.get(name, ()) for of_chain in of_chains] for name in names}
+        lengths = {np.shape(x) for chains in traces.values() for x in chains}
+        if lengths != {(self.n_warmup,)}:
+            return {}
+        return {name: np.array(chains) for name, chains in traces.items()}
 
     @property
     def nbytes(self):
@@ -238,27 +252,88 @@ class Posterior(PosteriorDiagnostics):
             seed=self.seed,
         )
         thinned._pointwise, thinned._further = self._pointwise, self._further
+        thinned.exporter = self.exporter
         thinned._pool = self.pool()
         return thinned
 
     # -- files
 
-    def to_arviz(self, log_likelihood=False):
-        """Convert the traces to ArviZ.
+    def to_arviz(
+        self,
+        log_likelihood=False,
+        *,
+        posterior_predictive=False,
+        prior=False,
+        imputed=False,
+        warmup=False,
+        scalars_only=False,
+        random_state=None,
+    ):
+        """Convert to ArviZ: draws, rows and names, and on request what is computed or drawn.
+
+        Groups that cost nothing are always there. Dimensions have coordinates: rows by the index
+        of the training frame, columns by their names, else numbers from 0 and x0, x1, ...
 
         Parameters
         ----------
-        log_likelihood : bool, default=False
-            Add the group ``log_likelihood``, as `log_likelihood` computes it.
+        log_likelihood : bool or int, default=False
+            Add the group ``log_likelihood``, as the method of this name computes it; a number is
+            its `max_draws`.
+        posterior_predictive : bool or int, default=False
+            Add the group ``posterior_predictive``: for so many stored draws of all chains
+            together, evenly spaced, a table of as many new rows as there are training rows, or
+            new targets of these. True is 100.
+        prior : bool or int, default=False
+            Add the groups ``prior``, so many draws of the parameters from the prior that `fit`
+            used, and ``prior_predictive``, a table of each. True is 100.
+        imputed : bool, default=False
+            Draw the missing cells of the training table at every stored draw, for estimators that
+            have `sample_missing`. Where draws hold them they are exported in any case.
+        warmup : bool, default=False
+            Add the groups ``warmup_posterior`` and ``warmup_sample_stats``.
+        scalars_only : bool, default=False
+            Leave out of ``posterior`` what draws hold beside the scalars. It then has all draws,
+            else those that are stored.
+        random_state : int, RandomState instance or None, default=None
+            For what is drawn.
 
         Returns
         -------
         data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
-            Groups ``posterior`` (the scalars) and ``sample_stats`` (``lp``, the log joint, and
-            acceptance rates), with the dimensions chain and draw; ``observed_data`` with ``X``
-            where the posterior knows the rows.
+            Groups ``posterior`` (the scalars; labels of rows and what else has the same shape in
+            all draws; means of the clusters of `labels_`; cells), ``sample_stats`` (``lp``, the
+            log joint, and per move ``acceptance_rate_<move>`` of the whole chain after warm-up),
+            ``observed_data``, ``constant_data`` and those asked for. The user guide lists what is
+            in them.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        TypeError, ValueError
+            If a parameter breaks a rule or asks for what this posterior or its model does not
+            have, or if tables would take more than 2 GB; before anything is drawn.
         """
-        return to_arviz(self, log_likelihood)
+        request = Request.checked(
+            log_likelihood=log_likelihood,
+            posterior_predictive=posterior_predictive,
+            prior=prior,
+            imputed=imputed,
+            warmup=warmup,
+            scalars_only=scalars_only,
+            random_state=random_state,
+        )
+        return to_arviz(self, request)
+
+    def attach_exporter(self, exporter):
+        """Let `to_arviz` know the model and its names.
+
+        Parameters
+        ----------
+        exporter : object
+            With the methods of `skbnp.mcmc.arviz.RowsAlone`.
+        """
+        self.exporter = exporter
 
     def save(self, path):
         """Save the posterior as data: an npz archive with a JSON document, no pickle.

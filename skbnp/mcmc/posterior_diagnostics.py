@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skbnp.markup import STYLE, counted, html_table, number
 from skbnp.mcmc import diagnostics
 
 
@@ -84,11 +85,7 @@ class PosteriorDiagnostics:
             stored stands beside the numbers of chains and draws in the frame's ``attrs``, as
             ``n_stored``.
         """
-        rows = {name: diagnostics.summary_of(trace) for name, trace in self.traces.items()}
-        for name, views in ({} if self._further is None else self._further(self)).items():
-            rows[name] = max(map(diagnostics.summary_of, views), key=lambda row: row["rhat"])
-        for name, value in self.pool().items():
-            rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
+        rows = self._summary_rows()
         try:
             import pandas as pd
         except ImportError:
@@ -101,6 +98,30 @@ class PosteriorDiagnostics:
             n_stored=self.n_stored,
         )
         return table
+
+    def _summary_rows(self):
+        """The rows of `summary` by their names, each a dict of float."""
+        rows = {name: diagnostics.summary_of(trace) for name, trace in self.traces.items()}
+        for name, views in ({} if self._further is None else self._further(self)).items():
+            rows[name] = max(map(diagnostics.summary_of, views), key=lambda row: row["rhat"])
+        for name, value in self.pool().items():
+            rows[name] = {column: np.nan for column in rows["log_joint"]} | {"mean": value}
+        return rows
+
+    def _repr_html_(self):
+        """Chains, draws and `summary`, for notebooks."""
+        head = (
+            f"{counted(self.n_chains, 'chain')} of {counted(self.n_draws, 'draw')} after "
+            f"{counted(self.n_warmup, 'sweep')} of warm-up; {number(self.n_stored)} full draws "
+            f"stored, {number(self.nbytes / 1e6)} MB"
+        )
+        # Before the first draw there is nothing to sum up.
+        rows = self._summary_rows() if self.n_draws else {}
+        table = html_table([{"trace": name} | row for name, row in rows.items()]) if rows else ""
+        return (
+            f'<style>{STYLE}</style>\n<div class="skbnp">\n<p><b>Posterior</b>: {head}</p>\n'
+            f"{table}\n</div>"
+        )
 
     def loo(self, max_draws=None):
         """Leave-one-out cross-validation without refitting: PSIS-LOO.
@@ -144,10 +165,25 @@ class PosteriorDiagnostics:
             integrated out, the density of the row given all other rows and the draw without it.
         """
         self._check_knows_rows()
+        chosen = self.evenly_in_chains(max_draws)
+        return np.array([[self._pointwise(chain[t]) for t in chosen] for chain in self._draws])
+
+    def evenly_in_chains(self, max_draws=None):
+        """Places of evenly spaced stored draws, the same in each chain.
+
+        Parameters
+        ----------
+        max_draws : int, default=None
+            Of all chains together, at most, but one of each. Default: all that are stored.
+
+        Returns
+        -------
+        places : list of int
+            ``posterior[chain, t]`` for each of them.
+        """
         per_chain = self._n_stored_per_chain
         n_taken = per_chain if max_draws is None else max(1, max_draws // self.n_chains)
-        chosen = evenly(per_chain, n_taken)
-        return np.array([[self._pointwise(chain[t]) for t in chosen] for chain in self._draws])
+        return evenly(per_chain, n_taken)
 
     @property
     def knows_rows(self):

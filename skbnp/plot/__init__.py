@@ -1,6 +1,7 @@
 """Display classes for fitted estimators; matplotlib is imported on use."""
 
 from skbnp.plot.cluster_count import ClusterCountDisplay
+from skbnp.plot.cluster_profile import ClusterProfileDisplay
 from skbnp.plot.clusters import ClusterDisplay
 from skbnp.plot.coclustering import CoclusteringDisplay
 from skbnp.plot.completion import CompletionDisplay
@@ -13,6 +14,7 @@ from skbnp.plot.tree import TreeDisplay
 __all__ = [
     "ClusterCountDisplay",
     "ClusterDisplay",
+    "ClusterProfileDisplay",
     "CoclusteringDisplay",
     "CompletionDisplay",
     "FeatureDisplay",

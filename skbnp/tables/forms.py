@@ -92,6 +92,14 @@ class TableForm:
             return None
         return list(self.names if self.kind != "pandas" else index_from_data(self.names))
 
+    def row_labels(self):
+        """The index of a frame of pandas as an array, None for all other tables."""
+        if self.kind != "pandas":
+            return None
+        index = index_from_data(self.index)
+        is_plain = getattr(index.dtype, "kind", "O") in "iufM" and not hasattr(index.dtype, "tz")
+        return index.to_numpy() if is_plain else objects(index.astype(object))
+
     def check_names(self, X):
         """Raise a ValueError where a frame has other names than this one, or in another order.
 

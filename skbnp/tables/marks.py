@@ -49,6 +49,15 @@ def resolve_marks(missing_values, names):
     return marks
 
 
+def as_plain(missing_values):
+    """The parameter for a file: None in place of pandas' NA, which is missing in any case."""
+    if isinstance(missing_values, dict):
+        return {name: as_plain(values) for name, values in missing_values.items()}
+    if isinstance(missing_values, (list, tuple)):
+        return type(missing_values)(as_plain(value) for value in missing_values)
+    return None if _is_nan(missing_values) else missing_values
+
+
 def check_marks(marks, n_columns):
     """Raise a ValueError unless marks are those of a table of so many columns."""
     for place, values in marks.items():
@@ -58,6 +67,12 @@ def check_marks(marks, n_columns):
             )
         if not all(isinstance(x, (str, Real)) and not isinstance(x, bool) for x in values):
             raise ValueError(f"missing_values must be numbers or strings, got {values!r}")
+
+
+def has_infinity(marks):
+    """Whether infinity is a mark of any column."""
+    numbers = (x for values in marks.values() for x in values if not isinstance(x, str))
+    return any(np.isinf(x) for x in numbers)
 
 
 def marks_of(marks, column):

@@ -16,10 +16,11 @@ from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.rows import row_blocks
+from skbnp.reports.factors import of_tree
 from skbnp.summaries.partitions import expected_loss
 from skbnp.summaries.reference import reference_draw
 from skbnp.tree_factor_model._missing_cells import draw_cells
-from skbnp.tree_factor_model._model import Prior
+from skbnp.tree_factor_model._model import Prior, draw_joint
 from skbnp.tree_factor_model._new_branches import with_new_branches
 from skbnp.tree_factor_model._new_chain import make_sampler
 from skbnp.tree_factor_model._parameters import TreeParameters
@@ -33,8 +34,9 @@ from skbnp.tree_factor_model._predictive import (
     sample_rows,
 )
 from skbnp.tree_factor_model._rows import Rows
+from skbnp.tree_factor_model._sampler import Sampler
 from skbnp.tree_factor_model._standard_prior import PriorMixin, parameters_of_now
-from skbnp.tree_factor_model._states import check_prior, checked_draw
+from skbnp.tree_factor_model._states import FIELDS, NOT_IN_DRAWS, check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows, WatchedRows
 from skbnp.units import Units, check_units, standard_units
 
@@ -348,6 +350,12 @@ class TreeFactorModel(
         self._keep_training_cells(X)
         self._calibrate_cells(X)
 
+    def _found(self, training):
+        traces = self.posterior_.traces
+        found = self._partition_section(training, n_blocks=traces["n_branches"], noun="branch")
+        tree = of_tree(traces["depth"], traces["n_nodes"])
+        return [*found, tree, self._association_section(training)]
+
     def _tree_of(self, draw):
         """The tree of a draw in the units of X."""
         count = np.zeros(len(draw["parent"]), dtype=np.intp)
@@ -411,6 +419,20 @@ class TreeFactorModel(
             len(tree["parent"]),
         ):
             raise ValueError("n_clusters_ must be that of the reference draw")
+
+    # -- for ArviZ
+
+    _draw_fields = tuple(field for field in FIELDS if field.name not in NOT_IN_DRAWS)
+
+    def _axes(self):
+        return super()._axes() | {"n_features": self._columns_axis()}
+
+    def _block_means(self, draw):
+        return self._units.from_visible(draw["leaf_mean"])
+
+    def _prior_chain(self, rng):
+        state, A = draw_joint(self._prior, len(self._training_rows.X), rng)
+        return Sampler(A, self._prior, state, rng.bit_generator), A
 
     # -- one draw
 

@@ -39,7 +39,7 @@ OWN = {
 # Of all estimators: scikit-learn's, and files.
 COMMON = {
     *("fit", "save", "load", "get_params", "set_params", "get_metadata_routing", "set_callbacks"),
-    *("set_output", "fit_predict"),
+    *("set_output", "fit_predict", "report"),
 }
 
 

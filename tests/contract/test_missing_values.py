@@ -47,6 +47,10 @@ MARKED = {
     "rows": (lambda: frame("?").to_numpy().tolist(), "?"),
     "array of text": (lambda: frame("?").to_numpy().astype(str), "?"),
     "masked as well": (lambda: masked(HOLED), -999),
+    "pandas' NA": (lambda: frame(np.nan), pd.NA),
+    "a list with NA": (lambda: frame(-999.0), [pd.NA, -999]),
+    "infinity": (lambda: frame(np.inf), np.inf),
+    "infinity in an array": (lambda: frame(-np.inf).to_numpy(), [-999, -np.inf]),
 }
 
 
@@ -69,6 +73,13 @@ def test_marked_cells_are_missing(setting, name, tmp_path):
     again = type(model).load(tmp_path / "file")
     for one in (model.set_params(missing_values=3.0), again):
         assert_array_equal(getattr(one, ask)(X), expected)
+
+
+def test_other_infinities_than_the_mark_are_refused():
+    X = frame(np.inf).to_numpy().copy()
+    X[0, 0] = -np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        short(missing_values=np.inf).fit(X)
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

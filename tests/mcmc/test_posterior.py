@@ -1,14 +1,11 @@
 import pickle
 import sys
-import types
 import warnings
 
-import arviz
 import numpy as np
 import pytest
 
 from checks.toy_samplers import ToySampler
-from skbnp import DirichletProcessMixture
 from skbnp.mcmc import Posterior, diagnostics, io, run_chains
 
 
@@ -123,6 +120,15 @@ def test_summary_of_odd_traces():
         Posterior([[{}] * 10], longer).summary()
 
 
+def test_html_for_notebooks(posterior):
+    html = posterior._repr_html_()
+    assert html.count("<tr>") == 1 + len(posterior.summary()) and "R-hat" not in html
+    assert f"{posterior.n_chains} chain" in html and "rhat" in html
+    for name in posterior.traces:
+        assert f">{name}</td>" in html
+    assert "<table>" not in Posterior([[]], {})._repr_html_()  # before the first draw
+
+
 def test_repr(posterior):
     assert repr(posterior).startswith(
         "Posterior(3 chains of 40 draws after 20 sweeps of warm-up, 0.0"
@@ -143,59 +149,6 @@ def test_repr(posterior):
 def test_shapes_must_agree(draws, traces, message):
     with pytest.raises(ValueError, match=message):
         Posterior(draws, traces)
-
-
-def test_to_arviz(posterior):
-    data = posterior.to_arviz()
-    assert list(data["posterior"].data_vars) == ["x", "y", "step"]
-    assert data["posterior"]["x"].dims == ("chain", "draw")
-    np.testing.assert_array_equal(data["posterior"]["x"], posterior.traces["x"])
-    np.testing.assert_array_equal(data["sample_stats"]["lp"], posterior.traces["log_joint"])
-    rate = data["sample_stats"]["acceptance_rate_walk"]
-    assert rate.shape == (3, 40)
-    np.testing.assert_array_equal(rate[:, 0], posterior.acceptance["walk"]["rate"])
-    table = arviz.summary(data, var_names=["x"], round_to="none")
-    assert table.loc["x", "ess_bulk"] == pytest.approx(posterior.ess()["x"], rel=0.01)
-
-
-@pytest.mark.parametrize("version", ["0.23.4", "1.2.0"])
-def test_to_arviz_speaks_to_both_versions(posterior, monkeypatch, version):
-    def from_dict(data=None, **groups):
-        assert (data is None) == version.startswith("0")
-        return data or groups
-
-    fake = types.SimpleNamespace(__version__=version, from_dict=from_dict)
-    monkeypatch.setitem(sys.modules, "arviz", fake)
-    assert set(posterior.to_arviz()) == {"posterior", "sample_stats"}
-    knowing = posterior.thin(4)
-    rows = types.SimpleNamespace(observed_data=lambda: np.ones((6, 2)))
-    knowing.attach_rows(rows)
-    data = knowing.to_arviz()
-    assert set(data) == {"posterior", "sample_stats", "observed_data"}
-    assert data["observed_data"]["X"].shape == (6, 2)
-
-
-def test_to_arviz_with_log_likelihood():
-    """A fitted mixture under the real library: its own leave-one-out figure is ours."""
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    mixture = DirichletProcessMixture(n_warmup=50, n_draws=100, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mixture.fit(X)
-        data = mixture.posterior_.to_arviz(log_likelihood=True)
-        assert data["log_likelihood"]["X"].shape == (4, 100, 20)
-        np.testing.assert_allclose(data["observed_data"]["X"], X, rtol=1e-12)
-        theirs = arviz.loo(data, pointwise=True)
-        ours = mixture.posterior_.loo()
-    # ArviZ 0.x says elpd_loo.
-    elpd = getattr(theirs, "elpd", None) or theirs.elpd_loo
-    assert elpd == pytest.approx(ours.elpd, abs=0.05)
-
-
-def test_to_arviz_without_arviz(posterior, monkeypatch):
-    monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(ImportError, match=r"pip install 'skbnp\[arviz\]'"):
-        posterior.to_arviz()
 
 
 # -- draws that are not all stored, or not equally many in each chain

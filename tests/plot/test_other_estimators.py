@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from contract.registry import DEFAULTS
 from skbnp.plot import (
     ClusterDisplay,
+    ClusterProfileDisplay,
     CoclusteringDisplay,
     CompletionDisplay,
     FeatureDisplay,
@@ -23,6 +24,10 @@ DISPLAYS = {
     "clusters": (
         lambda estimator: ClusterDisplay.from_estimator(estimator, X),
         {"mixture", "tree", "clusterer", "scale", "icp-regressor", "icp-classifier"},
+    ),
+    "profiles": (
+        ClusterProfileDisplay.from_estimator,
+        {"mixture", "tree", "clusterer", "scale"},
     ),
     "coclustering": (CoclusteringDisplay.from_estimator, {"mixture", "tree", "clusterer"}),
     "completion": (

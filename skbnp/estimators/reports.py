@@ -1,0 +1,159 @@
+"""``report()`` of every estimator: which sections it has, and what data they are made of."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skbnp.estimators.arguments import refuses_by_name
+from skbnp.markup import counted
+from skbnp.reports import association, cells, convergence, partition, table
+from skbnp.reports.page import Report
+
+# Draws that correlations of columns are worked out from.
+_DRAWS_OF_CORRELATIONS = 40
+# Rounding errors of a number that has been standardised and put back.
+_ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+class ReportMixin:
+    """Puts the report together.
+
+    A subclass says in ``_found(training)`` the sections on what it found, given the
+    `skbnp.reports.table.TrainingTable`. Its training rows are those of ``_training_rows``, as
+    `posterior_` knows them; a report of an estimator that keeps none is one of its chains.
+    """
+
+    @refuses_by_name
+    def report(self):
+        """What was found, how sure that is, and what to do next, in words, tables and pictures.
+
+        Returns
+        -------
+        report : skbnp.reports.Report
+            Text by ``print(report)``; HTML in a notebook; ``report.to_html()``, a page of its own;
+            ``report.to_frame()`` and ``report.sections``, the data.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        """
+        check_is_fitted(self, "posterior_")
+        X = self._observed_rows()
+        size = counted(self.n_features_in_, "column")
+        size = size if X is None else f"{counted(len(X), 'row')}, {size}"
+        return Report(f"{type(self).__name__}: report on {size}", self._report_sections())
+
+    def _report_sections(self, names=None, rows=None):
+        """The sections, in which columns and rows go by these labels instead of their own."""
+        if self._observed_rows() is None:
+            return [table.unknown(), self._chains_section()]
+        training = self._training_table(names, rows)
+        found = [
+            table.section(training),
+            *self._found(training),
+            self._cells_section(training),
+            self._chains_section(),
+        ]
+        return [section for section in found if section is not None]
+
+    def _found(self, training):
+        """Sections on what the model found."""
+        return []
+
+    # -- the table
+
+    def _training_table(self, names=None, rows=None):
+        """The training rows with the names that the user gave them, or other ones."""
+        X = self._observed_rows()
+        n, d = X.shape
+        labels = self._form.labels()
+        if names is None:
+            names = [f"x{j}" for j in range(d)] if labels is None else map(str, labels)
+        rows = self._form.row_labels() if rows is None else rows
+        known = np.where(np.isfinite(X), X, np.nan)
+        constant = np.flatnonzero(np.fmin.reduce(known, axis=0) == np.fmax.reduce(known, axis=0))
+        return table.TrainingTable(
+            X=known,
+            holes=np.isnan(X),
+            names=list(names),
+            # With max_rows there are fewer rows than the index has.
+            rows=range(n) if rows is None or len(rows) != n else rows,
+            families=list(getattr(self, "families_", ["gaussian"] * d)),
+            levels=getattr(self, "levels_", [None] * d),
+            constant=constant.tolist(),
+            advice=self._advice_on_columns(X, labels is not None),
+        )
+
+    def _observed_rows(self):
+        """The training rows of the features, (n_samples, n_features), levels as codes.
+
+        None where they are not kept.
+        """
+        if "_training_cells" in vars(self):
+            return self._training_cells.X
+        rows = vars(self).get("_training_rows")
+        return None if rows is None else _whole_again(rows.observed_data())
+
+    # -- sections that several estimators have
+
+    def _partition_section(self, training, **options):
+        """Clusters and what follows from them."""
+        found = partition.Partition(
+            labels=np.asarray(self.labels_),
+            draws=self._label_draws(),
+            expected_loss=float(self.expected_loss_),
+            **options,
+        )
+        return partition.sections(found, training)
+
+    def _association_section(self, training, of_sizes=False):
+        """Which columns hang together under the draws."""
+        places = self._units.columns
+        step = -(-len(places) // association.MOST_COLUMNS)
+        places = places[::step]
+        correlations = association.correlations(
+            lambda draw, rng: self._sampled_in_units(
+                self._sample_of(draw, association.N_ROWS, rng)
+            ),
+            self.posterior_.evenly_spaced(_DRAWS_OF_CORRELATIONS),
+            places,
+            self.seed_,
+            of_sizes,
+        )
+        names = [training.names[j] for j in places]
+        noun = "correlation of sizes" if of_sizes else "correlation"
+        return association.section(correlations, names, len(self._units.columns), noun)
+
+    def _cells_section(self, training):
+        """Missing cells, for an estimator that fills them."""
+        if not training.holes.any():
+            return None
+        filled = std = None
+        if "_training_cells" in vars(self):
+            filled, std = self._filled_training()
+        return cells.section(
+            training,
+            filled,
+            std,
+            scale=getattr(self, "std_scale_", None),
+            can_calibrate="interval_calibration" in self._declared,
+        )
+
+    def _chains_section(self):
+        """Whether the chains agree."""
+        posterior = self.posterior_
+        names = [name for name in self._reported_traces if name in posterior.traces]
+        is_ensemble = self._is_ensemble(np.empty((0, self.n_features_in_)))
+        problems, advice = [], self._lacks_of_ensemble() if is_ensemble else []
+        if not is_ensemble:
+            problems, advice = self._lacks_of_chains()
+        return convergence.section(posterior, names, problems, advice, is_ensemble)
+
+
+def _whole_again(X):
+    """Columns of whole numbers as such, which standardising has moved by rounding errors."""
+    nearest = np.rint(X)
+    with np.errstate(invalid="ignore"):
+        error = np.fmax.reduce(np.abs(X - nearest), axis=0)
+        size = np.fmax.reduce(np.where(np.isfinite(X), np.abs(X), 0.0), axis=0)
+    return np.where(error <= _ROUNDING * size, nearest, X)

@@ -1,0 +1,213 @@
+"""What the columns of each cluster have that those of the other rows have not."""
+
+from numbers import Integral
+
+import numpy as np
+
+from skbnp.plot._style import check_estimator, import_pyplot
+from skbnp.summaries.profiles import profiles
+from skbnp.tables.columns import columns_of, in_words, names_of
+
+# Beyond so many cells numbers would overlap.
+_MOST_NUMBERS = 160
+# Colours are full from so many standard deviations on.
+_FULL = 2.0
+
+
+class ClusterProfileDisplay:
+    """Differences of each cluster from all other rows, column by column, as a heat map.
+
+    A cell is the mean of a column within a cluster less that of all other rows, in standard
+    deviations of the column over all rows; for a level of a categorical column it is the same of
+    its share. Red is above the others, blue below.
+
+    It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    difference : array-like of shape (n_clusters, n_traits)
+        NaN where nothing is known.
+    names : sequence of str of length n_traits, default=None
+        Of columns, or of levels such as "colour = red".
+    sizes : array-like of int of shape (n_clusters,), default=None
+        Rows of each cluster.
+    noun : str, default="cluster"
+        What the rows of the picture are called.
+    max_columns : int, default=20
+        Of more traits those are shown that differ most in some cluster, in their order.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure that holds the axes.
+    ax_ : matplotlib Axes
+        The axes.
+    image_ : AxesImage
+        The heat map, a row for each cluster.
+    colorbar_ : Colorbar
+        Its scale.
+    shown_ : ndarray of int
+        Places of the traits that are shown.
+    texts_ : list of Text
+        The differences as numbers; empty where they find no room.
+
+    Examples
+    --------
+    >>> from skbnp.plot import ClusterProfileDisplay
+    >>> display = ClusterProfileDisplay([[1.2, 0.1], [-0.6, 0.0]], ["height", "age"]).plot()
+    """
+
+    def __init__(self, difference, names=None, sizes=None, *, noun="cluster", max_columns=20):
+        self.difference = difference
+        self.names = names
+        self.sizes = sizes
+        self.noun = noun
+        self.max_columns = max_columns
+
+    @classmethod
+    def from_estimator(cls, estimator, X=None, *, max_columns=20, ax=None, **image_kw):
+        """Show the clusters of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, with ``labels_`` and ``posterior_`` and, for an `X`, with ``predict``.
+        X : array-like or frame of shape (n, n_features), default=None
+            New rows, which are put into clusters by ``predict``. None shows the training rows by
+            ``labels_``.
+        max_columns : int, default=20
+            As of the class.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        **image_kw : dict
+            Passed to ``Axes.imshow``, such as ``cmap``.
+
+        Returns
+        -------
+        ClusterProfileDisplay
+            With its artists as attributes.
+
+        Raises
+        ------
+        ValueError
+            If no row is of a cluster, as may be with `DeepScaleModel`.
+        """
+        check_estimator(estimator, "labels_")
+        levels = getattr(estimator, "levels_", None) or [None] * estimator.n_features_in_
+        names = getattr(estimator, "feature_names_in_", None)
+        if X is None:
+            labels, rows = estimator.labels_, estimator.posterior_.observed_data()
+            # Cells below a detection limit have no number.
+            rows = np.where(np.isfinite(rows), rows, np.nan)
+        else:
+            labels, rows = estimator.predict(X), _as_numbers(X, levels)
+            names = names_of(X) if names is None else names
+        names = [f"x{j}" for j in range(len(levels))] if names is None else list(names)
+        found = profiles(rows, labels, [None if one is None else len(one) for one in levels])
+        traits = [
+            str(names[j]) if code < 0 else f"{names[j]} = {levels[j][code]}"
+            for j, code in zip(found.column, found.level, strict=True)
+        ]
+        if not len(found.difference):
+            raise ValueError("estimator must have found a cluster, got rows of none alone")
+        sizes = np.bincount(labels[labels >= 0])
+        display = cls(found.difference, traits, sizes, max_columns=max_columns)
+        return display.plot(ax=ax, **image_kw)
+
+    def plot(self, *, ax=None, **image_kw):
+        """Draw the heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        **image_kw : dict
+            Passed to ``Axes.imshow``, such as ``cmap``.
+
+        Returns
+        -------
+        ClusterProfileDisplay
+            This object.
+        """
+        difference, names, sizes = self._check()
+        strongest = np.max(np.abs(np.nan_to_num(difference)), axis=0, initial=0.0)
+        self.shown_ = np.sort(np.argsort(-strongest, kind="stable")[: self.max_columns])
+        values = difference[:, self.shown_]
+        n_clusters, n_shown = values.shape
+        if ax is None:
+            size = figure_size(n_clusters, n_shown)
+            ax = import_pyplot().subplots(figsize=size, layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
+        style = {"cmap": "RdBu_r", "vmin": -_FULL, "vmax": _FULL, "aspect": "auto", **image_kw}
+        self.image_ = ax.imshow(np.ma.masked_invalid(values), **style)
+        self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, shrink=0.9, extend="both")
+        self.colorbar_.set_label("standard deviations")
+        self.colorbar_.outline.set_visible(False)
+        self.texts_ = _add_numbers(ax, values) if values.size <= _MOST_NUMBERS else []
+        ax.set_xticks(range(n_shown), [names[j] for j in self.shown_], rotation=45, ha="right")
+        rows = [f"{self.noun} {k}" for k in range(n_clusters)]
+        if sizes is not None:
+            rows = [f"{row}  ({size})" for row, size in zip(rows, sizes, strict=True)]
+        ax.set_yticks(range(n_clusters), rows)
+        if n_shown < difference.shape[1]:
+            ax.set_xlabel(f"{n_shown} of {difference.shape[1]} columns and levels")
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        return self
+
+    def _check(self):
+        difference = np.asarray(self.difference, dtype=np.float64)
+        if difference.ndim != 2 or 0 in difference.shape:
+            raise ValueError(
+                f"difference must have shape (n_clusters, n_traits), got {difference.shape}"
+            )
+        n_clusters, n_traits = difference.shape
+        names = [f"x{j}" for j in range(n_traits)] if self.names is None else list(self.names)
+        if len(names) != n_traits:
+            raise ValueError(f"names must have {n_traits} entries, got {len(names)}")
+        sizes = None if self.sizes is None else np.asarray(self.sizes)
+        if sizes is not None and sizes.shape != (n_clusters,):
+            raise ValueError(f"sizes must have shape ({n_clusters},), got {sizes.shape}")
+        if not isinstance(self.max_columns, Integral) or self.max_columns < 1:
+            raise ValueError(f"max_columns must be an integer >= 1, got {self.max_columns!r}")
+        return difference, names, sizes
+
+
+def figure_size(n_clusters, n_traits):
+    """Inches of a figure in which so many cells and the names beside them find room.
+
+    Parameters
+    ----------
+    n_clusters, n_traits : int
+
+    Returns
+    -------
+    size : tuple of two float
+    """
+    return 3.0 + 0.5 * n_traits, max(3.2, 2.2 + 0.35 * n_clusters)
+
+
+def _add_numbers(ax, values):
+    """The numbers in their cells, white where the colour is dark."""
+    return [
+        ax.text(
+            j, k, f"{value:+.1f}", ha="center", va="center", fontsize="small",
+            color="white" if abs(value) > 0.75 * _FULL else "black",
+        )
+        for (k, j), value in np.ndenumerate(values)
+        if np.isfinite(value)
+    ]  # fmt: skip
+
+
+def _as_numbers(X, levels):
+    """Any table as floats, levels as codes; what is no level of `fit` is missing."""
+    found = columns_of(X)
+    out = np.empty((len(found[0].missing), len(found)))
+    for j, (column, known) in enumerate(zip(found, levels, strict=True)):
+        if known is None:
+            out[:, j] = column.numbers(in_words(j))
+            continue
+        codes = {level: code for code, level in enumerate(known.tolist())}
+        out[:, j] = np.nan
+        out[~column.missing, j] = [codes.get(value, np.nan) for value in column.values.tolist()]
+    return out

@@ -1,0 +1,190 @@
+"""Missing cells: how many, what fills them, and how sure that is."""
+
+import numpy as np
+
+from skbnp.markup import counted, listed, measured, number
+from skbnp.reports import pictures
+from skbnp.reports.page import Section, Verdict
+
+# Relative to the spread of the column: what fills a cell is well known up to, and hardly known from
+# so much on.
+_WELL, _HARDLY = 0.5, 0.9
+_MOST_NAMED = 8
+_CALIBRATE = (
+    "For intervals of filled cells that hold as often as they say, fit again with "
+    'interval_calibration="holes"; it takes twice the time.'
+)
+_CHECK = (
+    "To see how good filled cells are, hide some observed ones, fill them with "
+    "impute(X, return_std=True), and compare."
+)
+
+
+def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)"):
+    """The missing cells of the training table; None where there are none.
+
+    Parameters
+    ----------
+    table : skbnp.reports.table.TrainingTable
+    filled, std : ndarray of shape (n_samples, n_features), or None
+        The table without holes, and standard deviations of what fills them; None where they are
+        not kept.
+    scale : float or None
+        What the deviations have been multiplied by, None where they are not calibrated.
+    can_calibrate : bool
+        Whether the estimator can calibrate them.
+    by : str
+        The call that fills new tables.
+    """
+    holes = table.holes
+    if not holes.any():
+        return None
+    n_rows = int(holes.any(axis=1).sum())
+    per_column = holes.sum(axis=0)
+    worst = np.argsort(-per_column, kind="stable")
+    worst = [j for j in worst if per_column[j]]
+    shown = listed([f"{table.names[j]} ({per_column[j]})" for j in worst], _MOST_NAMED)
+    sentences = [
+        f"{counted(int(holes.sum()), 'cell')} in {counted(n_rows, 'row')} are missing: {shown}.",
+        "They are taken to be missing at random: whether a cell is missing may depend on the other "
+        "cells of its row, not on the value that it would have had.",
+    ]
+    records = [_record(table, holes, filled, std, j) for j in worst]
+    steps, verdicts, show = [], [], ()
+    if filled is None:
+        sentences.append(f"What fills them is not kept, as it would take long: call {by}.")
+        steps.append(f"To fill the table, call {by}.")
+    else:
+        sentences += _how_well(table, records)
+        verdicts += list(_verdicts(scale, can_calibrate))
+        show = (_picture(records),) if _relative(records) else ()
+        if scale is None and not can_calibrate:
+            steps.append(_CHECK)
+    return Section(
+        "cells", "Missing cells", tuple(sentences), records, n_shown=12, pictures=show,
+        verdicts=tuple(verdicts), steps=tuple(steps),
+    )  # fmt: skip
+
+
+def _record(table, holes, filled, std, j):
+    here, x = holes[:, j], table.X[:, j]
+    seen = x[~here]
+    spread = float(np.std(seen)) if seen.size and table.levels[j] is None else np.nan
+    record = {
+        "column": table.names[j],
+        "missing": int(here.sum()),
+    }
+    if filled is None:
+        return record
+    deviation = float(np.median(std[here, j]))
+    is_level = table.levels[j] is not None
+    low, high = np.min(filled[here, j]), np.max(filled[here, j])
+    words = (
+        listed(sorted({str(table.levels[j][int(code)]) for code in filled[here, j]}), 3)
+        if is_level
+        else f"{measured(low, spread)} to {measured(high, spread)}"
+    )
+    relative = deviation / spread if spread > 0.0 else np.nan
+    return record | {
+        "relative to column": relative,
+        "deviation": deviation,
+        "filled with": words,
+    }
+
+
+def _relative(records):
+    return [one for one in records if np.isfinite(one["relative to column"])]
+
+
+def _how_well(table, records):
+    known = _relative(records)
+    sentences = [
+        "Each is filled with its mean given the rest of its row. Its standard deviation, of which "
+        "the table has the median, says how far off that may be; relative to the spread of the "
+        "column 0 means known exactly, 1 that the rest of the row says nothing."
+    ]
+    well = [one["column"] for one in known if one["relative to column"] <= _WELL]
+    hardly = [one["column"] for one in known if one["relative to column"] >= _HARDLY]
+    if well:
+        sentences.append(f"Well known from the other columns: {listed(well, _MOST_NAMED)}.")
+    if hardly:
+        sentences.append(
+            f"Hardly better than the mean of the column: {listed(hardly, _MOST_NAMED)}."
+        )
+    if any(levels is not None for levels in table.levels):
+        sentences.append(
+            "For categories the most probable one is filled in, and the deviation is 0 where it is "
+            "sure and .5 where it is as likely as not."
+        )
+    return sentences
+
+
+def _verdicts(scale, can_calibrate):
+    part = "standard deviations of filled cells"
+    if scale == 1.0:
+        # What it is where nothing could be said, and never else.
+        yield Verdict(
+            part, "with care", "not calibrated: there were too few cells to hide, or no time"
+        )
+    elif scale is not None:
+        yield Verdict(
+            part, "yes",
+            f"calibrated on hidden cells, multiplied by {number(float(scale), 2)}",
+        )  # fmt: skip
+    elif can_calibrate:
+        yield Verdict(part, "with care", "not checked on hidden cells", _CALIBRATE)
+    else:
+        yield Verdict(part, "with care", "those of the model, not checked on hidden cells")
+
+
+def _picture(records):
+    known = _relative(records)
+    return pictures.bars(
+        [one["relative to column"] for one in known],
+        [one["column"] for one in known],
+        "How well missing cells are known",
+        "deviation of a filled cell, relative to the column",
+    )
+
+
+def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_draw):
+    """What the imputer did beside its model.
+
+    Parameters
+    ----------
+    model : str or None
+        The class of the model, None where no column varies.
+    filled : dict of str to (object, int)
+        Columns with one value alone: that value, and how many cells got it.
+    zero, dropped : list of str
+        Columns without any value that got 0, and those that were left out.
+    n_missing : int
+        Missing cells of the whole table.
+    n_empty_rows : int
+        Rows without any value.
+    can_draw : bool
+        Whether the model draws missing cells.
+    """
+    sentences = [f"{counted(n_missing, 'cell')} of the table are missing."]
+    if model is None:
+        sentences.append("No column varies, so that there is no model.")
+    else:
+        sentences.append(f"Cells of columns that vary are filled by a {model}, see below.")
+    for name, (value, n) in filled.items():
+        sentences.append(f"{name} has one value alone, {value}, which {counted(n, 'cell')} got.")
+    if zero:
+        sentences.append(f"Without any value, so that all cells got 0: {listed(zero)}.")
+    if dropped:
+        sentences.append(f"Without any value, so that they were dropped: {listed(dropped)}.")
+    if n_empty_rows:
+        sentences.append(
+            f"{counted(n_empty_rows, 'row')} without any value got what is expected of a new row."
+        )
+    steps = ()
+    if can_draw and n_missing:
+        steps = (
+            "To analyse the table take multiple(m=20), tables that differ in their filled cells, "
+            "and pool what they say by skbnp.summaries.pool: analysed as if it had been complete, "
+            "one filled table makes results look too sure.",
+        )
+    return Section("imputer", "How the table is filled", tuple(sentences), steps=steps)

@@ -1,0 +1,146 @@
+"""How sure the draws are: whether the chains agree, and what helps where they do not."""
+
+import numpy as np
+
+from skbnp.markup import counted, number
+from skbnp.mcmc import diagnostics
+from skbnp.reports import pictures
+from skbnp.reports.page import Section, Verdict
+
+# What traces are about, in words; others go by their names.
+_WORDS = {
+    "log_density": "how well rows are described",
+    "log_joint": "the model as a whole",
+    "n_clusters": "how many pieces draws have",
+    "largest_cluster": "the size of the largest piece",
+    "concentration": "how readily pieces open",
+    "n_branches": "how many branches draws have",
+    "n_factors": "the number of factors",
+    "n_shared_factors": "the number of shared factors",
+    "n_hidden": "the number of hidden nodes",
+    "n_edges": "the number of edges",
+    "width1": "the number of lowest hidden units",
+}
+MOST_RHAT, LEAST_ESS = 1.05, 100
+
+
+def section(posterior, names, problems, advice, is_ensemble=False):
+    """The chains, by the quantities that `fit` checks.
+
+    Parameters
+    ----------
+    posterior : skbnp.mcmc.posterior.Posterior
+    names : sequence of str
+        The traces that `fit` checks.
+    problems, advice : list of str
+        What `fit` warned of, and what it said helps.
+    is_ensemble : bool
+        Whether chains are meant to differ.
+    """
+    records, verdicts = [], []
+    for name in names:
+        figures = diagnostics.summary_of(posterior.traces[name])
+        verdict = None if is_ensemble else _verdict(name, figures)
+        verdicts += [] if verdict is None else [verdict]
+        records.append(
+            {
+                "quantity": _WORDS.get(name, name),
+                "mean": figures["mean"],
+                "5 %": figures["5%"],
+                "95 %": figures["95%"],
+                "R-hat": figures["rhat"],
+                "effective draws": _whole(figures["ess_bulk"]),
+                "trace": name,
+            }
+        )
+    sentences = [_run_in_words(posterior)]
+    if is_ensemble:
+        sentences += _ensemble(advice)
+        verdicts.append(
+            Verdict(
+                "predictions, which are averages over all chains",
+                "with care" if advice else "yes",
+                advice[0] if advice else "more chains would change little",
+            )
+        )
+    else:
+        sentences += _agreement(problems)
+    gain = posterior.pool().get("pool_gain")
+    if gain is not None and posterior.n_chains > 1:
+        sentences.append(
+            f"Averaged over the chains the log density of a row is {number(gain, 2)} higher than "
+            "with one chain alone; it is near 0 where all chains have found the same. Predictions "
+            "use the average."
+        )
+    shown = {name: posterior.traces[name] for name in names}
+    rhat = {record["trace"]: record["R-hat"] for record in records}
+    return Section(
+        "chains",
+        "How sure: do the chains agree?",
+        tuple(sentences),
+        records,
+        pictures=(pictures.traces(shown, rhat),),
+        verdicts=tuple(verdicts),
+        steps=(_step("; ".join(advice), posterior),) if advice else (),
+        is_urgent=True,
+    )
+
+
+def _step(advice, posterior):
+    return (
+        f"Fit again, so that the chains can be trusted: {advice} (this fit had n_chains="
+        f"{posterior.n_chains}, n_warmup={posterior.n_warmup}, n_draws={posterior.n_draws})."
+    )
+
+
+def _whole(value):
+    return round(value) if np.isfinite(value) else np.nan
+
+
+def _run_in_words(posterior):
+    run = (
+        f"The answer comes from {counted(posterior.n_chains, 'chain')} of random steps, each with "
+        f"{number(posterior.n_draws)} draws kept after {number(posterior.n_warmup)} steps to "
+        "settle."
+    )
+    if posterior.n_chains == 1:
+        return (
+            f"{run} Whether another chain, from another start, would find the same is not known: "
+            "only its two halves can be compared."
+        )
+    return f"{run} Chains start from different places; only what they agree on can be trusted."
+
+
+def _agreement(problems):
+    how = (
+        f"R-hat compares the chains with one another: 1 is agreement, up to {MOST_RHAT:g} is fine. "
+        "Effective draws say how many independent draws the chains are worth: "
+        f"{LEAST_ESS} or more are enough."
+    )
+    if not problems:
+        return [how, "By both figures the chains agree on all that is listed."]
+    return [how, f"They do not agree yet: {'; '.join(problems)}."]
+
+
+def _ensemble(advice):
+    sentences = [
+        "In a table this wide chains stay where they began. They are many and short, they differ "
+        "on purpose, and it is their average that counts."
+    ]
+    if advice:
+        return [*sentences, f"It could be better: {'; '.join(advice)}."]
+    return [*sentences, "More of them would describe the rows hardly better."]
+
+
+def _verdict(name, figures):
+    """How far one quantity can be trusted by its figures alone."""
+    part = _WORDS.get(name, name)
+    rhat, ess = figures["rhat"], figures["ess_bulk"]
+    if not (np.isfinite(rhat) and np.isfinite(ess)):
+        short = np.isnan(rhat) or np.isnan(ess)
+        why = "the chains are too short to say" if short else "each chain stays where it is"
+        return Verdict(part, "no", why)
+    why = f"R-hat {rhat:.2f}, {counted(round(ess), 'effective draw')}"
+    if rhat <= MOST_RHAT:
+        return Verdict(part, "yes" if ess >= LEAST_ESS else "with care", why)
+    return Verdict(part, "with care" if rhat <= 1.2 else "no", why)

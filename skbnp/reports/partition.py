@@ -1,0 +1,440 @@
+"""Clusters: how many, how large, how sure, which rows are typical and which are doubtful."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbnp.markup import counted, listed, number, percent
+from skbnp.reports import pictures, profiles
+from skbnp.reports.page import Section, Verdict
+from skbnp.summaries.membership import membership
+from skbnp.summaries.partitions import coclustering
+
+# A row is doubtful below this probability of its cluster, a pair of rows surely together from this
+# probability on, and surely apart up to what is left of one.
+DOUBTFUL, SURE = 0.8, 0.95
+# Rows whose pairs are looked at, at most.
+MOST_ROWS_OF_PAIRS = 500
+# A cluster is small below so many rows, and below this share of all.
+_FEW_ROWS, _SMALL_SHARE = 5, 0.01
+# A group of more than this share of the rows is missed where it is left out.
+_LARGE_SHARE = 0.1
+# Rows named of each cluster, at most, and clusters that sentences go through.
+_MOST_NAMED, _MOST_CLUSTERS = 3, 12
+# Doubtful rows that are shown, at most, and rows in the table of all rows.
+_MOST_DOUBTFUL = 8
+_MOST_LISTED = 10_000
+# Numbers of clusters that are shown: with this probability and more.
+_LEAST_PROBABILITY = 0.01
+# Share of rows with a probable cluster from which a partition is to be trusted, or with care.
+_MOST_ROWS_SURE, _MANY_ROWS_SURE = 0.9, 0.6
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What an estimator says of the clusters of its training rows.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n_samples,)
+        Clusters 0, 1, ...
+    draws : list of ndarray of shape (n_samples,)
+        Labels in draws.
+    n_blocks : ndarray of shape (n_chains, n_draws)
+        Number of blocks of each draw.
+    expected_loss : float
+    loss : {"vi", "binder", "map"}
+    pieces : ndarray of int of shape (n_samples,) or None
+        The clusters before overlapping ones were joined, of which `expected_loss` speaks; None
+        where nothing is joined.
+    n_joined : ndarray of int of shape (n_used,) or None
+        Number of clusters of some draws after the same joins.
+    noun : str
+        "cluster" or "branch".
+    dropped : sequence of dict
+        Groups that were left out for want of support in the draws, each with its ``size``.
+    """
+
+    labels: np.ndarray
+    draws: list
+    n_blocks: np.ndarray
+    expected_loss: float
+    loss: str = "vi"
+    pieces: np.ndarray | None = None
+    n_joined: np.ndarray | None = None
+    noun: str = "cluster"
+    dropped: tuple = ()
+
+    @property
+    def nouns(self):
+        """More than one of them."""
+        return "branches" if self.noun == "branch" else f"{self.noun}s"
+
+
+def sections(partition, table):
+    """What was found of clusters: the clusters, their profiles, rows, their number, pairs."""
+    probability = membership(partition.labels, partition.draws)
+    return [
+        clusters(partition, table, probability),
+        *profiles.sections(partition, table),
+        rows(partition, table, probability),
+        how_many(partition),
+        pairs(partition),
+    ]
+
+
+# -- clusters and their sizes
+
+
+def clusters(partition, table, probability):
+    """Sizes, and how sure rows are of each cluster."""
+    labels, n = partition.labels, len(partition.labels)
+    own = probability[np.arange(n), labels]
+    sizes = np.bincount(labels)
+    records = []
+    for k, size in enumerate(sizes):
+        here = np.flatnonzero(labels == k)
+        records.append(
+            {
+                partition.noun: k,
+                "rows": int(size),
+                "share of rows": round(float(size / n), 3),
+                "mean probability": round(float(own[here].mean()), 3),
+                "doubtful rows": int((own[here] < DOUBTFUL).sum()),
+            }
+        )
+    share_sure = float((own >= DOUBTFUL).mean())
+    small = [k for k, size in enumerate(sizes) if _is_small(size, n)]
+    sentences = [_sizes_in_words(partition, sizes)]
+    n_doubtful = int((own < DOUBTFUL).sum())
+    if len(sizes) > 1:
+        rest = f"the other {number(n_doubtful)} {'is' if n_doubtful == 1 else 'are'} doubtful"
+        sentences.append(
+            f"{percent(share_sure)} of the rows are in their {partition.noun} with a probability "
+            f"of at least {DOUBTFUL:g}; {rest if n_doubtful else 'none is doubtful'}."
+        )
+    if small and len(sizes) > 1:
+        names = listed([f"{k} ({counted(sizes[k], 'row')})" for k in small])
+        sentences.append(
+            f"Small: {names}. Rows that stand apart may be a rare kind, or mistakes in the data; "
+            "look at them one by one."
+        )
+    if partition.dropped:
+        rows_of = listed([counted(int(one["size"]), "row") for one in partition.dropped], 6)
+        sentences.append(
+            f"Left out, as fewer than half of the draws have them or they gain nothing for sure: "
+            f"{counted(len(partition.dropped), 'group')} of {rows_of}, which went to others."
+        )
+    steps = []
+    if len(sizes) == 1 and not partition.dropped:
+        steps.append(
+            "No groups were found. If you expected some, look at the pictures of single columns, "
+            "and leave out columns that say nothing of the groups you have in mind."
+        )
+    return Section(
+        "clusters",
+        f"What was found: {counted(len(sizes), partition.noun, partition.nouns)}",
+        tuple(sentences),
+        records,
+        n_shown=20,
+        verdicts=tuple(_verdicts_of_clusters(partition, sizes, own, share_sure)),
+        steps=tuple(steps),
+    )
+
+
+def _is_small(size, n):
+    return size < max(_FEW_ROWS, _SMALL_SHARE * n)
+
+
+def _sizes_in_words(partition, sizes):
+    if len(sizes) == 1:
+        return f"All rows are in one {partition.noun}: there are no groups that the draws agree on."
+    shown = [
+        f"{partition.noun} {k} has {counted(size, 'row')}"
+        for k, size in enumerate(sizes[:_MOST_CLUSTERS])
+    ]
+    return (
+        f"The rows fall into {counted(len(sizes), partition.noun, partition.nouns)}: "
+        f"{listed(shown, _MOST_CLUSTERS)}"
+        + (f"; {len(sizes) - len(shown)} smaller ones follow." if len(sizes) > len(shown) else ".")
+    )
+
+
+def _verdicts_of_clusters(partition, sizes, own, share_sure):
+    if len(sizes) == 1:
+        return
+    why = f"{percent(share_sure)} of the rows have a {partition.noun} of probability "
+    trust = "yes" if share_sure >= _MOST_ROWS_SURE else "with care"
+    trust = "no" if share_sure < _MANY_ROWS_SURE else trust
+    remedy = ""
+    if trust != "yes":
+        remedy = (
+            "Use estimator.predict_proba(X), the probabilities, in place of labels_: many rows "
+            "lie between groups."
+        )
+    yield Verdict(
+        f"which {partition.noun} a row is of", trust, f"{why}{DOUBTFUL:g} or more", remedy
+    )
+    labels = partition.labels
+    means = np.array([own[labels == k].mean() for k in range(len(sizes))])
+    shaky = [k for k in range(len(sizes)) if means[k] < DOUBTFUL]
+    if shaky and trust != "no":
+        noun = partition.noun if len(shaky) == 1 else partition.nouns
+        yield Verdict(
+            f"{noun} {listed(shaky)}",
+            "with care",
+            f"the rows there are of it with a probability of {number(means[shaky].min(), 2)} on "
+            "average, at worst",
+        )
+
+
+# -- rows
+
+
+def rows(partition, table, probability):
+    """Typical and doubtful rows of each cluster; the table has their probabilities."""
+    labels, n = partition.labels, len(partition.labels)
+    own = probability[np.arange(n), labels]
+    others = probability.copy()
+    others[np.arange(n), labels] = -1.0
+    several = probability.shape[1] > 1
+    distance = _distance_to_center(table, labels)
+    sentences = []
+    for k in range(min(probability.shape[1], _MOST_CLUSTERS)):
+        here = np.flatnonzero(labels == k)
+        # Of equally sure rows those nearest to the mean of the cluster.
+        best = here[np.lexsort((distance[here], -np.round(own[here], 2)))[:_MOST_NAMED]]
+        sentence = f"{partition.noun.capitalize()} {k}: typical are rows {_named(table, best)}"
+        doubtful = here[own[here] < DOUBTFUL]
+        if several and doubtful.size:
+            worst = doubtful[np.argsort(own[doubtful], kind="stable")[:_MOST_NAMED]]
+            shown = [f"{table.row(i)} ({_doubt(partition.noun, own[i], others[i])})" for i in worst]
+            more = f"{doubtful.size} rows, above all " if doubtful.size > len(worst) else ""
+            sentence += f"; doubtful: {more}{listed(shown)}"
+        sentences.append(sentence + ".")
+    order = np.argsort(own, kind="stable")[:_MOST_LISTED]
+    if len(order) < n:
+        sentences.append(f"The table has the {number(len(order))} most doubtful of all rows.")
+    records = [
+        {
+            "row": table.row(i),
+            partition.noun: int(labels[i]),
+            "probability": round(float(own[i]), 3),
+            f"next {partition.noun}": int(others[i].argmax()) if several else -1,
+            "its probability": round(float(max(others[i].max(), 0.0)), 3),
+            "on its own": round(float(max(0.0, 1.0 - probability[i].sum())), 3),
+        }
+        for i in order
+    ]
+    return Section(
+        "rows",
+        "Typical and doubtful rows",
+        tuple(sentences),
+        records,
+        n_shown=min(_MOST_DOUBTFUL, int((own < DOUBTFUL).sum())) if several else 0,
+    )
+
+
+def _doubt(noun, own, others):
+    alone = 1.0 - own - np.maximum(others, 0.0).sum()
+    if alone > max(own, others.max()):
+        return f"{own:.2f}; on its own: {alone:.2f}"
+    if others.max() <= 0.0:
+        return f"{own:.2f}"
+    return f"{own:.2f}; {noun} {int(others.argmax())}: {others.max():.2f}"
+
+
+def _named(table, places):
+    return listed([table.row(place) for place in places])
+
+
+def _distance_to_center(table, labels):
+    """Mean squared distance to the mean of the row's cluster over its observed numbers."""
+    is_number = np.array([levels is None for levels in table.levels], dtype=bool)
+    X = table.X[:, is_number]
+    total, count = np.zeros(len(X)), np.zeros(len(X))
+    for x in X.T:
+        seen = ~np.isnan(x)
+        spread = np.std(x[seen]) if seen.any() else 0.0
+        if not 0.0 < spread < np.inf:
+            continue
+        for k in range(int(labels.max()) + 1):
+            here = seen & (labels == k)
+            if here.any():
+                total[here] += ((x[here] - x[here].mean()) / spread) ** 2
+        count += seen
+    return np.where(count > 0, total / np.maximum(count, 1), np.inf)
+
+
+# -- how many
+
+
+def how_many(partition):
+    """The posterior of the number of clusters, and the expected loss of the partition."""
+    found = int(partition.labels.max()) + 1
+    drawn = np.asarray(partition.n_blocks, dtype=np.intp).ravel()
+    counts = drawn if partition.n_joined is None else np.asarray(partition.n_joined)
+    shares = np.bincount(counts) / len(counts)
+    of_pieces = np.bincount(drawn) / len(drawn)
+    # Where draws are not joined by the rule of the summary, their pieces are what is known.
+    nouns = "pieces" if _has_pieces_alone(partition) else partition.nouns
+    support = sorted(
+        set(np.flatnonzero(shares >= _LEAST_PROBABILITY))
+        | (set() if counts is drawn else set(np.flatnonzero(of_pieces >= _LEAST_PROBABILITY)))
+    )
+    records = []
+    for k in support:
+        record = {nouns: int(k), "probability": _share(shares, k)}
+        if counts is not drawn:
+            record["before joins"] = _share(of_pieces, k)
+        records.append(record)
+    likely = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.05][:4]
+    shown = [f"{percent(shares[k])} have {k}" for k in likely]
+    sentences = [
+        "The method does not settle on one answer: it keeps many that the data allow, its draws. "
+        f"Of these {listed(shown)} {nouns}."
+    ]
+    if _has_pieces_alone(partition):
+        sentences.append(
+            "Pieces that overlap are joined in the summary, so that it may have fewer clusters; "
+            "skewed groups take several pieces, and small ones come and go."
+        )
+    if counts is not drawn:
+        sentences.append(
+            "Before pieces that overlap are joined, draws have "
+            f"{_range(of_pieces)} pieces: skewed groups take several, and small ones come and go."
+        )
+    mode = int(shares.argmax())
+    if mode != found and not _has_pieces_alone(partition):
+        because = (
+            f"it keeps {partition.nouns} that a part of the draws has joined to others"
+            if found > mode
+            else f"it leaves out {partition.nouns} that few draws agree on"
+        )
+        sentences.append(
+            f"The summary of all draws has {found}, though {mode} is the most frequent number: "
+            f"{because}."
+        )
+    sentences.append(_loss_in_words(partition))
+    show = pictures.cluster_count(partition.n_blocks)
+    return Section(
+        "number",
+        f"How many {partition.nouns}",
+        tuple(sentences),
+        records,
+        n_shown=12,
+        pictures=(show,),
+        verdicts=(_verdict_of_number(partition, shares, found),),
+    )
+
+
+def _share(shares, k):
+    return round(float(shares[k]), 3) if k < len(shares) else 0.0
+
+
+def _range(shares):
+    below = np.cumsum(shares)
+    low, high = np.searchsorted(below, [0.05, 0.95 - 1e-12])
+    return number(int(low)) if low == high else f"{low} to {high}"
+
+
+def _has_pieces_alone(partition):
+    return partition.n_joined is None and partition.pieces is not None
+
+
+def _verdict_of_number(partition, shares, found):
+    share = float(shares[found]) if found < len(shares) else 0.0
+    trust = "yes" if share >= 0.8 else "with care" if share >= 0.4 else "no"
+    why = f"{percent(share)} of the draws have {found}"
+    if _has_pieces_alone(partition):
+        # Joined draws are not counted: what is left is whether groups were given up.
+        n = len(partition.labels)
+        lost = max((int(one["size"]) for one in partition.dropped), default=0)
+        trust = "no" if lost > _LARGE_SHARE * n else "with care"
+        why = f"draws have {_range(shares)} pieces before joins"
+        if trust == "no":
+            why += f", and a group of {counted(lost, 'row')} was given up"
+    remedy = (
+        "The number of groups is open: before you count on it, look at the small ones, and at "
+        "which of them draws have together, by "
+        "skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
+    )
+    return Verdict(
+        f"the number of {partition.nouns}",
+        trust,
+        why,
+        "" if trust == "yes" else remedy,
+    )
+
+
+def _loss_in_words(partition):
+    n = len(partition.labels)
+    of = "these clusters" if partition.noun == "cluster" else "these branches"
+    if partition.pieces is not None and not np.array_equal(partition.pieces, partition.labels):
+        of = f"the {int(partition.pieces.max()) + 1} pieces before joins"
+    loss = partition.expected_loss
+    if partition.loss == "binder":
+        share = loss / max(n * (n - 1) / 2, 1)
+        return f"A draw differs from {of} in {percent(share)} of all pairs of rows, on average."
+    most = np.log(n) if n > 1 else 1.0
+    return (
+        f"A draw differs from {of} by {number(loss, 2)} nats (variation of information) on "
+        f"average, where 0 means the same groups and {number(most, 2)} nothing in common: that is "
+        f"{percent(min(loss / most, 1.0))} of the way."
+    )
+
+
+# -- pairs
+
+
+def sure_pairs(draws, n_samples):
+    """Pairs of rows that nearly all draws have together, and those that they have apart.
+
+    Parameters
+    ----------
+    draws : list of ndarray of int of shape (n_samples,)
+    n_samples : int
+
+    Returns
+    -------
+    rows : ndarray of int of shape (n_rows,)
+        The rows whose pairs are looked at, evenly spaced, at most 500.
+    together, apart : ndarray of bool of shape (n_rows, n_rows)
+        Where the probability of a common block is at least .95, and at most .05.
+    """
+    step = -(-n_samples // MOST_ROWS_OF_PAIRS)
+    chosen = np.arange(0, n_samples, step)
+    found = coclustering([np.asarray(draw)[chosen] for draw in draws])
+    return chosen, found >= SURE, found <= 1.0 - SURE
+
+
+def pairs(partition):
+    """How many pairs of rows are surely together or apart."""
+    n = len(partition.labels)
+    chosen, together, apart = sure_pairs(partition.draws, n)
+    labels = partition.labels[chosen]
+    above = np.triu(np.ones(together.shape, dtype=bool), 1)
+    same = labels[:, np.newaxis] == labels
+    if not above.any():
+        return Section("pairs", "Pairs of rows", ("There is one row alone.",))
+    records = []
+    for k in range(int(partition.labels.max()) + 1):
+        here = above & same & (labels == k)[:, np.newaxis]
+        n_pairs = int(here.sum())
+        records.append(
+            {
+                partition.noun: k,
+                "pairs": n_pairs,
+                "surely together": round(float(together[here].mean()), 3) if n_pairs else np.nan,
+                "surely apart": round(float(apart[here].mean()), 3) if n_pairs else np.nan,
+            }
+        )
+    open_share = float((~together & ~apart)[above].mean())
+    of = "all pairs of rows" if len(chosen) == n else f"the pairs of {len(chosen)} of the rows"
+    sentences = (
+        f"Of {of}, {percent(float(together[above].mean()))} are surely together (in one group in "
+        f"at least {percent(SURE)} of the draws), {percent(float(apart[above].mean()))} surely "
+        f"apart (in at most {percent(1 - SURE)}); of {percent(open_share)} the data do not say.",
+    )
+    show = pictures.pairs(partition.draws, partition.labels)
+    return Section("pairs", "Pairs of rows", sentences, records, n_shown=0, pictures=(show,))

@@ -1,0 +1,148 @@
+"""The table that an estimator was fitted to: its columns, its rows, and what is odd about it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbnp.markup import counted, listed, number, percent
+from skbnp.reports.page import Section
+
+# What columns are taken for, in words.
+_KINDS = {
+    "gaussian": "measurements",
+    "poisson": "counts",
+    "bernoulli": "yes or no (0 or 1)",
+    "categorical": "categories",
+}
+
+# A measurement is called skewed from this skewness on, if its logarithm has less than half of it,
+# and if there are so many cells to say so.
+_SKEWED, _ENOUGH_CELLS = 1.5, 30
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """The training rows and how to speak of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Numbers, levels as codes, NaN where none is known.
+    holes : ndarray of bool of shape (n_samples, n_features)
+        Missing cells; others without a number are known to be below a detection limit.
+    names : list of str
+        Of the columns.
+    rows : sequence
+        Labels of the rows: those of an index, or numbers from 0.
+    families : list of str
+        What each column is taken for, as ``families_`` of the mixture has it.
+    levels : list
+        The levels of each categorical column, None for the others.
+    constant : list of int
+        Columns that do not vary.
+    advice : list of str
+        What is odd about columns, and what to do.
+    """
+
+    X: np.ndarray
+    holes: np.ndarray
+    names: list
+    rows: object
+    families: list
+    levels: list
+    constant: list
+    advice: list
+
+    @property
+    def n_levels(self):
+        """How many levels each column has, None for a column of numbers."""
+        return [None if levels is None else len(levels) for levels in self.levels]
+
+    def row(self, place):
+        """The label of a row in words."""
+        return str(self.rows[place])
+
+    def trait(self, column, level):
+        """A column, or the share of one of its levels, in words."""
+        if level >= 0:
+            return f"{self.names[column]} = {self.levels[column][level]}"
+        return self.names[column]
+
+
+def section(table):
+    """What was learned from, and what the model took the columns for."""
+    n, d = table.X.shape
+    n_missing = int(table.holes.sum())
+    n_below = int(np.isnan(table.X).sum()) - n_missing
+    sentences = [
+        f"The table has {counted(n, 'row')} and {counted(d, 'column')}; "
+        + (
+            f"{number(n_missing)} of {number(n * d)} cells ({percent(n_missing / (n * d))}) "
+            "are missing, which the model takes into account."
+            if n_missing
+            else "no cell is missing."
+        )
+    ]
+    if n_below:
+        verb = "is" if n_below == 1 else "are"
+        sentences.append(f"{counted(n_below, 'cell')} {verb} below the detection limit.")
+    kinds = {}
+    for name, family in zip(table.names, table.families, strict=True):
+        kinds.setdefault(_KINDS.get(family, family), []).append(name)
+    sentences += [f"Taken for {kind}: {listed(names)}." for kind, names in kinds.items()]
+    if table.constant:
+        names = listed([table.names[j] for j in table.constant])
+        sentences.append(f"Without any variation, so that nothing follows from them: {names}.")
+    skewed = _skewed(table)
+    if skewed:
+        sentences.append(
+            f"Skewed, with a long tail of large values: {listed(skewed)}. The model describes "
+            "measurements by bell curves, and may take such a tail for groups of their own."
+        )
+    sentences += [f"Look at this before you go on: {one}." for one in table.advice]
+    records = [
+        {
+            "column": name,
+            "taken for": _KINDS.get(family, family),
+            "missing": int(missing.sum()),
+            "share missing": round(float(missing.mean()), 4),
+        }
+        for name, family, missing in zip(table.names, table.families, table.holes.T, strict=True)
+    ]
+    steps = [f"Look at the columns of the table: {one}." for one in table.advice]
+    if skewed:
+        steps.append(
+            f"Take the logarithm of {listed(skewed)} before you fit again: it makes skewed "
+            "measurements more even, and groups that were only a tail go away."
+        )
+    return Section("table", "The table", tuple(sentences), records, n_shown=0, steps=tuple(steps))
+
+
+def unknown():
+    """In place of the table, where an estimator keeps no training rows."""
+    return Section(
+        "table",
+        "The table",
+        (
+            "The training rows are not kept, so that this report says nothing of them: no sizes, "
+            "no profiles, no doubtful rows, no missing cells.",
+        ),
+    )
+
+
+def _skewed(table):
+    """Names of positive measurements with a long tail that a logarithm takes away."""
+    found = []
+    for name, family, x in zip(table.names, table.families, table.X.T, strict=True):
+        x = x[~np.isnan(x)]
+        if family == "gaussian" and len(x) >= _ENOUGH_CELLS and x.min() > 0.0:
+            skewness = _skewness(x)
+            if skewness > _SKEWED and abs(_skewness(np.log(x))) < skewness / 2:
+                found.append(name)
+    return found
+
+
+def _skewness(x):
+    off = (x - x.mean()) / (np.abs(x).max() or 1.0)
+    spread = np.sqrt(np.mean(off**2))
+    return float(np.mean((off / spread) ** 3)) if spread > 0.0 else 0.0

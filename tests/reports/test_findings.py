@@ -1,0 +1,343 @@
+"""What sections say follows from their data: each sentence changes when the data do."""
+
+import numpy as np
+import pytest
+
+from skbnp.mcmc.posterior import Posterior
+from skbnp.reports import (
+    association,
+    cells,
+    convergence,
+    factors,
+    network,
+    partition,
+    profiles,
+    scale,
+    supervised,
+    table,
+)
+
+
+def training(X, **changes):
+    X = np.asarray(X, dtype=float)
+    n, d = X.shape
+    fields = dict(
+        X=X,
+        holes=np.isnan(X),
+        names=[f"column {j}" for j in range(d)],
+        rows=[f"row {i}" for i in range(n)],
+        families=["gaussian"] * d,
+        levels=[None] * d,
+        constant=[],
+        advice=[],
+    )
+    return table.TrainingTable(**fields | changes)
+
+
+def said(section):
+    return " ".join(section.sentences)
+
+
+def verdicts(section):
+    return {one.part: one for one in section.verdicts}
+
+
+# -- clusters
+
+LABELS = np.repeat([0, 1], [6, 4])
+
+
+def of_draws(draws, labels=LABELS, **changes):
+    fields = dict(labels=labels, draws=draws, n_blocks=np.array([[2.0, 2.0]]), expected_loss=0.0)
+    return partition.Partition(**fields | changes)
+
+
+def test_rows_that_waver_are_doubtful():
+    moved = LABELS.copy()
+    moved[0] = 1
+    X = np.arange(10.0)[:, np.newaxis]
+    sections = {one.name: one for one in partition.sections(of_draws([LABELS, moved]), training(X))}
+    assert sections["clusters"].table[0] == {
+        "cluster": 0, "rows": 6, "share of rows": 0.6, "mean probability": pytest.approx(0.917),
+        "doubtful rows": 1,
+    }  # fmt: skip
+    assert "the other 1 is doubtful" in said(sections["clusters"])
+    assert sections["rows"].table[0] == {
+        "row": "row 0", "cluster": 0, "probability": 0.5, "next cluster": 1,
+        "its probability": 0.5, "on its own": 0.0,
+    }  # fmt: skip
+    assert "doubtful: row 0 (0.50; cluster 1: 0.50)" in said(sections["rows"])
+    assert "typical are rows row 2, row 3 and row 1" in said(sections["rows"])  # next to the mean
+    assert verdicts(sections["clusters"])["which cluster a row is of"].trust == "yes"
+
+
+def test_a_partition_that_nobody_has_is_not_trusted():
+    rng = np.random.default_rng(0)
+    draws = [rng.integers(2, size=10) for _ in range(20)]
+    found = partition.sections(of_draws(draws), training(np.zeros((10, 1))))
+    verdict = verdicts(found[0])["which cluster a row is of"]
+    assert verdict.trust == "no" and "predict_proba" in verdict.remedy
+
+
+def test_outlying_rows_stand_on_their_own():
+    alone = LABELS.copy()
+    alone[9] = 2
+    found = partition.sections(of_draws([alone, alone, LABELS]), training(np.zeros((10, 1))))
+    rows = {one.name: one for one in found}["rows"]
+    assert "row 9 (0.33; on its own: 0.67)" in said(rows)
+
+
+def test_of_very_many_rows_the_most_doubtful_are_listed(monkeypatch):
+    monkeypatch.setattr(partition, "_MOST_LISTED", 3)
+    moved = LABELS.copy()
+    moved[7] = 0
+    found = partition.sections(of_draws([LABELS, moved]), training(np.zeros((10, 1))))
+    rows = {one.name: one for one in found}["rows"]
+    assert len(rows.table) == 3 and rows.table[0]["row"] == "row 7"
+    assert "has the 3 most doubtful of all rows" in said(rows)
+
+
+def test_how_many_follows_the_joined_draws():
+    number = partition.how_many(
+        of_draws([LABELS], n_blocks=np.array([[4, 5], [5, 5]]), pieces=np.arange(10) // 2,
+                 n_joined=np.array([2, 2, 2, 2, 3]), expected_loss=0.5)
+    )  # fmt: skip
+    assert number.table == [
+        {"clusters": 2, "probability": 0.8, "before joins": 0.0},
+        {"clusters": 3, "probability": 0.2, "before joins": 0.0},
+        {"clusters": 4, "probability": 0.0, "before joins": 0.25},
+        {"clusters": 5, "probability": 0.0, "before joins": 0.75},
+    ]
+    assert "80% have 2 and 20% have 3 clusters" in said(number)
+    assert "the 5 pieces before joins by 0.50 nats" in said(number)
+    assert verdicts(number)["the number of clusters"].trust == "yes"
+    open_number = partition.how_many(of_draws([LABELS], n_blocks=np.array([[1, 3, 3, 3, 2]])))
+    assert "has 2, though 3 is the most frequent" in said(open_number)
+    assert verdicts(open_number)["the number of clusters"].trust == "no"
+
+
+@pytest.mark.parametrize(("lost", "trust"), [((), "with care"), (({"size": 5},), "no")])
+def test_groups_that_were_given_up_count_against_the_number(lost, trust):
+    found = of_draws([LABELS], pieces=LABELS, dropped=lost)
+    assert verdicts(partition.how_many(found))["the number of clusters"].trust == trust
+
+
+def test_pairs_by_hand():
+    moved = LABELS.copy()
+    moved[0] = 1
+    found = partition.pairs(of_draws([LABELS, moved]))
+    # Of 45 pairs 10 + 6 are always together, 20 never, and 5 + 4 in one of two draws.
+    assert "36% are surely together" in said(found) and "44% surely apart" in said(found)
+    assert "of 20% the data do not say" in said(found)
+    assert found.table[0]["surely together"] == pytest.approx(10 / 15, abs=1e-3)
+    assert found.table[1]["surely together"] == 1.0
+
+
+def test_one_cluster_has_no_profile_and_a_step():
+    labels = np.zeros(10, dtype=int)
+    found = of_draws([labels], labels, n_blocks=np.ones((1, 4)))
+    names = [one.name for one in partition.sections(found, training(np.ones((10, 1))))]
+    assert names == ["clusters", "rows", "number", "pairs"]
+    first = partition.sections(found, training(np.ones((10, 1))))[0]
+    assert "All rows are in one cluster" in said(first) and "No groups were found" in first.steps[0]
+
+
+def test_profiles_name_what_differs():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 40)
+    code = np.where(rng.random(80) < 0.9, labels, 1 - labels)
+    X = np.column_stack([9.0 - 4.0 * labels, code, rng.normal(size=80), rng.normal(size=80)])
+    X[:, 0] += 0.5 * rng.normal(size=80)
+    X[:40, 3] *= 8.0
+    found = profiles.sections(
+        of_draws([labels], labels),
+        training(X, levels=[None, np.array(["m", "f"]), None, None],
+                 families=["gaussian", "categorical", "gaussian", "gaussian"]),
+    )  # fmt: skip
+    first = found[0].sentences[1]
+    assert first.startswith("Cluster 0: high column 0, mean ") and "s), column 1 = m in " in first
+    assert "column 3 varies" in first and "times more" in first and "column 2" not in first
+    assert "column 1 = f in" in found[0].sentences[2]
+
+
+# -- factors, networks, scale
+
+
+def test_factors_are_alike_by_their_congruence():
+    reference = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    draws = np.array([reference, 1.2 * reference, reference[::-1] * [1.0, 0.0]])
+    mean, linked, found = factors.over_draws(reference, draws)
+    np.testing.assert_allclose(found, [2 / 3, 2 / 3])  # the third has another, and lacks one
+    np.testing.assert_allclose(mean, 1.1 * reference)
+    np.testing.assert_allclose(linked, reference)
+    names = ["a", "b", "c"]
+    section = factors.section(np.full((1, 9), 2), np.full((1, 9), 1), mean, linked, found, names)
+    assert "Factor 0, in 67% of the draws: a (+1.10, linked with probability 1.00) and b" in said(
+        section
+    )
+    assert verdicts(section)["factor 1"].trust == "with care"
+
+
+def test_no_factor_is_an_answer():
+    nothing = np.zeros((3, 0))
+    found = factors.section(*np.zeros((2, 1, 9)), nothing, nothing, np.zeros(0), list("abc"))
+    assert "has no factor" in said(found) and not found.pictures
+
+
+def test_correlations_come_from_the_draws():
+    def sample(draw, rng):
+        common = rng.normal(size=(500, 1))
+        return np.column_stack([draw * common + rng.normal(size=(500, 1)), common, -common])
+
+    columns = np.array([0, 1, 2])
+    found = association.correlations(sample, [0.0, 3.0], columns, seed=0)
+    expected = np.array([0.0, 3.0 / np.sqrt(10.0)])
+    np.testing.assert_allclose(found[:, 0, 1], expected, atol=4 / np.sqrt(500))
+    np.testing.assert_allclose(found[:, 1, 2], -1.0)
+    section = association.section(found, ["a", "b", "c"], 9)
+    assert "Only 3 of the 9 columns" in said(section) and "b and c (-1.00)" in said(section)
+    assert section.table[0]["beyond 0.3"] == 1.0
+    of_sizes = association.correlations(sample, [0.0], columns, seed=0, of_sizes=True)
+    np.testing.assert_allclose(of_sizes[0, 1, 2], 1.0)
+
+
+def test_columns_on_their_own_do_not_hang_together():
+    rng = np.random.default_rng(0)
+    found = association.correlations(
+        lambda draw, rng: rng.normal(size=(500, 3)), range(20), np.arange(3), seed=rng.integers(9)
+    )
+    section = association.section(found, ["a", "b", "c"], 3)
+    assert "No two columns go together" in said(section) and section.n_shown == 0
+
+
+def test_common_parents_by_hand():
+    one = {"edges": np.array([[3, 0], [3, 1], [4, 1], [4, 2], [0, 2]])}
+    other = {"edges": np.array([[5, 0], [5, 2]])}
+    columns = np.array([0, 2, 3])  # the second column is constant
+    found = network.common_parents([one, other, {"edges": np.empty((0, 2), dtype=int)}], columns, 4)
+    assert found[0, 2] == found[2, 3] == found[0, 3] == pytest.approx(1 / 3)
+    assert not found[1].any()
+
+
+def test_edges_are_told_by_their_probability():
+    nodes = {"names": ["a", "b"], "edges": np.array([[2, 0], [2, 1]]), "order": np.zeros(3)}
+    nodes["weights"] = np.array([0.5, -2.0])
+    traces = {"hidden units": np.array([[1, 2, 3]])}
+    together = np.array([[1.0, 0.4], [0.4, 1.0]])
+    found = network.section(traces, nodes, 2, together, np.array([[0.0, 0.8], [0.1, 0.0]]))
+    assert "a to b (0.80)" in said(found) and "unit 0 to b (-2)" in said(found)
+    assert "No two columns share a hidden unit for sure" in said(found)
+    assert found.table == [
+        {"column": "a", "other column": "b", "common unit": 0.4, "edge there": 0.8,
+         "edge back": 0.1}
+    ]  # fmt: skip
+    assert [one.trust for one in found.verdicts] == ["no"]
+
+
+def test_of_many_columns_some_are_compared():
+    names = [f"c{j}" for j in range(250)]
+    nodes = {"names": names, "edges": np.empty((0, 2), dtype=int), "weights": np.empty(0)}
+    traces = {"edges": np.zeros((1, 9))}
+    found = network.section(traces, nodes | {"order": np.zeros(250)}, 250, np.eye(250))
+    assert "Only 84 of the 250 columns" in said(found) and len(found.table) == 84 * 83 // 2
+    assert {one["column"] for one in found.table} <= set(names[::3])
+
+
+def test_scale_groups_columns():
+    labels = np.array([-1, -1, 0])
+    found = scale.section(np.array([0, -1, 0]), labels, ["a", "b", "c"])
+    assert "Driven by factor 0: a and c." in said(found) and "own: b." in said(found)
+    assert "67% of the rows are background" in said(found)
+    nothing = scale.section(np.array([-1, -1]), np.array([-1]), ["a", "b"])
+    assert "no such columns" in said(nothing) and "All rows are background" in said(nothing)
+
+
+# -- predictions
+
+
+def test_influence_is_that_of_the_columns_that_predictions_use():
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    found = supervised.influence(lambda X: 2.0 * X[:, 0], X, [0, 1], seed=0)
+    assert found[0] == pytest.approx(np.sqrt(2.0), rel=0.15) and found[1] == 0.0
+    assert np.isnan(found[2])
+    assert supervised.influence(lambda X: np.ones(len(X)), X, [0], seed=0)[0] == 0.0
+
+
+# -- cells
+
+
+def test_cells_relative_to_their_columns():
+    X = np.array([[0.0, 1.0], [2.0, np.nan], [4.0, 3.0], [np.nan, np.nan]])
+    std = np.where(np.isnan(X), [[0.1, 0.99]], 0.0)
+    found = cells.section(training(X), np.where(np.isnan(X), 2.0, X), std)
+    assert [one["missing"] for one in found.table] == [2, 1]
+    assert found.table[0]["relative to column"] == pytest.approx(0.99)
+    assert "Well known from the other columns: column 0." in said(found)
+    assert "Hardly better than the mean of the column: column 1." in said(found)
+    assert cells.section(training(X[:1]), None, None) is None
+    unfilled = cells.section(training(X), None, None)
+    assert "call impute(X)" in said(unfilled) and unfilled.table[0] == {
+        "column": "column 1", "missing": 2,
+    }  # fmt: skip
+
+
+# -- chains
+
+
+def posterior_of(traces):
+    log_joint = next(iter(traces.values()))
+    draws = [[{}] * log_joint.shape[1]] * len(log_joint)
+    return Posterior(draws, {"log_joint": log_joint} | traces, n_warmup=5)
+
+
+def test_chains_that_agree_are_trusted_and_others_not():
+    rng = np.random.default_rng(0)
+    good = rng.normal(size=(4, 200))
+    traces = {"log_density": good, "n_clusters": good + [[0.0], [5.0], [0.0], [0.0]]}
+    found = convergence.section(posterior_of(traces), list(traces), ["R-hat is poor"], ["wait"])
+    trust = {part: one.trust for part, one in verdicts(found).items()}
+    assert trust == {"how well rows are described": "yes", "how many pieces draws have": "no"}
+    assert "R-hat is poor" in said(found) and "n_warmup=5" in found.steps[0] and found.is_urgent
+    fine = convergence.section(posterior_of(traces), ["log_density"], [], [])
+    assert "the chains agree" in said(fine) and not fine.steps
+
+
+def test_chains_that_are_stuck_or_too_short():
+    stuck = np.repeat([[1.0], [2.0]], 20, axis=1)
+    found = convergence.section(posterior_of({"n_factors": stuck}), ["n_factors"], ["x"], [])
+    assert verdicts(found)["the number of factors"].why == "each chain stays where it is"
+    found = convergence.section(posterior_of({"n_edges": np.ones((2, 2))}), ["n_edges"], ["x"], [])
+    assert verdicts(found)["the number of edges"].why == "the chains are too short to say"
+
+
+def test_an_ensemble_is_judged_by_what_more_of_it_would_gain():
+    posterior = posterior_of({"log_density": np.random.default_rng(0).normal(size=(4, 20))})
+    good = convergence.section(posterior, ["log_density"], [], [], is_ensemble=True)
+    assert [one.trust for one in good.verdicts] == ["yes"]
+    poor = convergence.section(posterior, ["log_density"], [], ["raise n_chains"], is_ensemble=True)
+    assert [one.trust for one in poor.verdicts] == ["with care"] and "raise n_chains" in said(poor)
+
+
+def test_one_chain_has_nobody_to_agree_with():
+    trace = np.random.default_rng(0).normal(size=(1, 40))
+    found = convergence.section(posterior_of({"log_density": trace}), ["log_density"], [], [])
+    assert "is not known" in said(found)
+
+
+def test_the_picture_of_chains_is_drawn():
+    traces = {"log_density": np.zeros((2, 9)), "n_edges": np.ones((2, 9))}
+    (picture,) = convergence.section(posterior_of(traces), list(traces), [], []).pictures
+    assert len(picture.figure().axes) == 2
+
+
+def test_data_of_a_table():
+    X = np.array([[1.0, 0.0], [np.nan, 1.0]])
+    one = training(X, families=["poisson", "bernoulli"], constant=[1], advice=["X is odd"])
+    found = table.section(one)
+    assert "Taken for counts: column 0." in said(found) and "yes or no (0 or 1): column 1" in said(
+        found
+    )
+    assert "follows from them: column 1" in said(found) and "X is odd." in said(found)
+    assert found.table[0] == {
+        "column": "column 0", "taken for": "counts", "missing": 1, "share missing": 0.5,
+    }  # fmt: skip
