@@ -17,9 +17,6 @@ from skbnp.command_line import fitting
 
 SHORT = ["--chains", "2", "--warmup", "20", "--draws", "20", "--jobs", "1"]
 BARE = [*SHORT, "--quiet", "--no-picture"]
-reports = pytest.mark.skipif(
-    not hasattr(DirichletProcessMixture, "report"), reason="estimators have no report() yet"
-)
 
 
 @pytest.fixture
@@ -118,7 +115,6 @@ def test_settings_reach_the_mixture(skbnp, people, monkeypatch):
     assert (seen["family"], seen["n_chains"], seen["n_warmup"]) == ("auto",) * 3
 
 
-@reports
 def test_reports(skbnp, people, tmp_path):
     ended = skbnp(
         *("cluster", "people.csv", "--index", "id", *SHORT, "--no-picture"),
