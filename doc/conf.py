@@ -3,6 +3,7 @@
 from docutils import nodes
 
 import skbnp
+from skbnp import *  # noqa: F403  compiled modules, before autodoc reads their stubs in their place
 
 project = "skbnp"
 author = "The skbnp developers"

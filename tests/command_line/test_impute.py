@@ -9,9 +9,6 @@ import pytest
 from skbnp import BNPImputer, TreeFactorModel
 
 SHORT = ["--chains", "1", "--warmup", "20", "--draws", "20", "--jobs", "1"]
-reports = pytest.mark.skipif(
-    not hasattr(BNPImputer, "report"), reason="estimators have no report() yet"
-)
 
 
 @pytest.fixture
@@ -122,7 +119,6 @@ def test_which_model(skbnp, table, monkeypatch, asked, kind):
     assert str(seen["estimator__checkpoint"]) == "kept"
 
 
-@reports
 def test_reports(skbnp, table, tmp_path):
     assert skbnp("impute", "table.csv", "--index", "id", *SHORT, "--report", "a.html").code == 0
     assert "length" in (tmp_path / "a.html").read_text()
