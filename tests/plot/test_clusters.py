@@ -110,13 +110,13 @@ def test_missing_cells_are_hollow_at_their_imputed_place(X):
     hollow = points.get_facecolors()[:, 3] == 0.0
     assert np.flatnonzero(hollow).tolist() == [3, 5]
     assert np.all(points.get_edgecolors()[:, 3] > 0)
-    assert legend_texts(display) == ["cluster 0  (40)", "imputed"]
+    assert legend_texts(display) == ["cluster 0  (40)", "hollow: imputed  (2)"]
 
 
 def test_missing_cells_of_other_columns_do_not_matter(X):
     X[3, 1] = np.nan
     display = ClusterDisplay.from_estimator(Halves(), X, columns=(0, 2))
-    assert not display.imputed.any() and "imputed" not in legend_texts(display)
+    assert not display.imputed.any() and len(legend_texts(display)) == 2
 
 
 def test_legend_stops_at_twelve():
@@ -186,7 +186,8 @@ def test_axes_and_style_of_the_user(X):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ((0,), "columns must be two columns"),
+        ((0, 1, 2), "columns must be one or two columns"),
+        ((), "columns must be one or two columns"),
         ((0, 3), "columns must be between 0 and 2, got 3"),
         (("a", "z"), r"columns must be columns of X, \['a', 'b', 'c'\], got 'z'"),
     ],
@@ -197,7 +198,7 @@ def test_bad_columns_are_named(X, columns, message):
 
 
 def test_bad_shapes_are_named():
-    with pytest.raises(ValueError, match=r"points must have shape \(n, 2\)"):
+    with pytest.raises(ValueError, match=r"points must have shape \(n, 2\) or \(n, 1\)"):
         ClusterDisplay(np.zeros((4, 3)), np.zeros(4, int)).plot()
     with pytest.raises(ValueError, match=r"labels must have shape \(4,\), got \(3,\)"):
         ClusterDisplay(np.zeros((4, 2)), np.zeros(3, int)).plot()

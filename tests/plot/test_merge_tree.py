@@ -32,10 +32,10 @@ def test_lines_meet_where_components_are_joined():
     display = MergeTreeDisplay(TREE).plot()
     assert_array_equal(display.components_, [0, 3, 1, 2])
     expected = [
-        [(0, 1), (0, 0.3)],
-        [(2, 1), (2, 0.6)],
-        [(3, 1), (3, 0.6)],
-        [(1, 1), (1, 0.3)],
+        [(0, 1.05), (0, 0.3)],
+        [(2, 1.05), (2, 0.6)],
+        [(3, 1.05), (3, 0.6)],
+        [(1, 1.05), (1, 0.3)],
         [(2.5, 0.6), (2.5, 0.1)],
         [(0.5, 0.3), (0.5, 0.1)],
     ]

@@ -60,7 +60,7 @@ def test_histograms_are_densities_over_common_bins(estimator, traces):
 def test_titles_carry_rhat_where_there_is_one(estimator):
     display = TraceDisplay.from_estimator(estimator)
     titles = [ax.get_title(loc="left") for ax in display.axes_[:, 0]]
-    assert titles == ["n_clusters   (R-hat 1.012)", "log_joint", "concentration"]
+    assert titles == ["n_clusters   (R-hat 1.012)", "log_joint in nats", "concentration"]
     del estimator.posterior_.rhat
     display = TraceDisplay.from_estimator(estimator)
     assert display.axes_[0, 0].get_title(loc="left") == "n_clusters"
