@@ -23,7 +23,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import ClusterDisplay, CoclusteringDisplay
+from skbnp.plot import ClusterDisplay, CoclusteringDisplay, save_figure, style
 
 
 def read_arguments():
@@ -136,15 +136,13 @@ def draw(table, mixture, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.style.use(style())
     real = np.flatnonzero(mixture.families_ == "gaussian")[:2]
     figure, axes = plt.subplots(1, len(real) == 2 and 2 or 1, figsize=(12, 5), squeeze=False)
     CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
     if len(real) == 2:
-        ClusterDisplay.from_estimator(
-            mixture, table, columns=tuple(real), labels=mixture.labels_, ax=axes[0, 0]
-        )
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+        ClusterDisplay.from_estimator(mixture, table, columns=real, ax=axes[0, 0])
+    save_figure(figure, path)
     print(f"wrote {path}")
 
 

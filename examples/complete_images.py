@@ -39,7 +39,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from skbnp import CIBPBeliefNet
-from skbnp.plot import CompletionDisplay
+from skbnp.plot import CompletionDisplay, frame_image, save_figure, style
 from skbnp.samplers import BeliefNetSampler
 
 N_SHOWN = 8
@@ -243,7 +243,7 @@ def write(folder, stack, filled, std, truth):
     np.savez_compressed(
         folder / "completed.npz", images=filled.reshape(shape), std=std.reshape(shape)
     )
-    show(stack, filled, std, truth).savefig(folder / "completion.png", dpi=120)
+    save_figure(show(stack, filled, std, truth), folder / "completion.png")
     print(f"wrote {len(filled)} images, completed.npz and completion.png to {folder}")
 
 
@@ -256,9 +256,8 @@ def show(stack, filled, std, truth):
     holed = np.flatnonzero(np.isnan(stack.rows).any(axis=1))
     shown = holed[np.linspace(0, len(holed) - 1, min(N_SHOWN, len(holed))).astype(int)]
     n_columns = 3 if truth is None else 4
-    figure, axes = plt.subplots(
-        len(shown), n_columns, figsize=(1.4 * n_columns, 1.5 * len(shown)), layout="constrained"
-    )
+    plt.style.use(style())
+    figure, axes = plt.subplots(len(shown), n_columns, figsize=(1.4 * n_columns, 1.5 * len(shown)))
     axes = axes.reshape(len(shown), n_columns)
     CompletionDisplay(
         grey(stack.rows[shown]),
@@ -268,7 +267,7 @@ def show(stack, filled, std, truth):
     ).plot(ax=np.delete(axes, 2, axis=1), vmin=stack.low, vmax=stack.high)
     for ax, image in zip(axes[:, 2], grey(std[shown]), strict=True):
         picture = ax.imshow(image.reshape(stack.shape[:2]), vmin=0.0, vmax=std[shown].max())
-        ax.set(xticks=[], yticks=[])
+        frame_image(ax)
     axes[0, 2].set_title("give or take", fontsize="medium")
     figure.colorbar(picture, ax=axes, shrink=0.5, label="standard deviation")
     return figure

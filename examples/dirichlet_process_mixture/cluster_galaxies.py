@@ -22,7 +22,10 @@ import numpy as np
 
 from skbnp import DirichletProcessMixture
 from skbnp.laws import Gamma
+from skbnp.plot import save_figure, style
 from skbnp.processes import crp
+
+plt.style.use(style())
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -65,5 +68,4 @@ for concentration, color in ((Gamma(1, 1), "C0"), (0.5, "C1"), (3.0, "C2")):
     )
 right.set(xlabel="number of clusters", ylabel="probability")
 right.legend()
-figure.tight_layout()
-figure.savefig("galaxies.png", dpi=120)
+save_figure(figure, "galaxies.png")

@@ -20,7 +20,10 @@ import pandas as pd
 from scipy import stats
 
 from skbnp import BNPImputer, DirichletProcessMixture
+from skbnp.plot import style
 from skbnp.summaries import pool
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 n, truth = 150, np.array([1.0, 1.0, -1.0])

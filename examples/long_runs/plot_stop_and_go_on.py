@@ -25,6 +25,9 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import DirichletProcessMixture
+from skbnp.plot import style
+
+plt.style.use(style())
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 X = load_wine().data[:, :6]
@@ -84,7 +87,7 @@ ax.plot(added, log_joint[added - 500], lw=1, label="third run, after two kills")
 ax.axvline(first, color="C3", ls="--", lw=1)
 ax.set(xlabel="sweep", ylabel="log joint density (nats)")
 ax.set_title("First chain", loc="left")
-ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
+ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 figure.tight_layout()
 
 # %%

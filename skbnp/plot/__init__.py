@@ -1,6 +1,6 @@
 """Display classes for fitted estimators, and their style; matplotlib is imported on use."""
 
-from skbnp.plot._style import Look, class_look, save_figure, style
+from skbnp.plot._style import Look, class_look, frame_image, save_figure, style
 from skbnp.plot.cluster_count import ClusterCountDisplay
 from skbnp.plot.clusters import ClusterDisplay
 from skbnp.plot.coclustering import CoclusteringDisplay
@@ -23,6 +23,7 @@ __all__ = [
     "TraceDisplay",
     "TreeDisplay",
     "class_look",
+    "frame_image",
     "save_figure",
     "style",
 ]

@@ -222,7 +222,12 @@ def hide_frame(ax):
 
 
 def frame_image(ax):
-    """A thin line around an image, and no scales."""
+    """Draw a thin line around an image, and no scales.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    """
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set(visible=True, linewidth=0.6, color=GREY)
 

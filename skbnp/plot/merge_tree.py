@@ -24,9 +24,9 @@ class MergeTreeDisplay:
 
     Each component stands at the foot with the number of its rows; two lines meet at the least
     overlap at which they are joined. Where that is less than the overlap of the two, an earlier
-    join overlaps less and has to be made before; overlaps beyond 1 are drawn at 1. The dashed line is the overlap at which the tree
-    is cut: what is joined below it is one cluster, in one colour, beyond six clusters dashed; joins
-    above it are not made.
+    join overlaps less and has to be made before; overlaps beyond 1 are drawn at 1. The dashed line
+    is the overlap at which the tree is cut: what is joined below it is one cluster, in one colour,
+    beyond six clusters dashed; joins above it are not made.
 
     It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
 

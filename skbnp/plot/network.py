@@ -301,12 +301,13 @@ class NetworkDisplay:
         names = ["visible" if layer == 0 else f"layer {layer:.0f}" for layer in layers]
         totals = [np.sum(height == layer) for layer in layers] if shown.is_part else widths
         units = [
-            f"{total} unit" + "s" * int(total > 1)
-            if total == width
-            else f"{width} of {total} units"
+            f"{total}" if total == width else f"{width} of {total}"
             for width, total in zip(widths, totals, strict=True)
         ]
-        return layers, [f"{name}\n{unit}" for name, unit in zip(names, units, strict=True)]
+        return layers, [
+            f"{name}\n{unit} unit" + "s" * (unit != "1")
+            for name, unit in zip(names, units, strict=True)
+        ]
 
     def _add_legend(self):
         from matplotlib.lines import Line2D
