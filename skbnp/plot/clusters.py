@@ -21,6 +21,7 @@ from skbnp.tables.columns import columns_of, in_words, names_of
 MAX_LEGEND = 12
 LONGEST_NAME = 24  # characters of a class or a category
 LINE_HEIGHT, LETTER = 11.0, 5.5  # points
+LEFT = 0.7  # of the length of an axis, once the layout has made room for labels and legend
 MAX_AVOIDED = 5_000  # points that the search for a place of the legend can look at
 FAINTEST = 0.2  # opacity of a row that could be anywhere
 SCATTER = 0.3  # to either side of a category
@@ -269,7 +270,7 @@ def _name_ticks(ax, axis, levels):
     """Names at the ticks: on two lines or upright where they crowd, some of them if many."""
     names = [short_name(level, LONGEST_NAME) for level in levels]
     across = axis is ax.xaxis
-    room = size_in_points(ax)[0 if across else 1] / len(names)
+    room = LEFT * size_in_points(ax)[0 if across else 1] / len(names)
     every = int(np.ceil(LINE_HEIGHT / room))
     upright, letters = False, int(room / LETTER)
     if across and max(map(len, names)) > letters:

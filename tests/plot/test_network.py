@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skbnp import CIBPBeliefNet
 from skbnp.plot import NetworkDisplay
-from skbnp.plot._style import GREY
+from skbnp.plot._style import GREY, short_name
 from skbnp.plot.network import NEGATIVE, POSITIVE
 
 # Visible 0, 1, 2; layer 1: 3, 4; layer 2: 5, which passes layer 1 on one edge.
@@ -141,6 +141,58 @@ def test_of_many_edges_the_largest():
     assert first == f"the 50 strongest of {len(edges)} edges"
     assert second == f"{len(edges) - 50} weaker ones and units without an edge are not shown"
     assert NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3).plot().ax_.get_xlabel() == ""
+
+
+def test_units_without_a_shown_edge_are_left_out():
+    layer, edges, weights = make_network([784, 60, 9], 0.3)
+    names = [f"pixel {unit} of the picture" for unit in range(784)]
+    display = NetworkDisplay(layer, edges, weights, n_visible=784, names=names).plot()
+    assert len(display.shown_) == len(display.edges_.get_segments()) == 50
+    units = np.unique(edges[display.shown_])
+    assert_array_equal(display.units_.get_offsets(), display.position_[units])
+    assert_array_equal(np.flatnonzero(~np.isnan(display.position_[:, 0])), units)
+    assert_array_equal(display.position_[units, 1], layer[units])
+    seen = units[units < 784]
+    assert [text.get_text() for text in display.names_] == [
+        short_name(names[unit], 20) for unit in seen
+    ]
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels[0] == f"visible\n{len(seen)} of 784 units"
+    display.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in display.names_]
+    assert not any(a.overlaps(b) for t, a in enumerate(boxes) for b in boxes[t + 1 :])
+
+
+def test_fifty_edges_are_all_shown_and_one_more_is_not():
+    layer, edges, weights = make_network([20, 12], 0.9)
+    for n_edges, n_units in ((50, 32), (51, None)):
+        display = NetworkDisplay(layer, edges[:n_edges], weights[:n_edges], n_visible=20).plot()
+        assert len(display.edges_.get_segments()) == 50
+        n_shown = np.sum(~np.isnan(display.position_[:, 0]))
+        assert n_shown == (n_units or len(np.unique(edges[display.shown_])))
+        assert ("1 weaker" in display.ax_.get_xlabel()) == (n_edges > 50)
+
+
+@pytest.mark.parametrize("with_inputs", [False, True])
+def test_many_edges_without_layers_stand_in_levels(with_inputs):
+    random = np.random.default_rng(1)
+    height = np.concatenate([np.zeros(5), np.sort(random.random(20))])
+    if with_inputs:
+        height[2:5] = 1.0
+    edges = np.argwhere(height[:, np.newaxis] > height)
+    weights = random.normal(size=len(edges))
+    display = NetworkDisplay(height, edges, weights, n_visible=5, max_edges=40).plot()
+    level = display.position_[:, 1]
+    shown = edges[display.shown_]
+    assert np.all(level[shown[:, 0]] >= level[shown[:, 1]] + 1)
+    assert_array_equal(display.ax_.get_yticks(), np.unique(level[~np.isnan(level)]))
+    assert display.ax_.get_ylabel() == "level"
+    inputs = level[2:5][~np.isnan(level[2:5])]
+    if with_inputs:
+        assert len(inputs) and np.all(inputs == np.nanmax(level))
+        assert np.sum(level == np.nanmax(level)) == len(inputs)
+    hidden = level[5:][~np.isnan(level[5:])]
+    assert hidden.min() == 1.0
 
 
 def test_orders_between_0_and_1():

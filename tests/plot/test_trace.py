@@ -176,3 +176,11 @@ def test_nothing_to_show_yet():
         TraceDisplay.from_estimator(object())
     with pytest.raises(TypeError, match=r"pipeline\[-1\]"):
         TraceDisplay.from_estimator(make_pipeline("passthrough"))
+
+
+def test_many_chains_differ():
+    display = TraceDisplay({"x": np.random.default_rng(0).normal(size=(9, 10))}).plot()
+    assert len({(line.get_color(), line.get_linestyle()) for line in display.lines_[0]}) == 9
+    plain = TraceDisplay({"x": np.zeros((9, 10))}).plot(c="red", ls=":")
+    assert {line.get_color() for line in plain.lines_[0]} == {"red"}
+    assert {line.get_linestyle() for line in plain.lines_[0]} == {":"}
