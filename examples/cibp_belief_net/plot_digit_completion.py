@@ -102,7 +102,7 @@ for ax in axes.ravel():
     frame_image(ax)
 axes[0, 0].set_ylabel("filled")
 axes[1, 0].set_ylabel("give or take")
-figure.colorbar(picture, ax=axes[1])
+figure.colorbar(picture, ax=axes[1], label="of 16 grey levels")
 doubted = std > 0.0  # given pixels and those that are always black are not
 distance = np.abs(filled - truth)[doubted] / std[doubted]
 print(f"within one: {np.mean(distance < 1):.0%}, within two: {np.mean(distance < 2):.0%}")

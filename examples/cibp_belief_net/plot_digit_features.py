@@ -39,8 +39,8 @@ print(f"hidden units of each layer: {model.layer_widths_}, {model.n_edges_} edge
 # %%
 # The network
 # -----------
-# Pixels at the foot, edges as wide as their weights are large. It is that of the draw with the
-# highest joint density.
+# The fifty edges with the largest weights, and the units that they join: pixels at the foot, edges
+# as wide as their weights are large. It is that of the draw with the highest joint density.
 
 NetworkDisplay.from_estimator(model)
 

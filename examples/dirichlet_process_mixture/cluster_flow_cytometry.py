@@ -70,8 +70,9 @@ for name, labels, model in (
 # ---
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))
-ClusterDisplay(X[~test][:, :2], gate[~test], names=("CD3", "CD5")).plot(ax=axes[0], s=4)
+gates = [f"gate {k}" for k in gate[~test]]
+ClusterDisplay(X[~test][:, :2], gates, names=("CD3", "CD5")).plot(ax=axes[0], s=4)
 axes[0].set_title("by hand")
 ClusterDisplay.from_estimator(mixture, X[~test], ax=axes[1], s=4)
-axes[1].set_title("skbnp")
+axes[1].set(title="skbnp", xlabel="CD3", ylabel="CD5")
 save_figure(figure, "flow_cytometry.png")

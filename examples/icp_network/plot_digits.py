@@ -59,8 +59,10 @@ for pair, i in zip(axes.reshape(12, 2), np.argsort(sure)[:12], strict=True):
     frame_image(pair[0])
     color = np.where(np.arange(10) == y_new[i], "C1", "C0")
     pair[1].bar(range(10), probability[i], color=color)
-    pair[1].set(ylim=(0, 1), xticks=range(10), yticks=[])
+    pair[1].set(ylim=(0, 1), xticks=range(10), yticks=(0, 1))
     pair[1].tick_params(labelsize=6)
+for ax in axes[:, 1]:
+    ax.set_ylabel("probability", fontsize=6)
 figure.suptitle("The twelve digits that the network is least sure of, and its probabilities")
 
 # %%

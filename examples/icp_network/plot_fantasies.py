@@ -74,8 +74,8 @@ axes[1, 0].set_ylabel("fantasies")
 # %%
 # What a network is
 # -----------------
-# That of the draw with the highest joint density, for each set: the columns are at order 0, parents
-# above their children.
+# That of the draw with the highest joint density, for each set: the columns are at the foot and
+# parents above their children. Of more than fifty edges the strongest are shown.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 4))
 for ax, (shape, model) in zip(axes, models.items(), strict=True):

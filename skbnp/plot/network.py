@@ -287,8 +287,7 @@ class NetworkDisplay:
         n_left = n_edges - len(self.shown_)
         if n_left:
             ax.set_xlabel(
-                f"the {len(self.shown_)} strongest of {n_edges} edges\n"
-                f"{n_left} weaker ones and units without an edge are not shown",
+                f"the {len(self.shown_)} strongest of {n_edges} edges,\n{n_left} weaker not shown",
                 labelpad=ax.xaxis.labelpad + self._reach("top"),
             )
         if len(self.shown_):

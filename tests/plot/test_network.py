@@ -138,8 +138,8 @@ def test_of_many_edges_the_largest():
     assert_array_equal(np.abs(weights[display.shown_]), largest)
     assert len(display.edges_.get_segments()) == 50
     first, second = display.ax_.get_xlabel().split("\n")
-    assert first == f"the 50 strongest of {len(edges)} edges"
-    assert second == f"{len(edges) - 50} weaker ones and units without an edge are not shown"
+    assert first == f"the 50 strongest of {len(edges)} edges,"
+    assert second == f"{len(edges) - 50} weaker not shown"
     assert NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3).plot().ax_.get_xlabel() == ""
 
 
