@@ -132,16 +132,16 @@ def write(table, mixture, path):
 
 
 def draw(table, mixture, path):
-    """Clusters in two real columns, if there are two, beside how often rows were together."""
+    """Clusters in one or two real columns, if any, beside how often rows were together."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    plt.style.use(style())
     real = np.flatnonzero(mixture.families_ == "gaussian")[:2]
-    figure, axes = plt.subplots(1, len(real) == 2 and 2 or 1, figsize=(12, 5), squeeze=False)
-    CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
-    if len(real) == 2:
-        ClusterDisplay.from_estimator(mixture, table, columns=real, ax=axes[0, 0])
+    with plt.style.context(style()):
+        figure, axes = plt.subplots(1, 2 if len(real) else 1, figsize=(12, 5), squeeze=False)
+        CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
+        if len(real):
+            ClusterDisplay.from_estimator(mixture, table, columns=real, ax=axes[0, 0])
     save_figure(figure, path)
     print(f"wrote {path}")
 

@@ -243,7 +243,9 @@ def write(folder, stack, filled, std, truth):
     np.savez_compressed(
         folder / "completed.npz", images=filled.reshape(shape), std=std.reshape(shape)
     )
-    save_figure(show(stack, filled, std, truth), folder / "completion.png")
+    with plt.style.context(style()):
+        figure = show(stack, filled, std, truth)
+    save_figure(figure, folder / "completion.png")
     print(f"wrote {len(filled)} images, completed.npz and completion.png to {folder}")
 
 
@@ -256,7 +258,6 @@ def show(stack, filled, std, truth):
     holed = np.flatnonzero(np.isnan(stack.rows).any(axis=1))
     shown = holed[np.linspace(0, len(holed) - 1, min(N_SHOWN, len(holed))).astype(int)]
     n_columns = 3 if truth is None else 4
-    plt.style.use(style())
     figure, axes = plt.subplots(len(shown), n_columns, figsize=(1.4 * n_columns, 1.5 * len(shown)))
     axes = axes.reshape(len(shown), n_columns)
     CompletionDisplay(
