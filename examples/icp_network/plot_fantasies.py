@@ -21,7 +21,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import make_moons
 
 from skbnp import ICPNetwork
-from skbnp.plot import NetworkDisplay, style
+from skbnp.plot import NetworkDisplay, frame_image, style
 
 plt.style.use(style())
 
@@ -63,9 +63,10 @@ for (unseen, dreamt), (shape, model) in zip(axes.T, models.items(), strict=True)
     unseen.plot(*rows.T, ".", markersize=2, color="0.4")
     dreamt.plot(*fantasies.T, ".", markersize=2)
     unseen.set_title(shape.__name__)
-    limits = dict(xlim=unseen.get_xlim(), ylim=unseen.get_ylim(), xticks=[], yticks=[])
+    limits = dict(xlim=unseen.get_xlim(), ylim=unseen.get_ylim())
     for ax in (unseen, dreamt):
         ax.set(aspect="equal", **limits)
+        frame_image(ax)
     outside = np.mean(np.any(np.abs(fantasies) > 1.2 * np.abs(rows).max(axis=0), axis=1))
     print(f"{shape.__name__}: {100 * outside:.1f} % of the fantasies are far outside")
 axes[0, 0].set_ylabel("rows not seen")

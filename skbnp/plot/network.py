@@ -25,6 +25,10 @@ LABEL = 9.0  # points that an upright name takes
 N_PASSES = 8  # up and down, to order the rows
 LONGEST_NAME = 20  # characters
 MARGIN = 0.03
+SHIFT, GOLDEN = (
+    0.3,
+    0.618034,
+)  # of levels, to either side
 MAX_EDGES = 50
 UNIT = 0.15  # inches of our own figure for a unit
 
@@ -154,7 +158,9 @@ class NetworkDisplay:
         self.shown_ = np.argsort(np.abs(weights), kind="stable")[-self.max_edges :]
         shown = _Shown.of(height, edges[self.shown_], self.n_visible, len(edges) > self.max_edges)
         row = shown.rows()
-        place = _places(row, shown.edges, np.abs(weights[self.shown_]))
+        # Edges may pass levels: units in line would hide them.
+        turn = SHIFT * (2.0 * (GOLDEN * np.arange(row.max() + 1) % 1.0) - 1.0) * shown.in_levels
+        place = _places(row, shown.edges, np.abs(weights[self.shown_]), turn)
         at = np.column_stack([place, shown.height])
         self.position_ = np.full((len(height), 2), np.nan)
         self.position_[shown.units] = at
@@ -385,35 +391,38 @@ def _are_layers(height, n_visible):
     return np.array_equal(height, np.round(height)) and not height[:n_visible].any()
 
 
-def _places(row, edges, strength):
+def _places(row, edges, strength, shift):
     """Horizontal place of each unit: evenly spaced in its row, near its children and parents.
 
+    Rows are shifted by ``shift`` (n_rows,), a share of the room of a unit.
     The barycentre heuristic of Sugiyama, Tagawa and Toda (1981); of all passes that with the
     shortest edges is kept.
     """
     members = [np.flatnonzero(row == r) for r in range(row.max() + 1)]
     place = np.empty(len(row))
-    for units in members:
-        place[units] = _even(len(units))
+    for units, away in zip(members, shift, strict=True):
+        place[units] = _even(len(units), away)
     parent, child = edges.T
     best, shortest = place.copy(), _length(place, edges, strength)
     for _ in range(N_PASSES):
-        for own, other, order in ((parent, child, members[1:]), (child, parent, members[-2::-1])):
+        upwards, downwards = range(1, len(members)), range(len(members) - 2, -1, -1)
+        for own, other, order in ((parent, child, upwards), (child, parent, downwards)):
             total = np.bincount(own, strength, minlength=len(row))
-            for units in order:
+            for r in order:
+                units = members[r]
                 pull = np.bincount(own, strength * place[other], minlength=len(row))[units]
                 pulled = total[units] > 0
                 target = place[units]
                 target[pulled] = pull[pulled] / total[units][pulled]
-                place[units[np.argsort(target, kind="stable")]] = _even(len(units))
+                place[units[np.argsort(target, kind="stable")]] = _even(len(units), shift[r])
         length = _length(place, edges, strength)
         if length < shortest:
             best, shortest = place.copy(), length
     return best
 
 
-def _even(n):
-    return (np.arange(n) + 0.5) / n
+def _even(n, shift):
+    return (np.arange(n) + 0.5 + shift) / n
 
 
 def _length(place, edges, strength):
