@@ -92,7 +92,7 @@ size = np.array(
 figure, ax = plt.subplots(figsize=(6, 2.4))
 picture = ax.imshow(size, vmin=0)
 ax.set(xlabel="sensor", ylabel="cluster", yticks=range(len(size)))
-figure.colorbar(picture, ax=ax, label="size")
+figure.colorbar(picture, ax=ax, label="root mean square")
 
 # %%
 # New rows

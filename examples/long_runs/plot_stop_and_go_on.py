@@ -88,7 +88,6 @@ ax.axvline(first, color="C3", ls="--", lw=1)
 ax.set(xlabel="sweep", ylabel="log joint density (nats)")
 ax.set_title("First chain", loc="left")
 ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
-figure.tight_layout()
 
 # %%
 # More draws, a file, a figure of merit
