@@ -73,9 +73,9 @@ print("same labels:", np.array_equal(resumed.labels_, whole.labels_))
 # %%
 # The seam
 # --------
-# One chain around the sweep at which the third run took over, dashed: the run that was never killed,
-# and on top of it what the third run added. Where it took over in the warm-up, before sweep 500, all
-# draws are its own.
+# One chain around the sweep at which the third run took over (dashed): the run that was never
+# killed, and on top of it what the third run added. Where it took over in the warm-up, before sweep
+# 500, all draws are its own.
 
 first = 4500 - made // 4
 print("the third run took over at sweep", first)
