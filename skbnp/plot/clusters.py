@@ -23,6 +23,8 @@ LONGEST_NAME = 24  # characters of a class or a category
 LINE_HEIGHT, LETTER = 11.0, 5.5  # points
 LEFT = 0.7  # of the length of an axis, once the layout has made room for labels and legend
 MAX_AVOIDED = 5_000  # points that the search for a place of the legend can look at
+LARGEST, SMALLEST, MANY = 22.0, 3.0, 1_000  # points^2 of up to so many rows, and of very many
+MAX_VECTORS = 20_000  # points that an editor can open one by one
 FAINTEST = 0.2  # opacity of a row that could be anywhere
 SCATTER = 0.3  # to either side of a category
 # Roberts's sequence: as even in the plane as on either axis.
@@ -38,6 +40,7 @@ class ClusterDisplay:
     that are no integers, such as the names of known classes, take their colours as sorted; after
     each six clusters the marker changes, so that 36 look different. In one column each cluster has
     a line of its own. Points of one category are spread beside its tick, evenly and not at random.
+    From 1,000 rows on points are smaller; more than 20,000 are one image in vector files.
 
     It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
 
@@ -169,8 +172,9 @@ class ClusterDisplay:
             points = np.column_stack([points, code])
             ax.invert_yaxis()
         points = _spread(points, categories)
+        style = _point_style(len(points)) | scatter_kw
         self.scatter_ = [
-            _scatter(ax, look, points[at], certainty[at], imputed[at], scatter_kw)
+            _scatter(ax, look, points[at], certainty[at], imputed[at], style)
             for place, look in enumerate(looks)
             for at in [code == place]
         ]
@@ -236,7 +240,13 @@ def _look(label, place):
     return look.color, look.marker, name
 
 
-def _scatter(ax, look, points, certainty, imputed, scatter_kw):
+def _point_style(n):
+    """Smaller points for more rows; for very many a picture of them, where text stays text."""
+    size = max(LARGEST * min(1.0, np.sqrt(MANY / max(n, 1))), SMALLEST)
+    return {"s": size, "linewidths": 0.04 * size, "rasterized": n > MAX_VECTORS}
+
+
+def _scatter(ax, look, points, certainty, imputed, style):
     from matplotlib.colors import to_rgba_array
 
     color, marker, name = look
@@ -245,7 +255,7 @@ def _scatter(ax, look, points, certainty, imputed, scatter_kw):
     face = edge.copy()
     face[:, 3] *= 0.7  # so that dense places show
     face[imputed, 3] = 0.0
-    style = {"s": 22, "linewidths": 0.9, "marker": marker, "label": name, **scatter_kw}
+    style = {"marker": marker, "label": name, **style}
     return ax.scatter(points[:, 0], points[:, 1], facecolors=face, edgecolors=edge, **style)
 
 

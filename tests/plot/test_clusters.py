@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skbnp.plot import ClusterDisplay
+from skbnp.plot import ClusterDisplay, save_figure
 
 
 class Halves:
@@ -256,6 +256,18 @@ def test_legend_of_many_points_is_placed_at_once(recwarn):
     display = ClusterDisplay(points, np.zeros(20_000, int)).plot(ax=ax)
     display.figure_.canvas.draw()
     assert len(recwarn) == 0
+
+
+def test_many_points_are_small_and_one_image_in_vector_files(tmp_path):
+    points = np.random.default_rng(0).normal(size=(20_001, 2))
+    few, many = (ClusterDisplay(points[:n], np.zeros(n, int)).plot() for n in (20_000, 20_001))
+    alone = ClusterDisplay(points[:9], np.zeros(9, int)).plot()
+    assert alone.scatter_[0].get_sizes()[0] > 4 * many.scatter_[0].get_sizes()[0] > 0
+    assert many.scatter_[0].get_rasterized() and not few.scatter_[0].get_rasterized()
+    path = tmp_path / "many.svg"
+    save_figure(many, path)
+    text = path.read_text()
+    assert len(text) < 1_000_000 and "<image" in text and "cluster 0" in text
 
 
 def test_axes_and_style_of_the_user(X):
