@@ -116,9 +116,12 @@ def styled(plot):
 
 
 class Look(NamedTuple):
-    """What tells a class from others: `color`, `marker`, `linestyle` and `hatch`.
+    """What tells a class from others in a picture, as `class_look` has it.
 
-    See `class_look`.
+    Attributes
+    ----------
+    color, marker, linestyle, hatch : str
+        As matplotlib takes them.
     """
 
     color: str
