@@ -95,8 +95,8 @@ def save_figure(figure, *paths, **savefig_kw):
             f"figure must be a figure, or a display that is drawn, got {type(figure).__name__}"
         )
     with rc_context(style()):
-        for path in paths:
-            figure.savefig(path, **savefig_kw)
+        for path in paths:  # a part of a figure has the whole as its figure, which can be written
+            figure.figure.savefig(path, **savefig_kw)
 
 
 def styled(plot):

@@ -135,6 +135,13 @@ def test_vectors_hold_text_and_pixels_are_150_to_the_inch(tmp_path):
     assert plt.imread(paths[2]).shape[1] == 300
 
 
+def test_a_part_of_a_figure_stands_for_the_whole(tmp_path):
+    part = plt.figure(figsize=(2, 1)).subfigures(1, 2)[0]
+    display = DISPLAYS["count"].plot(ax=part.subplots())
+    save_figure(display, tmp_path / "both.png", dpi=100)
+    assert plt.imread(tmp_path / "both.png").shape[:2] == (100, 200)
+
+
 def test_what_is_no_figure_is_refused(tmp_path):
     for thing in (ClusterDisplay(POINTS, np.zeros(30, int)), None, plt.subplots()[1]):
         with pytest.raises(TypeError, match="figure must be a figure, or a display that is drawn"):
