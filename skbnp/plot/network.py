@@ -29,7 +29,7 @@ SHIFT, GOLDEN = (
     0.3,
     0.618034,
 )  # of levels, to either side
-MAX_EDGES = 50
+MAX_EDGES, MAX_UNITS = 50, 200
 UNIT = 0.15  # inches of our own figure for a unit
 
 
@@ -41,10 +41,11 @@ class NetworkDisplay:
     those of a network without layers; units keep them. The wider and the less transparent an edge,
     the larger its weight: blue is positive, orange negative. Edges that pass a row are curved.
 
-    Of a network with more than `max_edges` edges the strongest are shown, with the units that they
-    join, and the picture says how many edges are not. Strong is a large weight, in size. Such a
-    network without layers stands in levels: each unit one above its highest child, visible units
-    that have no parents and are above all others on top.
+    Of a network with more than `max_edges` edges the strongest are shown, and the picture says how
+    many edges are not. Strong is a large weight, in size. Of such a network, and of one with more
+    than 200 units, only units with an edge are shown. If it has no layers it stands in levels: each
+    unit one above its highest child, visible units that have no parents and are above all others on
+    top.
 
     It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
 
@@ -156,7 +157,9 @@ class NetworkDisplay:
         """
         height, edges, weights = self._check()
         self.shown_ = np.argsort(np.abs(weights), kind="stable")[-self.max_edges :]
-        shown = _Shown.of(height, edges[self.shown_], self.n_visible, len(edges) > self.max_edges)
+        is_large = len(edges) > self.max_edges or len(height) > MAX_UNITS
+        is_part = is_large and len(edges) > 0
+        shown = _Shown.of(height, edges[self.shown_], self.n_visible, is_part)
         row = shown.rows()
         # Edges may pass levels: units in line would hide them.
         turn = SHIFT * (2.0 * (GOLDEN * np.arange(row.max() + 1) % 1.0) - 1.0) * shown.in_levels

@@ -173,6 +173,17 @@ def test_fifty_edges_are_all_shown_and_one_more_is_not():
         assert ("1 weaker" in display.ax_.get_xlabel()) == (n_edges > 50)
 
 
+def test_few_edges_of_many_units():
+    layer = np.repeat([0, 1], [784, 2])
+    display = NetworkDisplay(layer, [[784, 3], [785, 700]], [1.0, -1.0], n_visible=784).plot()
+    assert [text.get_text() for text in display.names_] == ["3", "700"]
+    assert len(display.units_.get_offsets()) == 4 and display.ax_.get_xlabel() == ""
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels == ["visible\n2 of 784 units", "layer 1\n2 units"]
+    empty = NetworkDisplay(np.zeros(784), [], [], n_visible=784).plot()
+    assert len(empty.units_.get_offsets()) == 784
+
+
 @pytest.mark.parametrize("with_inputs", [False, True])
 def test_many_edges_without_layers_stand_in_levels(with_inputs):
     random = np.random.default_rng(1)
