@@ -29,8 +29,8 @@ numpydoc_validation_exclude = {
     r"\.set_\w+_request$",
     r"\.get_metadata_routing$",
     # Results, whose fields are attributes; methods of a tuple.
-    r"\.(CredibleBall|LeaveOneOut)$",
-    r"\.Shrinkage\.(count|index)$",
+    r"\.(CredibleBall|LeaveOneOut|Look)$",
+    r"\.(Look|Shrinkage)\.(count|index)$",
 }
 
 sphinx_gallery_conf = {

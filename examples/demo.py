@@ -24,7 +24,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import ClusterDisplay, TraceDisplay
+from skbnp.plot import ClusterDisplay, TraceDisplay, save_figure, style
 
 SEED = 0
 OURS = "DirichletProcessMixture"
@@ -282,7 +282,7 @@ def run(name, output):
 
 def draw_clusters(mixture, points, classes, class_names, columns):
     """The clusters found, beside the true classes."""
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
     # Number the classes so that each has the colour of the cluster it resembles.
     table = contingency_matrix(classes, mixture.labels_)
     table = np.pad(table, ((0, 0), (0, len(class_names))))
@@ -298,7 +298,7 @@ def draw_clusters(mixture, points, classes, class_names, columns):
 
 def save(figure, path):
     """Write a picture and say where it is."""
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path)
     plt.close(figure)
     print(f"  wrote {path}")
 
@@ -309,6 +309,7 @@ def main():
     parser.add_argument("--output", type=Path, default=Path("demo_output"))
     output = parser.parse_args().output
     plt.switch_backend("agg")  # pictures go to files
+    plt.style.use(style())
     output.mkdir(parents=True, exist_ok=True)
 
     print_wrapped(NOTES, "")

@@ -20,12 +20,14 @@ parameters of figure 2 about 900 layers are expected.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skbnp.plot import NetworkDisplay
+from skbnp.plot import NetworkDisplay, style
 from skbnp.processes import cibp, ibp
+
+plt.style.use(style())
 
 mass, concentration = 3.0, 1.0
 rng = np.random.default_rng(0)
-figure, (traces, drift) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+figure, (traces, drift) = plt.subplots(1, 2, figsize=(9, 3.2))
 for n_visible in (5, 20, 50):
     Zs = cibp.sample(n_visible, mass, concentration, max_depth=100, random_state=rng)
     widths = [n_visible] + [Z.shape[1] for Z in Zs]
@@ -61,7 +63,7 @@ def layers_and_edges(Zs):
 
 
 n_visible, masses, concentrations = 5, (0.7, 1.0, 1.3), (0.5, 2.0)
-figure, axes = plt.subplots(2, 3, figsize=(10, 8), layout="constrained")
+figure, axes = plt.subplots(2, 3, figsize=(10, 8))
 for row, concentration in zip(axes, concentrations, strict=True):
     for ax, mass in zip(row, masses, strict=True):
         draws = [cibp.sample(n_visible, mass, concentration, random_state=rng) for _ in range(51)]
@@ -104,7 +106,7 @@ for concentration in concentrations:
 # below about 1.5, or closes all restaurants above some layer: ``max_depth``.
 
 grid = np.linspace(0.1, 4.0, 40)
-figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
+figure, ax = plt.subplots(figsize=(5, 3.5))
 for concentration in (0.5, 1.0, 3.0):
     depth = [cibp.expected_depth(n_visible, mass, concentration) for mass in grid]
     ax.semilogy(grid, depth, label=f"concentration {concentration}")

@@ -22,8 +22,10 @@ from sklearn.decomposition import PCA
 from sklearn.impute import KNNImputer
 
 from skbnp import CIBPBeliefNet
-from skbnp.plot import CompletionDisplay
+from skbnp.plot import CompletionDisplay, frame_image, style
 from skbnp.samplers import BeliefNetSampler
+
+plt.style.use(style())
 
 SHAPE = (8, 8)
 images = load_digits().data
@@ -92,15 +94,15 @@ CompletionDisplay(
 # half. If they are right, and errors were normal, 68 and 95 of a hundred truths were within one and
 # two of them.
 
-figure, axes = plt.subplots(2, len(shown), figsize=(8, 3), layout="constrained")
+figure, axes = plt.subplots(2, len(shown), figsize=(8, 3))
 for row, ax in zip(shown, axes.T, strict=True):
     ax[0].imshow(filled[row].reshape(SHAPE), cmap="gray", vmin=0.0, vmax=16.0)
     picture = ax[1].imshow(std[row].reshape(SHAPE), vmin=0.0, vmax=std[shown].max())
 for ax in axes.ravel():
-    ax.set(xticks=[], yticks=[])
+    frame_image(ax)
 axes[0, 0].set_ylabel("filled")
 axes[1, 0].set_ylabel("give or take")
-figure.colorbar(picture, ax=axes[1])
+figure.colorbar(picture, ax=axes[1], label="of 16 grey levels")
 doubted = std > 0.0  # given pixels and those that are always black are not
 distance = np.abs(filled - truth)[doubted] / std[doubted]
 print(f"within one: {np.mean(distance < 1):.0%}, within two: {np.mean(distance < 2):.0%}")

@@ -19,7 +19,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from skbnp import CIBPBeliefNet
-from skbnp.plot import FeatureDisplay, NetworkDisplay, TraceDisplay
+from skbnp.plot import FeatureDisplay, NetworkDisplay, TraceDisplay, frame_image, style
+
+plt.style.use(style())
 
 SHAPE = (8, 8)
 X = load_digits().data[:300]
@@ -37,8 +39,8 @@ print(f"hidden units of each layer: {model.layer_widths_}, {model.n_edges_} edge
 # %%
 # The network
 # -----------
-# Pixels at the foot, edges as wide as their weights are large. It is that of the draw with the
-# highest joint density.
+# The fifty edges with the largest weights, and the units that they join: pixels at the foot, edges
+# as wide as their weights are large. It is that of the draw with the highest joint density.
 
 NetworkDisplay.from_estimator(model)
 
@@ -68,10 +70,10 @@ for kind, name in enumerate(("nearly binary", "between", "nearly deterministic")
 # Draws from the networks, top down.
 
 fantasies = model.sample(16, random_state=0)
-figure, axes = plt.subplots(2, 8, figsize=(8, 2.2), layout="constrained")
+figure, axes = plt.subplots(2, 8, figsize=(8, 2.2))
 for ax, image in zip(axes.ravel(), fantasies, strict=True):
     ax.imshow(image.reshape(SHAPE), cmap="gray", vmin=0.0, vmax=16.0)
-    ax.set(xticks=[], yticks=[])
+    frame_image(ax)
 
 # %%
 # Have the chains arrived?

@@ -29,8 +29,10 @@ from sklearn.impute import KNNImputer
 from sklearn.linear_model import RidgeCV
 
 from skbnp import CIBPBeliefNet
-from skbnp.plot import CompletionDisplay, FeatureDisplay
+from skbnp.plot import CompletionDisplay, FeatureDisplay, frame_image, save_figure, style
 from skbnp.samplers import BeliefNetSampler
+
+plt.style.use(style())
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -87,20 +89,20 @@ display = CompletionDisplay(
     truth[shown],
     image_shape=SHAPE,
 ).plot()
-display.figure_.savefig("face_completion.png", dpi=120)
+save_figure(display, "face_completion.png")
 
 # %%
 # How sure
 # --------
 
-figure, axes = plt.subplots(2, len(shown), figsize=(9, 3.2), layout="constrained")
+figure, axes = plt.subplots(2, len(shown), figsize=(9, 3.2))
 for row, ax in zip(shown, axes.T, strict=True):
     ax[0].imshow(filled[row].reshape(SHAPE), cmap="gray", vmin=0.0, vmax=1.0)
     picture = ax[1].imshow(std[row].reshape(SHAPE), vmin=0.0, vmax=std[shown].max())
 for ax in axes.ravel():
-    ax.set(xticks=[], yticks=[])
+    frame_image(ax)
 figure.colorbar(picture, ax=axes[1], label="standard deviation")
-figure.savefig("face_uncertainty.png", dpi=120)
+save_figure(figure, "face_uncertainty.png")
 distance = np.abs(filled - truth)[:, missing] / std[:, missing]
 print(f"within one: {np.mean(distance < 1):.0%}, within two: {np.mean(distance < 2):.0%}")
 
@@ -109,5 +111,5 @@ print(f"within one: {np.mean(distance < 1):.0%}, within two: {np.mean(distance <
 # ---------------------------
 
 features = FeatureDisplay.from_estimator(model, image_shape=SHAPE)
-features.figure_.savefig("face_features.png", dpi=120)
+save_figure(features, "face_features.png")
 plt.show()

@@ -22,23 +22,26 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
 
+from skbnp.plot import style
+
+plt.style.use(style())
+
 
 def density(u, y, precision):
     """p(u | y, precision)."""
     return norm.pdf(2.0 * np.arctanh(u), y, precision**-0.5) / ((1.0 - u**2) / 2.0)
 
 
-COLORS = {0.0: "black", 1.0: "#D55E00", -1.0: "#0072B2"}  # by the mean of a
+LOOKS = {0.0: ("black", "-"), 1.0: ("C4", "--"), -1.0: ("C0", "-.")}  # by the mean of a
 MODES = {"binary": 0.1, "roughly Gaussian": 5.0, "deterministic": 1000.0}
 u = np.tanh(np.linspace(-15.0, 15.0, 20001) / 2.0)
 rng = np.random.default_rng(0)
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
 for ax, (mode, precision) in zip(axes, MODES.items(), strict=True):
-    for y, color in COLORS.items():
-        style = {0.0: "-", 1.0: "--", -1.0: "-."}[y]
+    for y, (color, dashes) in LOOKS.items():
         p = density(u, y, precision)
-        ax.plot(u, p, style, color=color, label=f"y = {y:+.0f}" if y else "y = 0")
+        ax.plot(u, p, dashes, color=color, label=f"y = {y:+.0f}" if y else "y = 0")
     print(f"{mode}: area {np.trapezoid(density(u, 0.0, precision), u):.4f}")
     draws = np.tanh(rng.normal(0.0, precision**-0.5, 20_000) / 2.0)
     ax.hist(draws, 60, density=True, color="0.85", label="20,000 draws, y = 0")
@@ -73,12 +76,12 @@ for precision in (0.25, 0.49, 0.51, 1.0):
 
 a = norm.ppf((np.arange(4000) + 0.5) / 4000)  # quantiles of the noise
 y = np.linspace(-6.0, 6.0, 241)
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)
 for ax, (mode, precision) in zip(axes, MODES.items(), strict=True):
     output = np.tanh((y[:, np.newaxis] + a / np.sqrt(precision)) / 2.0)
     low, high = np.quantile(output, [0.1, 0.9], axis=1)
-    ax.fill_between(y, low, high, color="#0072B2", alpha=0.25, linewidth=0.0)
-    ax.plot(y, output.mean(axis=1), color="#0072B2")
+    ax.fill_between(y, low, high, color="C0", alpha=0.25, linewidth=0.0)
+    ax.plot(y, output.mean(axis=1), color="C0")
     ax.set(title=f"{mode}: precision {precision:g}", xlabel="sum of the parents, y")
 axes[0].set_ylabel("output")
 

@@ -25,7 +25,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import DeepScaleModel
+from skbnp.plot import style
 from skbnp.samplers import DeepScaleSampler
+
+plt.style.use(style())
 
 N_FEATURES, N_ROWS, MASS, NOISE = 16, 200, 3.0, 0.05
 
@@ -84,9 +87,9 @@ truth = np.array(truth)
 # ------------------
 # Factors with a link on the left, shared ones on the right; the line is where they are right.
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.2))
 styles = {"printed": "s", "default": "o"}
-colors = {2: "tab:blue", 10: "tab:orange"}
+colors = {2: "C0", 10: "C1"}
 for ax, kind, title in zip(axes, (0, 1), ("active factors", "shared factors"), strict=True):
     for (name, start), traces in answers.items():
         ax.scatter(
@@ -115,7 +118,7 @@ for (name, start), traces in answers.items():
 # below. By default factors are born and die with their scores, split and merge: wherever chains
 # start, they go to the same place.
 
-figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(7, 3.2))
 for (name, start), traces in answers.items():
     ax.plot(
         traces[-1][1],

@@ -24,7 +24,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import ClusterDisplay
+from skbnp.plot import ClusterDisplay, save_figure, style
+
+plt.style.use(style())
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -67,10 +69,10 @@ for name, labels, model in (
 # See
 # ---
 
-figure, axes = plt.subplots(1, 2, figsize=(12, 5))
-ClusterDisplay(X[~test][:, :2], gate[~test], names=("CD3", "CD5")).plot(ax=axes[0], s=4)
+figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))
+gates = [f"gate {k}" for k in gate[~test]]
+ClusterDisplay(X[~test][:, :2], gates, names=("CD3", "CD5")).plot(ax=axes[0], s=4)
 axes[0].set_title("by hand")
-ClusterDisplay.from_estimator(mixture, X[~test], labels=mixture.labels_, ax=axes[1], s=4)
-axes[1].set_title("skbnp")
-figure.tight_layout()
-figure.savefig("flow_cytometry.png", dpi=120)
+ClusterDisplay.from_estimator(mixture, X[~test], ax=axes[1], s=4)
+axes[1].set(title="skbnp", xlabel="CD3", ylabel="CD5")
+save_figure(figure, "flow_cytometry.png")

@@ -22,7 +22,10 @@ import numpy as np
 
 from skbnp import DirichletProcessMixture
 from skbnp.laws import Gamma
+from skbnp.plot import save_figure, style
 from skbnp.processes import crp
+
+plt.style.use(style())
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -35,7 +38,7 @@ X = velocity[:, None] / 1000  # thousands of km/s
 
 mixture = DirichletProcessMixture(n_jobs=-1, random_state=0).fit(X)
 grid = np.linspace(5, 40, 500)
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4))
 left.hist(X[:, 0], bins=40, density=True, color="0.85")
 left.plot(grid, np.exp(mixture.score_samples(grid[:, None])))
 left.set(xlabel="velocity, 1000 km/s", ylabel="density")
@@ -64,6 +67,5 @@ for concentration, color in ((Gamma(1, 1), "C0"), (0.5, "C1"), (3.0, "C2")):
         dict(zip(numbers.tolist(), share.round(3).tolist(), strict=True)),
     )
 right.set(xlabel="number of clusters", ylabel="probability")
-right.legend()
-figure.tight_layout()
-figure.savefig("galaxies.png", dpi=120)
+figure.legend(loc="outside right upper")
+save_figure(figure, "galaxies.png")

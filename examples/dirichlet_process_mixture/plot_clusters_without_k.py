@@ -22,7 +22,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import ClusterDisplay, MergeTreeDisplay, TraceDisplay
+from skbnp.plot import ClusterDisplay, MergeTreeDisplay, TraceDisplay, style
+
+plt.style.use(style())
 
 iris = load_iris()
 rng = np.random.default_rng(1)
@@ -82,7 +84,7 @@ MergeTreeDisplay.from_estimator(mixture)
 # %%
 # The clusters, and how sure each flower is of its own:
 
-display = ClusterDisplay.from_estimator(mixture, X, columns=(2, 3), labels=mixture.labels_)
+display = ClusterDisplay.from_estimator(mixture, X, columns=(2, 3))
 display.ax_.set(xlabel=iris.feature_names[2], ylabel=iris.feature_names[3])
 
 # %%
@@ -94,8 +96,8 @@ display.ax_.set(xlabel=iris.feature_names[2], ylabel=iris.feature_names[3])
 n_clusters = np.ravel(mixture.posterior_.traces["n_clusters"]).astype(int)
 value, count = np.unique(n_clusters, return_counts=True)
 
-fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
-ax.bar(value, count / count.sum(), color="0.5")
+fig, ax = plt.subplots(figsize=(5, 3))
+ax.bar(value, count / count.sum())
 ax.set(xlabel="number of components", ylabel="posterior probability", xticks=value)
 
 # %%
@@ -108,11 +110,12 @@ ax.set(xlabel="number of components", ylabel="posterior probability", xticks=val
 truth, filled = iris.data[hole], mixture.X_imputed_[hole]
 column = np.nonzero(hole)[1]
 
-fig, ax = plt.subplots(figsize=(5, 5), layout="constrained")
+fig, ax = plt.subplots(figsize=(5, 5))
 for j, name in enumerate(iris.feature_names):
-    ax.scatter(truth[column == j], filled[column == j], s=14, label=name)
+    cells = truth[column == j], filled[column == j]
+    ax.scatter(*cells, s=14, label=name.removesuffix(" (cm)"))
 ax.axline((0, 0), slope=1, color="0.7", linewidth=1, zorder=0)
-ax.set(xlabel="removed value", ylabel="filled value", aspect="equal")
+ax.set(xlabel="removed value, cm", ylabel="filled value, cm", aspect="equal")
 ax.legend()
 
 spread = iris.data.std(axis=0)[column]

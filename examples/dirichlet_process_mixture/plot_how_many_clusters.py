@@ -20,8 +20,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import ClusterCountDisplay, CoclusteringDisplay, MergeTreeDisplay
+from skbnp.plot import ClusterCountDisplay, CoclusteringDisplay, MergeTreeDisplay, style
 from skbnp.processes import crp
+
+plt.style.use(style())
 
 wine = load_wine()
 X = StandardScaler().fit_transform(wine.data)

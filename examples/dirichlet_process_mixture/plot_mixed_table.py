@@ -19,7 +19,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import cross_val_score
 
 from skbnp import DirichletProcessMixture
-from skbnp.plot import CoclusteringDisplay
+from skbnp.plot import CoclusteringDisplay, style
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 kind = rng.choice(3, size=400, p=[0.5, 0.3, 0.2])

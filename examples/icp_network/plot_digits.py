@@ -23,6 +23,9 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import train_test_split
 
 from skbnp import ICPNetworkClassifier
+from skbnp.plot import frame_image, style
+
+plt.style.use(style())
 
 X, y = load_digits(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
@@ -49,14 +52,17 @@ for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):
     right = 100 * np.mean(answer[these] == y_new[these])
     print(f"probability {low} to {high}: {these.sum():4d} digits, {right:.0f} % right")
 
-figure, axes = plt.subplots(4, 6, figsize=(9, 6), layout="constrained")
+figure, axes = plt.subplots(4, 6, figsize=(9, 6))
 for pair, i in zip(axes.reshape(12, 2), np.argsort(sure)[:12], strict=True):
     pair[0].imshow(X_new[i].reshape(8, 8), cmap="gray_r")
-    pair[0].set(xticks=[], yticks=[], title=f"{y_new[i]}")
+    pair[0].set(title=f"{y_new[i]}")
+    frame_image(pair[0])
     color = np.where(np.arange(10) == y_new[i], "C1", "C0")
     pair[1].bar(range(10), probability[i], color=color)
-    pair[1].set(ylim=(0, 1), xticks=range(10), yticks=[])
+    pair[1].set(ylim=(0, 1), xticks=range(10), yticks=(0, 1))
     pair[1].tick_params(labelsize=6)
+for ax in axes[:, 1]:
+    ax.set_ylabel("probability", fontsize=6)
 figure.suptitle("The twelve digits that the network is least sure of, and its probabilities")
 
 # %%
@@ -65,7 +71,7 @@ figure.suptitle("The twelve digits that the network is least sure of, and its pr
 # Hidden nodes and edges of every draw, of both chains.
 
 traces = network.posterior_.traces
-figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 3))
 for ax, name in zip(axes, ("n_hidden", "n_edges"), strict=True):
     for trace in traces[name]:
         ax.plot(trace)

@@ -21,7 +21,9 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import make_moons
 
 from skbnp import ICPNetwork
-from skbnp.plot import NetworkDisplay
+from skbnp.plot import NetworkDisplay, frame_image, style
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 
@@ -55,15 +57,16 @@ for shape in (ring, moons, pinwheel):
 # up, top down. Between the moons and in the middle of the ring there should be few; the arms of the
 # pinwheel are blurred in chains as short as these.
 
-figure, axes = plt.subplots(2, 3, figsize=(9, 6), layout="constrained")
+figure, axes = plt.subplots(2, 3, figsize=(9, 6))
 for (unseen, dreamt), (shape, model) in zip(axes.T, models.items(), strict=True):
     rows, fantasies = shape(1000), model.sample(1000, random_state=0)
     unseen.plot(*rows.T, ".", markersize=2, color="0.4")
     dreamt.plot(*fantasies.T, ".", markersize=2)
     unseen.set_title(shape.__name__)
-    limits = dict(xlim=unseen.get_xlim(), ylim=unseen.get_ylim(), xticks=[], yticks=[])
+    limits = dict(xlim=unseen.get_xlim(), ylim=unseen.get_ylim())
     for ax in (unseen, dreamt):
         ax.set(aspect="equal", **limits)
+        frame_image(ax)
     outside = np.mean(np.any(np.abs(fantasies) > 1.2 * np.abs(rows).max(axis=0), axis=1))
     print(f"{shape.__name__}: {100 * outside:.1f} % of the fantasies are far outside")
 axes[0, 0].set_ylabel("rows not seen")
@@ -72,10 +75,10 @@ axes[1, 0].set_ylabel("fantasies")
 # %%
 # What a network is
 # -----------------
-# That of the draw with the highest joint density, for each set: the columns are at order 0, parents
-# above their children.
+# That of the draw with the highest joint density, for each set: the columns are at the foot and
+# parents above their children. Of more than fifty edges the strongest are shown.
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 4))
 for ax, (shape, model) in zip(axes, models.items(), strict=True):
     NetworkDisplay.from_estimator(model, ax=ax)
     ax.set_title(

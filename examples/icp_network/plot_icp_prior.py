@@ -22,12 +22,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
 
-from skbnp.plot import NetworkDisplay
+from skbnp.plot import NetworkDisplay, style
 from skbnp.processes import icp
+
+plt.style.use(style())
 
 observed, names = [0.0, 0.0, np.nan, 1.0, 1.0], ["y1", "y2", "z", "x1", "x2"]
 rng = np.random.default_rng(1)
-figure, axes = plt.subplots(1, 3, figsize=(10, 4.2), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(10, 4.2))
 for ax, (mass, concentration) in zip(axes, ((1.0, 1.0), (3.0, 0.5), (1.5, 8.0)), strict=True):
     draws = [icp.sample(observed, mass, concentration, random_state=rng) for _ in range(51)]
     order, Z = sorted(draws, key=lambda draw: len(draw[0]))[25]
@@ -47,7 +49,7 @@ for ax, (mass, concentration) in zip(axes, ((1.0, 1.0), (3.0, 0.5), (1.5, 8.0)),
 # concentration the sparser the network. Right: the mean number of hidden nodes over many observed
 # ones, for a mass of 1. It grows with the logarithm of their number.
 
-figure, (levels, density, growth) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+figure, (levels, density, growth) = plt.subplots(1, 3, figsize=(12, 3.8))
 concentrations = np.geomspace(0.1, 20.0, 12)
 for n_active in (2, 4, 7, 10):
     masses = [
@@ -80,7 +82,7 @@ growth.legend(title="concentration", fontsize="small")
 # concentration makes it geometric rather than bell-shaped, so that none at all is the likeliest.
 # Bars are 2,000 draws of the chefs' process, dots the exact law.
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
 for ax, concentration in zip(axes, (0.25, 16.0), strict=True):
     mass = brentq(
         lambda mass, c=concentration: icp.expected_hidden([0.0], mass, c) - 6, 0.1, 9.0, xtol=1e-4

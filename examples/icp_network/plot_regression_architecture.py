@@ -18,7 +18,9 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from skbnp import ICPNetworkRegressor
-from skbnp.plot import NetworkDisplay, TraceDisplay
+from skbnp.plot import NetworkDisplay, TraceDisplay, style
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 
@@ -46,7 +48,7 @@ print(f"R^2 {r2_score(y_test, mean):.3f}, of the signal {r2_score(signal_test, m
 print(f"within the 90 % interval: {100 * inside:.0f} %; deviations {spread.min():.2f} to", end=" ")
 print(f"{spread.max():.2f}, noise 0.2")
 
-figure, ax = plt.subplots(figsize=(4.5, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(4.5, 4))
 ax.errorbar(mean, y_test, xerr=1.645 * spread, fmt=".", linewidth=0.5, markersize=3)
 ax.plot(ax.get_xlim(), ax.get_xlim(), color="0.6", zorder=0)
 ax.set(xlabel="prediction and 90 % interval", ylabel="output")
@@ -75,7 +77,7 @@ for chain in range(model.posterior_.n_chains):
         depth.append(nx.dag_longest_path_length(graph, weight=None))
         used += [1 + feature in ancestors for feature in range(6)]
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(10, 3))
 for ax, values, name in zip(axes, (hidden, depth), ("hidden nodes", "depth"), strict=False):
     number, count = np.unique(values, return_counts=True)
     ax.bar(number, count / len(values), width=0.8)

@@ -20,8 +20,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skbnp import ICPNetwork
-from skbnp.plot import NetworkDisplay, TraceDisplay
+from skbnp.plot import NetworkDisplay, TraceDisplay, style
 from skbnp.samplers import ICPSampler
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 n = 300
@@ -75,7 +77,7 @@ edges = np.zeros((5, 5), dtype=bool)
 edges[[0, 0, 2, 3], [2, 3, 4, 4]] = True
 ways = edges | (edges @ edges)
 found = model.ancestor_probabilities(), model.edge_probabilities()
-figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6))
 for ax, probability, true, what in zip(axes, found, (ways, edges), ("way", "edge"), strict=True):
     image = ax.imshow(probability, vmin=0.0, vmax=1.0, cmap="Blues")
     ax.set(xticks=range(5), xticklabels=names, yticks=range(5), yticklabels=names)

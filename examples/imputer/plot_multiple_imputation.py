@@ -20,7 +20,10 @@ import pandas as pd
 from scipy import stats
 
 from skbnp import BNPImputer, DirichletProcessMixture
+from skbnp.plot import style
 from skbnp.summaries import pool
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 n, truth = 150, np.array([1.0, 1.0, -1.0])
@@ -87,9 +90,10 @@ figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True)
 names = ("intercept", "height", "weight")
 for axis, name, k in zip(axes, names, range(3), strict=True):
     for place, (center, lowest, highest) in enumerate(found.values()):
-        axis.plot([lowest[k], highest[k]], [place, place], color="C0", lw=2)
+        axis.plot([lowest[k], highest[k]], [place, place], color="C0", linewidth=2)
         axis.plot(center[k], place, "o", color="C0")
     axis.axvline(truth[k], color="0.6", zorder=0)
-    axis.set(title=name, yticks=range(3), yticklabels=list(found))
-figure.tight_layout()
+    axis.set(
+        title=name, xlabel="estimate and 95 % interval", yticks=range(3), yticklabels=list(found)
+    )
 plt.show()

@@ -24,7 +24,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from skbnp import InfiniteFactorClusterer
-from skbnp.plot import CoclusteringDisplay
+from skbnp.plot import CoclusteringDisplay, style
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 n_rows, n_sensors, n_sources = 600, 12, 4
@@ -33,10 +35,10 @@ source = rng.integers(n_sources, size=n_rows)
 complete = np.where(near[source], 7.0, 1.0) * rng.normal(size=(n_rows, n_sensors))
 X = np.where(rng.random(complete.shape) < 0.1, np.nan, complete)
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True)
 sorted_rows = X[:60][np.argsort(source[:60], kind="stable")]
 for ax, rows in zip(axes, (X[:60], sorted_rows), strict=True):
-    picture = ax.imshow(np.abs(rows), aspect="auto", vmax=14, interpolation="nearest")
+    picture = ax.imshow(np.abs(rows), aspect="auto", vmax=14)
     ax.set(xlabel="sensor", xticks=[0, 3, 6, 9])
 axes[0].set(ylabel="row", title="as they came in")
 axes[1].set(title="by source")
@@ -87,10 +89,10 @@ size = np.array(
         for g in range(clusterer.n_clusters_)
     ]
 )
-figure, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 2.4))
 picture = ax.imshow(size, vmin=0)
 ax.set(xlabel="sensor", ylabel="cluster", yticks=range(len(size)))
-figure.colorbar(picture, ax=ax, label="size")
+figure.colorbar(picture, ax=ax, label="root mean square")
 
 # %%
 # New rows

@@ -21,7 +21,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import InfiniteFactorClusterer
+from skbnp.plot import frame_image, style
 from skbnp.samplers import FactorClustererSampler
+
+plt.style.use(style())
 
 N_ROWS, N_FACTORS = 400, 6
 rng = np.random.default_rng(0)
@@ -46,13 +49,14 @@ tables = {"one layer": rows(False, rng), "two layers": rows(True, rng)}
 # Correlations of the columns, and of the logarithms of their squares. In both tables the
 # correlations are six blocks. Only the energies tell them apart.
 
-figure, axes = plt.subplots(2, 2, figsize=(6.5, 6), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(6.5, 6))
 for row, (name, X) in zip(axes, tables.items(), strict=True):
     row[0].imshow(np.corrcoef(X.T), vmin=-1, vmax=1, cmap="RdBu_r")
     energy = np.log(X**2 + 1e-6)
     picture = row[1].imshow(np.corrcoef(energy.T), vmin=-1, vmax=1, cmap="RdBu_r")
-    row[0].set(ylabel=name, xticks=[], yticks=[])
-    row[1].set(xticks=[], yticks=[])
+    row[0].set(ylabel=name)
+    frame_image(row[0])
+    frame_image(row[1])
 axes[0, 0].set(title="columns")
 axes[0, 1].set(title="log squares")
 figure.colorbar(picture, ax=axes, shrink=0.6, label="correlation")
@@ -106,7 +110,7 @@ def ties(clusterer):
     return total / len(clusterer.posterior_)
 
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6))
 for ax, name in zip(axes, ("two layers", "one layer"), strict=True):
     picture = ax.imshow(ties(fitted[name]), vmin=0, vmax=1)
     ax.set(title=name, xlabel="column", ylabel="column")

@@ -30,7 +30,9 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 from skbnp import InfiniteFactorClusterer
-from skbnp.plot import ClusterCountDisplay, ClusterDisplay
+from skbnp.plot import ClusterCountDisplay, ClusterDisplay, save_figure, style
+
+plt.style.use(style())
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -95,15 +97,13 @@ print(f"(their standard deviation: {rssi[test, 0].std():.1f} dB)")
 # Look at the answer
 # ------------------
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
-ClusterDisplay.from_estimator(
-    clusterer, rssi[train], columns=(0, 4), labels=clusterer.labels_, ax=axes[0], s=8
-)
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True)
+ClusterDisplay.from_estimator(clusterer, rssi[train], columns=(0, 4), ax=axes[0], s=8)
 rooms = [f"room {number}" for number in room[train]]
 ClusterDisplay(rssi[train][:, [0, 4]], rooms).plot(ax=axes[1], s=8)
 axes[0].set(title="clusters", xlabel="access point 1, dBm", ylabel="access point 5, dBm")
 axes[1].set(title="rooms", xlabel="access point 1, dBm", ylabel="")
-figure.savefig("wifi_rooms.png", dpi=120)
+save_figure(figure, "wifi_rooms.png")
 
 # %%
 # How many parts the mixture has, before those that overlap are joined: no one number, and no need
@@ -111,5 +111,5 @@ figure.savefig("wifi_rooms.png", dpi=120)
 
 display = ClusterCountDisplay.from_estimator(clusterer)
 display.ax_.set_xlabel("number of parts")
-display.figure_.savefig("wifi_number.png", dpi=120)
+save_figure(display, "wifi_number.png")
 plt.show()

@@ -25,6 +25,9 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import DirichletProcessMixture
+from skbnp.plot import style
+
+plt.style.use(style())
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 X = load_wine().data[:, :6]
@@ -70,22 +73,25 @@ print("same labels:", np.array_equal(resumed.labels_, whole.labels_))
 # %%
 # The seam
 # --------
-# One chain around the sweep at which the third run took over: the run that was never killed, and
-# on top of it what the third run added.
+# One chain around the sweep at which the third run took over (dashed): the run that was never
+# killed, and on top of it what the third run added. Where it took over in the warm-up, before sweep
+# 500, all draws are its own.
 
 first = 4500 - made // 4
-sweeps = np.arange(max(500, first - 150), min(4500, first + 150))
+print("the third run took over at sweep", first)
+start = max(500, first - 150)
+sweeps = np.arange(start, min(4500, start + 300))
 figure, ax = plt.subplots(figsize=(9, 3.5))
 log_joint = whole.posterior_.traces["log_joint"][0]
-ax.plot(sweeps, log_joint[sweeps - 500], lw=5, color="0.8", label="never killed")
+ax.plot(sweeps, log_joint[sweeps - 500], linewidth=5, color="0.8", label="never killed")
 added = sweeps[sweeps >= first]
 log_joint = resumed.posterior_.traces["log_joint"][0]
-ax.plot(added, log_joint[added - 500], lw=1, label="third run, after two kills")
-ax.axvline(first, color="C3", ls="--", lw=1)
+ax.plot(added, log_joint[added - 500], linewidth=1, color="C0", label="third run, after two kills")
+if first >= start:
+    ax.axvline(first, color="C4", linestyle="--", linewidth=1)
 ax.set(xlabel="sweep", ylabel="log joint density (nats)")
 ax.set_title("First chain", loc="left")
-ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
-figure.tight_layout()
+ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 
 # %%
 # More draws, a file, a figure of merit

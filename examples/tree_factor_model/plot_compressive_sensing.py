@@ -23,8 +23,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from skbnp import TreeFactorModel
-from skbnp.plot import TreeDisplay
+from skbnp.plot import TreeDisplay, frame_image, style
 from skbnp.samplers import TreeSampler
+
+plt.style.use(style())
 
 rng = np.random.default_rng(0)
 train, test = train_test_split(load_digits().data, test_size=300, random_state=0)
@@ -85,12 +87,12 @@ for m in (4, 8, 16, 24, 32, 48):
 # %%
 # Ten digits from 16 measurements each.
 
-figure, axes = plt.subplots(3, 10, figsize=(9, 3), layout="constrained")
+figure, axes = plt.subplots(3, 10, figsize=(9, 3))
 for row, (name, images) in zip(axes, {"truth": test, **from_16}.items(), strict=True):
     row[0].set_ylabel(name)
     for ax, image in zip(row, images[:10], strict=True):
         ax.imshow(image.reshape(8, 8), cmap="gray", vmin=0.0, vmax=1.0)
-        ax.set(xticks=[], yticks=[])
+        frame_image(ax)
 
 # %%
 # The tree

@@ -27,7 +27,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skbnp import TreeFactorModel
-from skbnp.plot import TreeDisplay
+from skbnp.plot import TreeDisplay, class_look, save_figure, style
+
+plt.style.use(style())
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -55,7 +57,7 @@ print(f"branching below levels {model.branch_levels_}, started from {model.init_
 
 mean_of = [X[model.labels_ == branch].mean(axis=0) for branch in range(model.n_clusters_)]
 display = TreeDisplay({**tree, "leaf_mean": np.array(mean_of)}, image_shape=shape).plot()
-display.figure_.savefig("face_tree.png", dpi=120)
+save_figure(display, "face_tree.png")
 
 # %%
 # Nodes and their branches
@@ -80,9 +82,7 @@ for name, angle in angles.items():
     print(f"{name:5s}: {by_node:.0%} between nodes, {by_branch:.0%} between branches")
 
 most = max(np.sum(top == node) for node in nodes)
-figure, axes = plt.subplots(
-    len(nodes), most + 1, figsize=(1.3 * (most + 1), 1.4 * len(nodes)), layout="constrained"
-)
+figure, axes = plt.subplots(len(nodes), most + 1, figsize=(1.3 * (most + 1), 1.4 * len(nodes)))
 for row, node in zip(np.atleast_2d(axes), nodes, strict=True):
     branches = np.flatnonzero(top == node)
     below = np.isin(model.labels_, branches)
@@ -95,7 +95,7 @@ for row, node in zip(np.atleast_2d(axes), nodes, strict=True):
     row[0].set_title(f"node: {np.sum(below)}", fontsize="small")
     for ax, branch in zip(row[1:], branches, strict=False):
         ax.set_title(f"branch {branch}: {np.sum(model.labels_ == branch)}", fontsize="small")
-figure.savefig("face_nodes.png", dpi=120)
+save_figure(figure, "face_nodes.png")
 
 # %%
 # Where the branches lie
@@ -103,24 +103,24 @@ figure.savefig("face_nodes.png", dpi=120)
 # Colours are nodes, shades and markers their branches, over the angles (standardised) that the
 # pictures were taken at. Branches are neighbourhoods in pan and light; tilt changes fewer pixels.
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 4))
 for place, node in enumerate(nodes):
     branches = np.flatnonzero(top == node)
     for shade, branch in enumerate(branches):
         rows = model.labels_ == branch
-        color = plt.get_cmap("tab20")((2 * place + shade % 2) % 20)
-        marker = "o^sDv"[shade // 2 % 5]
+        shape = class_look(6 * (shade // 2)).marker
         for ax, across in zip(axes, ("tilt", "light"), strict=True):
             ax.scatter(
                 angles["pan"][rows],
                 angles[across][rows],
                 s=14,
-                color=color,
-                marker=marker,
+                color=class_look(place).color,
+                alpha=0.5 if shade % 2 else 1.0,
+                marker=shape,
                 label=f"{branch}",
             )
 for ax, across in zip(axes, ("tilt", "light"), strict=True):
-    ax.set(xlabel="pan", ylabel=across)
-axes[1].legend(title="branch", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-figure.savefig("face_angles.png", dpi=120)
+    ax.set(xlabel="pan, standardised", ylabel=f"{across}, standardised")
+axes[1].legend(title="branch", loc="center left", bbox_to_anchor=(1.0, 0.5))
+save_figure(figure, "face_angles.png")
 plt.show()

@@ -22,8 +22,10 @@ from sklearn.datasets import load_sample_image
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import TreeFactorModel
-from skbnp.plot import CompletionDisplay, TreeDisplay
+from skbnp.plot import CompletionDisplay, TreeDisplay, style
 from skbnp.samplers import TreeSampler
+
+plt.style.use(style())
 
 photo = load_sample_image("china.jpg").mean(axis=2)[160:288, 100:228] / 255.0
 rng = np.random.default_rng(0)

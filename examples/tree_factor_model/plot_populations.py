@@ -28,8 +28,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from skbnp import TreeFactorModel
-from skbnp.plot import TreeDisplay
+from skbnp.plot import TreeDisplay, class_look, style
 from skbnp.samplers import TreeSampler
+
+plt.style.use(style())
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
@@ -75,9 +77,7 @@ for what, truth in (("regions", region), ("populations", population)):
 # --------
 # Below each branch: where its people come from.
 
-figure, (above, below) = plt.subplots(
-    2, 1, figsize=(11, 7), layout="constrained", height_ratios=[3, 2]
-)
+figure, (above, below) = plt.subplots(2, 1, figsize=(11, 7), height_ratios=[3, 2])
 display = TreeDisplay.from_estimator(model, max_branches=model.n_clusters_, ax=above)
 shown = display.branches_
 
@@ -89,23 +89,23 @@ def commonest(b):
 
 
 foot = np.zeros(len(shown))
-for r, color in zip(np.unique(region), plt.get_cmap("Dark2").colors, strict=False):
+for place, r in enumerate(np.unique(region)):
     count = np.array([np.sum(region[branch == b] == r) for b in shown])
-    label = r.replace("_", " ").title()
-    below.bar(np.arange(len(shown)), count, 0.7, bottom=foot, color=color, label=label)
+    look, label = class_look(place), r.replace("_", " ").title()
+    fill = {"color": look.color, "hatch": look.hatch, "edgecolor": "white", "linewidth": 0.0}
+    below.bar(np.arange(len(shown)), count, 0.7, bottom=foot, label=label, **fill)
     foot += count
 below.set(xlim=above.get_xlim(), xticks=np.arange(len(shown)), ylabel="people")
 below.set_xticklabels(["\n".join(commonest(b)) for b in shown], fontsize=6)
-below.legend(fontsize=8, ncols=4, frameon=False)
-below.spines[["top", "right"]].set_visible(False)
+below.legend(fontsize=8, ncols=4)
 
 # %%
 # The map
 # -------
-# Each population stands where it lives, or beside others that live there too, in the colour of the
+# Each population stands where it lives, or beside others that live there too, in the look of the
 # branch that most of its people are on; the larger the dot, the larger their share.
 
-figure, ax = plt.subplots(figsize=(11, 5), layout="constrained")
+figure, ax = plt.subplots(figsize=(11, 5))
 taken = []
 for k in np.unique(population):
     place = np.array([longitude[k], latitude[k]])
@@ -113,11 +113,12 @@ for k in np.unique(population):
         place[0] += 3.0
     taken.append(place)
     count = np.bincount(branch[population == k], minlength=model.n_clusters_)
-    color = plt.get_cmap("tab20")(np.flatnonzero(shown == count.argmax())[0] % 20)
-    ax.scatter(*place, s=150 * count.max() / count.sum(), color=color)
+    look = class_look(np.flatnonzero(shown == count.argmax())[0])
+    size = 150 * count.max() / count.sum()
+    ax.scatter(*place, s=size, color=look.color, marker=look.marker)
 for t, b in enumerate(shown):
-    ax.scatter([], [], s=80, color=plt.get_cmap("tab20")(t % 20), label=", ".join(commonest(b)))
-ax.set(xlabel="longitude", ylabel="latitude")
-ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-ax.spines[["top", "right"]].set_visible(False)
+    look, label = class_look(t), ", ".join(commonest(b))
+    ax.scatter([], [], s=80, color=look.color, marker=look.marker, label=label)
+ax.set(xlabel="longitude, degrees east", ylabel="latitude, degrees north")
+ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
 plt.show()

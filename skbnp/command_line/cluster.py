@@ -159,24 +159,20 @@ def _with_clusters(table, mixture, arguments, path):
 
 
 def _draw(data, mixture, path):
-    """Clusters in two real columns, if there are two, beside how often rows were together."""
+    """Clusters in one or two real columns, if any, beside how often rows were together."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from skbnp.plot.clusters import ClusterDisplay
-    from skbnp.plot.coclustering import CoclusteringDisplay
+    from skbnp.plot import ClusterDisplay, CoclusteringDisplay, save_figure, style
 
     real = np.flatnonzero(mixture.families_ == "gaussian")[:2]
-    n_axes = 2 if len(real) == 2 else 1
-    figure, axes = plt.subplots(
-        1, n_axes, figsize=(6 * n_axes, 5), squeeze=False, layout="constrained"
-    )
-    CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
-    if n_axes == 2:
-        ClusterDisplay.from_estimator(
-            mixture, data, columns=tuple(real), labels=mixture.labels_, ax=axes[0, 0]
-        )
-    figure.savefig(path, dpi=120)
+    n_axes = 2 if len(real) else 1
+    with plt.style.context(style()):
+        figure, axes = plt.subplots(1, n_axes, figsize=(6 * n_axes, 5), squeeze=False)
+        CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
+        if len(real):
+            ClusterDisplay.from_estimator(mixture, data, columns=real, ax=axes[0, 0])
+    save_figure(figure, path)
     plt.close(figure)

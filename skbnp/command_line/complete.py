@@ -207,16 +207,16 @@ def _write(folder, stack, filled, std, truth):
             grey = {} if image.ndim == 3 else {"cmap": "gray", "vmin": 0.0, "vmax": 1.0}
             matplotlib.image.imsave(folder / f"{name}.png", image, **grey)
         np.savez_compressed(folder / "completed.npz", **values)
-        _show(stack, filled, std, truth).savefig(folder / "completion.png", dpi=120)
+        _show(stack, filled, std, truth, folder / "completion.png")
     except OSError as error:
         raise BadInput(f"cannot write to {folder}: {error}") from error
 
 
-def _show(stack, filled, std, truth):
-    """Given, filled, how sure, and the truth; colours as greys."""
+def _show(stack, filled, std, truth, path):
+    """A picture of the given, the filled, how sure, and the truth; colours as greys."""
     import matplotlib.pyplot as plt
 
-    from skbnp.plot.completion import CompletionDisplay
+    from skbnp.plot import CompletionDisplay, frame_image, save_figure, style
 
     def grey(rows):
         return rows.reshape(len(rows), *stack.shape[:2], -1).mean(axis=3).reshape(len(rows), -1)
@@ -224,19 +224,19 @@ def _show(stack, filled, std, truth):
     holed = np.flatnonzero(np.isnan(stack.rows).any(axis=1))
     shown = holed[np.linspace(0, len(holed) - 1, min(_N_SHOWN, len(holed))).astype(int)]
     n_columns = 3 if truth is None else 4
-    figure, axes = plt.subplots(
-        len(shown), n_columns, figsize=(1.4 * n_columns, 1.5 * len(shown)), layout="constrained"
-    )
-    axes = axes.reshape(len(shown), n_columns)
-    CompletionDisplay(
-        grey(stack.rows[shown]),
-        grey(filled[shown]),
-        None if truth is None else grey(truth[shown]),
-        image_shape=stack.shape[:2],
-    ).plot(ax=np.delete(axes, 2, axis=1), vmin=stack.low, vmax=stack.high)
-    for ax, image in zip(axes[:, 2], grey(std[shown]), strict=True):
-        picture = ax.imshow(image.reshape(stack.shape[:2]), vmin=0.0, vmax=std[shown].max())
-        ax.set(xticks=[], yticks=[])
-    axes[0, 2].set_title("give or take", fontsize="medium")
-    figure.colorbar(picture, ax=axes, shrink=0.5, label="standard deviation")
-    return figure
+    with plt.style.context(style()):
+        size = (1.4 * n_columns, 1.5 * len(shown))
+        figure, axes = plt.subplots(len(shown), n_columns, figsize=size, squeeze=False)
+        CompletionDisplay(
+            grey(stack.rows[shown]),
+            grey(filled[shown]),
+            None if truth is None else grey(truth[shown]),
+            image_shape=stack.shape[:2],
+        ).plot(ax=np.delete(axes, 2, axis=1), vmin=stack.low, vmax=stack.high)
+        for ax, image in zip(axes[:, 2], grey(std[shown]), strict=True):
+            picture = ax.imshow(image.reshape(stack.shape[:2]), vmin=0.0, vmax=std[shown].max())
+            frame_image(ax)
+        axes[0, 2].set_title("give or take", fontsize="medium")
+        figure.colorbar(picture, ax=axes, shrink=0.5, label="standard deviation")
+    save_figure(figure, path)
+    plt.close(figure)

@@ -7,7 +7,7 @@ from skbnp.estimators.arguments import refuses_by_name
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.rows import row_blocks
 from skbnp.numerics.log_sums import log_totals
-from skbnp.summaries.training_cells import TrainingCells
+from skbnp.summaries.training_cells import TrainingCells, places_among
 
 
 class DensityMixin:
@@ -70,6 +70,13 @@ class DensityMixin:
     def _modelled_columns(self):
         """The column that each number of `_modelled` is about."""
         return self._units.columns
+
+    def _training_places(self, X):
+        """The training row that each row of X is, -1 for new ones; equal ones are taken in turn.
+
+        Of a model that keeps its training rows as `_modelled` has them: all with ``labels_`` do.
+        """
+        return places_among(self._modelled(self._check_new(X)), self._training_rows.X)
 
     def _prepared(self, A):
         return A

@@ -1,5 +1,6 @@
-"""Display classes for fitted estimators; matplotlib is imported on use."""
+"""Display classes for fitted estimators, and their style; matplotlib is imported on use."""
 
+from skbnp.plot._style import Look, class_look, frame_image, save_figure, style
 from skbnp.plot.cluster_count import ClusterCountDisplay
 from skbnp.plot.cluster_profile import ClusterProfileDisplay
 from skbnp.plot.clusters import ClusterDisplay
@@ -18,8 +19,13 @@ __all__ = [
     "CoclusteringDisplay",
     "CompletionDisplay",
     "FeatureDisplay",
+    "Look",
     "MergeTreeDisplay",
     "NetworkDisplay",
     "TraceDisplay",
     "TreeDisplay",
+    "class_look",
+    "frame_image",
+    "save_figure",
+    "style",
 ]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.plot._style import COLORS, check_estimator, hide_frame, import_pyplot
+from skbnp.plot._style import COLORS, check_estimator, hide_frame, import_pyplot, styled
 
 
 class ClusterCountDisplay:
@@ -76,6 +76,7 @@ class ClusterCountDisplay:
             )
         return cls(traces["n_clusters"], prior=prior).plot(ax=ax, **bar_kw)
 
+    @styled
     def plot(self, *, ax=None, **bar_kw):
         """Draw the bars.
 
@@ -93,7 +94,7 @@ class ClusterCountDisplay:
         """
         chains, prior = self._check()
         if ax is None:
-            ax = import_pyplot().subplots(figsize=(5.5, 3.5), layout="constrained")[1]
+            ax = import_pyplot().subplots(figsize=(5.5, 3.5))[1]
         self.ax_, self.figure_ = ax, ax.figure
         support = np.arange(chains.min(), chains.max() + 1)
         counts = [np.bincount(chain - support[0], minlength=len(support)) for chain in chains]

@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skbnp.plot._style import check_estimator, import_pyplot
+from skbnp.plot._style import check_estimator, import_pyplot, styled
 
 MAX_DRAWS = 300
 SMALLEST_NAMED = 0.035  # of the rows shown: names of smaller clusters would run together
@@ -92,6 +92,7 @@ class CoclusteringDisplay:
         display = cls(estimator.coclustering(rows), labels[rows], n_rows=n)
         return display.plot(ax=ax, colorbar=colorbar, **image_kw)
 
+    @styled
     def plot(self, *, ax=None, colorbar=True, **image_kw):
         """Draw the picture.
 
@@ -111,7 +112,7 @@ class CoclusteringDisplay:
         """
         probability, labels = self._check()
         if ax is None:
-            ax = import_pyplot().subplots(figsize=(5.8, 5.0), layout="constrained")[1]
+            ax = import_pyplot().subplots(figsize=(5.8, 5.0))[1]
         self.ax_, self.figure_ = ax, ax.figure
         self.order_ = _order_rows(probability, labels)
         style = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, "interpolation": "nearest", **image_kw}

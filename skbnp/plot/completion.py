@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from skbnp.plot._style import check_estimator, import_pyplot
+from skbnp.plot._style import check_estimator, frame_image, import_pyplot, styled
 from skbnp.tables.columns import as_numbers
 
 MISSING = "#D55E00"  # no grey, and told apart with any colour vision
@@ -111,6 +111,7 @@ class CompletionDisplay:
         display = cls(X[shown], filled, truth, image_shape=image_shape)
         return display.plot(ax=ax, **image_kw)
 
+    @styled
     def plot(self, *, ax=None, **image_kw):
         """Draw the images.
 
@@ -182,9 +183,7 @@ class CompletionDisplay:
         cell = LONE if n == 1 else CELL
         wide, tall = cell * np.array([width, height]) / max(height, width)
         size = (n_columns * max(wide, CELL) + 0.2, n * (tall + TITLE) + HEAD)
-        return import_pyplot().subplots(
-            n, n_columns, figsize=size, layout="constrained", squeeze=False
-        )[1]
+        return import_pyplot().subplots(n, n_columns, figsize=size, squeeze=False)[1]
 
     def _add_titles(self, names, share):
         """Names of the columns above the first row, figures above all."""
@@ -197,8 +196,7 @@ class CompletionDisplay:
                     error = self.errors_[row, column - 1]
                     parts.append("" if np.isnan(error) else f"error {error:#.3g}")
                 ax.set_title("\n".join(parts), fontsize="medium")
-                ax.set_xticks([])
-                ax.set_yticks([])
+                frame_image(ax)
 
 
 def _errors(filled, truth, missing):

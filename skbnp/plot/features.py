@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import csr_array
 
-from skbnp.plot._style import check_estimator, import_pyplot
+from skbnp.plot._style import check_estimator, frame_image, import_pyplot, styled
 
 ABSENT = "black"
 CELL, TITLE = 1.1, 0.4  # inches of our own figure: an image, and what stands above it
@@ -107,6 +107,7 @@ class FeatureDisplay:
         )
         return display.plot(ax=ax, **image_kw)
 
+    @styled
     def plot(self, *, ax=None, **image_kw):
         """Draw the images.
 
@@ -134,8 +135,7 @@ class FeatureDisplay:
             for ax, feature in zip(self.axes_, features, strict=True)
         ]
         for i, ax in enumerate(self.axes_):
-            ax.set_xticks([])
-            ax.set_yticks([])
+            frame_image(ax)
             if self.titles is not None:
                 ax.set_title(self.titles[i], fontsize="small")
         self.colorbar_ = None
@@ -164,7 +164,7 @@ class FeatureDisplay:
         height, width = self.image_shape
         wide, tall = CELL * np.array([width, height]) / max(height, width)
         size = (n_columns * max(wide, 0.8 * CELL) + 1.0, n_rows * (tall + TITLE) + 0.2)
-        figure = import_pyplot().figure(figsize=size, layout="constrained")
+        figure = import_pyplot().figure(figsize=size)
         return np.array([figure.add_subplot(n_rows, n_columns, i + 1) for i in range(n)])
 
     @staticmethod

@@ -2,12 +2,21 @@
 
 import numpy as np
 
-from skbnp.plot._style import COLORS, GREY, check_estimator, hide_frame, import_pyplot
+from skbnp.plot._style import (
+    GREY,
+    check_estimator,
+    class_look,
+    hide_frame,
+    import_pyplot,
+    size_in_points,
+    styled,
+)
 from skbnp.summaries.joining import LEAST_OVERLAP
 
 CELL = 0.42  # inches of our own figure for a component
 LABEL = 22.0  # points that a number of rows takes
 NARROW = 9.0  # points that it takes upright
+FOOT = 0.05  # of the scale, below an overlap of 1
 
 
 class MergeTreeDisplay:
@@ -15,8 +24,9 @@ class MergeTreeDisplay:
 
     Each component stands at the foot with the number of its rows; two lines meet at the least
     overlap at which they are joined. Where that is less than the overlap of the two, an earlier
-    join overlaps less and has to be made before. The dashed line is the overlap at which the tree
-    is cut: what is joined below it is one cluster, in one colour; joins above it are not made.
+    join overlaps less and has to be made before; overlaps beyond 1 are drawn at 1. The dashed line
+    is the overlap at which the tree is cut: what is joined below it is one cluster, in one colour,
+    beyond six clusters dashed; joins above it are not made.
 
     It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
 
@@ -81,6 +91,7 @@ class MergeTreeDisplay:
             least_overlap = getattr(estimator, "merge_overlap", None) or LEAST_OVERLAP
         return cls(estimator.merge_tree_, least_overlap=least_overlap).plot(ax=ax, **line_kw)
 
+    @styled
     def plot(self, *, ax=None, **line_kw):
         """Draw the tree.
 
@@ -104,40 +115,49 @@ class MergeTreeDisplay:
         n = len(self.tree.sizes)
         if ax is None:
             size = (max(4.0, 1.2 + CELL * n), 3.8)
-            ax = plt.subplots(figsize=size, layout="constrained")[1]
+            ax = plt.subplots(figsize=size)[1]
         self.ax_, self.figure_ = ax, ax.figure
         lines, joins, self.components_, member = _arrange(self.tree)
         cluster = self.tree.cut(self.least_overlap)
         # A join that is made has the colour of its cluster, one that is not is grey.
         made = np.cumprod(self.tree.overlap >= self.least_overlap).astype(bool)
-        colors = [COLORS[k % len(COLORS)] for k in cluster[member]]
-        of_joins = [c if m else GREY for c, m in zip(colors[n:], made, strict=True)]
-        style = {"linewidths": 1.6, "capstyle": "projecting", **line_kw}
-        of_lines = [*colors[:n], *of_joins[:-1]]
-        self.lines_ = LineCollection(lines, **({"colors": of_lines} | style))
-        self.joins_ = LineCollection(joins, **({"colors": of_joins} | style))
+        not_made = class_look(0)._replace(color=GREY)
+        looks = [class_look(k) for k in cluster[member]]
+        of_joins = [look if m else not_made for look, m in zip(looks[n:], made, strict=True)]
+        of_lines = [*looks[:n], *of_joins[:-1]]
+        self.lines_ = LineCollection(lines, **(_line_style(of_lines) | line_kw))
+        self.joins_ = LineCollection(joins, **(_line_style(of_joins) | line_kw))
         for collection in (self.lines_, self.joins_):
             ax.add_collection(collection, autolim=False)
         self.cut_ = ax.axhline(self.least_overlap, color=GREY, linestyle="--", linewidth=1.0)
         ax.set_xlim(-0.6, n - 0.4)
         highest = max(self.least_overlap, *self.tree.overlap, 0.0)
-        ax.set_ylim(min(1.0, 1.15 * highest + 0.02), -0.02)
+        # What overlaps entirely is joined above the foot, or the join would not be seen.
+        ax.set_ylim(min(1.0 + FOOT, 1.15 * highest + 0.02), -0.02)
+        ax.spines["left"].set_bounds(0.0, min(1.0, ax.get_ylim()[0]))
         self._label(ax)
         return self
 
     def _label(self, ax):
         """Rows of the components at the foot, as far as there is room."""
         sizes = self.tree.sizes[self.components_]
-        room = 72.0 / ax.figure.dpi * ax.get_window_extent().width / len(sizes)
+        room = size_in_points(ax)[0] / len(sizes)
         ax.set_xticks([])
         if room >= NARROW:
             upright = "vertical" if room < LABEL else "horizontal"
             ax.set_xticks(range(len(sizes)), sizes, rotation=upright)
         ax.tick_params(axis="x", length=0)
         ax.set_xlabel("rows of each component")
-        ax.set_ylabel("overlap")
+        beyond = np.any(self.tree.overlap > 1.0)
+        ax.set_ylabel("overlap, at the foot 1 and more" if beyond else "overlap")
         hide_frame(ax)
         ax.spines["bottom"].set_visible(False)
+
+
+def _line_style(looks):
+    colors, dashes = [look.color for look in looks], [look.linestyle for look in looks]
+    style = {"linewidths": 1.6, "capstyle": "projecting"}
+    return {"colors": colors, "linestyles": dashes, **style}
 
 
 def _arrange(tree):
@@ -147,7 +167,8 @@ def _arrange(tree):
     no cut makes it without those before it.
     """
     n = len(tree.sizes)
-    height = np.minimum.accumulate(tree.overlap)
+    # The measure of an estimator may reach beyond 1, where nothing is undecided.
+    height = np.minimum(np.minimum.accumulate(tree.overlap), 1.0)
     # By the index that a joined cluster goes by: its components in order, the larger part first.
     leaves = [[k] for k in range(n)]
     for g, h in tree.pairs:
@@ -156,7 +177,7 @@ def _arrange(tree):
     order = np.array(leaves[0], dtype=np.intp)
     place = np.empty(2 * n - 1)
     place[order] = np.arange(n)
-    bottom, top = np.concatenate([np.ones(n), height]), np.zeros(2 * n - 1)
+    bottom, top = np.concatenate([np.full(n, 1.0 + FOOT), height]), np.zeros(2 * n - 1)
     member = np.concatenate([np.arange(n), tree.pairs[:, 0]]).astype(np.intp)
     joins, line = [], list(range(n))  # the line that it has now
     for t, (g, h) in enumerate(tree.pairs):

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from skbnp.plot._style import COLORS, check_estimator, hide_frame, import_pyplot
+from skbnp.plot._style import check_estimator, class_look, hide_frame, import_pyplot, styled
 
 MAX_BINS = 25
 MAX_LEGEND = 8  # chains
+UNITS = {"log_joint": " in nats", "log_density": " in nats per row"}
 
 
 class TraceDisplay:
@@ -84,6 +85,7 @@ class TraceDisplay:
         display = cls({name: posterior.traces[name] for name in names}, rhat=rhat)
         return display.plot(ax=ax, **line_kw)
 
+    @styled
     def plot(self, *, ax=None, **line_kw):
         """Draw the traces.
 
@@ -127,11 +129,15 @@ class TraceDisplay:
         return self
 
     def _plot_trace(self, ax, name, trace, line_kw):
-        style = {"linewidth": 0.8, "alpha": 0.85, **line_kw}
+        from matplotlib.cbook import normalize_kwargs
+        from matplotlib.lines import Line2D
+
         lines = []
         for c, chain in enumerate(trace):
-            color = {} if {"color", "c"} & set(style) else {"color": COLORS[c % len(COLORS)]}
-            lines += ax.plot(chain, label=f"chain {c}", **color, **style)
+            look = class_look(c)
+            style = {"color": look.color, "linestyle": look.linestyle, "label": f"chain {c}"}
+            style |= {"linewidth": 0.8, "alpha": 0.85, **normalize_kwargs(line_kw, Line2D)}
+            lines += ax.plot(chain, **style)
         ax.set_title(self._title(name, trace), loc="left", fontsize="medium")
         ax.margins(x=0.01)
         _scale_values(ax, trace)
@@ -140,9 +146,10 @@ class TraceDisplay:
 
     def _title(self, name, trace):
         rhat = np.nan if self.rhat is None else self.rhat.get(name, np.nan)
+        title = f"{name}{UNITS.get(name, '')}"
         if _is_constant(trace):
-            return f"{name}   (constant)"
-        return f"{name}   (R-hat {rhat:.3f})" if np.isfinite(rhat) else str(name)
+            return f"{title}   (constant)"
+        return f"{title}   (R-hat {rhat:.3f})" if np.isfinite(rhat) else title
 
 
 def _check_trace(name, trace):
@@ -165,7 +172,6 @@ def _arrange_axes(ax, n_rows):
             sharey="row",
             figsize=(8.0, 0.4 + 1.6 * n_rows),
             width_ratios=(4, 1),
-            layout="constrained",
         )[1]
     ax = np.asarray(ax, dtype=object)
     if ax.shape == (n_rows, 2):
@@ -196,12 +202,12 @@ def _plot_histogram(ax, trace):
     for c, chain in enumerate(trace):
         finite = chain[np.isfinite(chain)]
         density = np.histogram(finite, edges)[0] / (max(len(finite), 1) * widths)
-        color = COLORS[c % len(COLORS)]
+        color, line = class_look(c).color, class_look(c).linestyle
         # Each chain is filled faintly, so that the overlap shows darker.
         patch = ax.stairs(density, edges, orientation="horizontal", fill=True, color=color)
         patch.set(alpha=0.12)
         patches.append(
-            ax.stairs(density, edges, orientation="horizontal", color=color, linewidth=1.0)
+            ax.stairs(density, edges, orientation="horizontal", color=color, ls=line, linewidth=1.0)
         )
     ax.set_xlim(left=0.0)
     ax.set_xticks([])

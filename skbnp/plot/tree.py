@@ -4,7 +4,15 @@ from numbers import Integral
 
 import numpy as np
 
-from skbnp.plot._style import COLORS, GREY, check_estimator, hide_frame, import_pyplot
+from skbnp.plot._style import (
+    COLORS,
+    GREY,
+    check_estimator,
+    hide_frame,
+    import_pyplot,
+    size_in_points,
+    styled,
+)
 
 THINNEST, THICKEST = 1.0, 10.0  # points, for no rows and for all
 STUB = 0.05  # of the depth, below the last loading, where branches may part once more
@@ -108,6 +116,7 @@ class TreeDisplay:
         )
         return display.plot(ax=ax, **line_kw)
 
+    @styled
     def plot(self, *, ax=None, **line_kw):
         """Draw the tree.
 
@@ -133,7 +142,7 @@ class TreeDisplay:
         n_shown, n_rows = len(self.branches_), leaf_count.sum()
         if ax is None:
             size = (max(4.0, 1.0 + CELL * n_shown), 4.2)
-            ax = plt.subplots(figsize=size, layout="constrained")[1]
+            ax = plt.subplots(figsize=size)[1]
         self.ax_, self.figure_ = ax, ax.figure
         x, top, bottom, count = lines
         style = {
@@ -175,7 +184,7 @@ class TreeDisplay:
         """Levels at the left, rows of the branches at the foot."""
         count = self.tree["leaf_count"]
         shown = count[self.branches_]
-        crowded = _size_in_points(ax)[0] < LABEL * len(shown)
+        crowded = size_in_points(ax)[0] < LABEL * len(shown)
         ax.set_xticks(range(len(shown)), shown, rotation="vertical" if crowded else "horizontal")
         ax.tick_params(axis="x", length=0)
         n_left = len(count) - len(shown)
@@ -189,7 +198,7 @@ class TreeDisplay:
     def _add_means(self, ax, foot):
         """The images below the branches and the lowest level that they need."""
         means = self.tree["leaf_mean"][self.branches_]
-        width, height = _size_in_points(ax)
+        width, height = size_in_points(ax)
         size = min(LARGEST_IMAGE, IMAGE_SHARE * width / len(means))
         grey = {"cmap": "gray", "norm": (means.min(), means.max())}
         self.images_ = [
@@ -201,7 +210,7 @@ class TreeDisplay:
 
     def _add_loadings(self, ax, x, top, bottom):
         """An image in the middle of each line that has loadings."""
-        width, height = _size_in_points(ax)
+        width, height = size_in_points(ax)
         level = height / np.abs(np.diff(ax.get_ylim()))[0]
         for t, nodes in enumerate(self.segments_):
             if nodes.size == 0:
@@ -280,11 +289,6 @@ def _leading_direction(loadings):
     """Principal direction of the covariance they give, its largest entry positive."""
     direction = np.linalg.svd(loadings, full_matrices=False)[2][0]
     return direction * np.sign(direction[np.argmax(np.abs(direction))])
-
-
-def _size_in_points(ax):
-    box = ax.get_window_extent()
-    return 72.0 / ax.figure.dpi * np.array([box.width, box.height])
 
 
 def _add_image(ax, at, image, size, style, *, foot=False):

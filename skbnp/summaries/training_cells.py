@@ -1,5 +1,6 @@
 """Missing cells of the training rows, and which rows are training rows."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -123,6 +124,32 @@ class TrainingCells:
                 raise ValueError(f"moments of missing cells must have shape {shape}")
         if not (np.isfinite(self.mean).all() and (self.variance >= 0).all()):
             raise ValueError("moments of missing cells must be finite means and variances >= 0")
+
+
+def places_among(X, training):
+    """Which of the training rows each row of X is.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    training : ndarray of shape (n_samples, n_features)
+        Equal are rows that lack the same cells and have the same bits in all others.
+
+    Returns
+    -------
+    places : ndarray of int of shape (n_rows,)
+        -1 for a row that is none of them. Rows of X that are equal are the equal training rows in
+        their order, so that the training table, whole or shuffled, finds each of its rows once.
+    """
+    equals, taken = {}, Counter()
+    for place, key in enumerate(_keys(training)):
+        equals.setdefault(key, []).append(place)
+    places = np.full(len(X), -1)
+    for i, key in enumerate(_keys(X)):
+        if key in equals:
+            places[i] = equals[key][taken[key] % len(equals[key])]
+            taken[key] += 1
+    return places
 
 
 def over_chains(parts):

@@ -1,6 +1,7 @@
 """ClusterDisplay: the artists carry the points, the clusters and their certainty."""
 
 import sys
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,8 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin
 
-from skbnp.plot import ClusterDisplay
+from skbnp.plot import ClusterDisplay, save_figure
 
 
 class Halves:
@@ -110,13 +112,93 @@ def test_missing_cells_are_hollow_at_their_imputed_place(X):
     hollow = points.get_facecolors()[:, 3] == 0.0
     assert np.flatnonzero(hollow).tolist() == [3, 5]
     assert np.all(points.get_edgecolors()[:, 3] > 0)
-    assert legend_texts(display) == ["cluster 0  (40)", "imputed"]
+    assert legend_texts(display) == ["cluster 0  (40)", "hollow: imputed  (2)"]
 
 
 def test_missing_cells_of_other_columns_do_not_matter(X):
     X[3, 1] = np.nan
     display = ClusterDisplay.from_estimator(Halves(), X, columns=(0, 2))
-    assert not display.imputed.any() and "imputed" not in legend_texts(display)
+    assert not display.imputed.any() and len(legend_texts(display)) == 2
+
+
+def test_one_column_has_a_line_for_each_cluster(X):
+    for columns in (2, -1, (2,), [2]):
+        display = ClusterDisplay.from_estimator(Halves(), X, columns=columns)
+        assert display.ax_.get_xlabel() == "feature 2"
+        labels = Halves().predict(X)
+        for k, points in enumerate(display.scatter_):
+            at = np.asarray(points.get_offsets())
+            assert_array_equal(at[:, 0], X[labels == k, 2])
+            assert np.all(np.abs(at[:, 1] - k) <= 0.3) and len(np.unique(at[:, 1])) == len(at)
+        ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
+        assert ticks == ["cluster 0", "cluster 1"]
+    alone = ClusterDisplay.from_estimator(Halves(), X[:, :1])
+    assert alone.points.shape == (40, 1)
+
+
+class AlwaysOne:
+    """All rows are of one class; what is missing is the first level."""
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+    def impute(self, X):
+        return X.fillna({"way": "bus", "size": "tiny"})
+
+
+def test_categories_are_ticks_with_points_around_them():
+    sizes = pd.CategoricalDtype(["tiny", "small", "large", "unused"])
+    frame = pd.DataFrame(
+        {
+            "way": ["car", "bus", None, "car", "train", "bus"],
+            "size": pd.Series(["large", "tiny", "small", "tiny", "small", None], dtype=sizes),
+            "member": [True, False, True, True, False, False],
+        }
+    )
+    display = ClusterDisplay.from_estimator(AlwaysOne(), frame, columns=("way", "size"))
+    assert list(display.categories) == [["bus", "car", "train"], ["tiny", "small", "large"]]
+    assert_array_equal(display.points, [[1, 2], [0, 0], [0, 1], [1, 0], [2, 1], [0, 0]])
+    assert np.flatnonzero(display.imputed).tolist() == [2, 5]
+    at = np.asarray(display.scatter_[0].get_offsets())
+    assert np.all(np.abs(at - display.points) <= 0.3) and len(np.unique(at, axis=0)) == 6
+    ax = display.ax_
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["bus", "car", "train"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["tiny", "small", "large"]
+    flags = ClusterDisplay.from_estimator(AlwaysOne(), frame, columns="member")
+    assert list(flags.categories) == [["False", "True"]]
+
+
+def test_many_categories_have_some_ticks():
+    points = np.column_stack([np.arange(300), np.arange(300)])
+    names = [f"site {k}" for k in range(300)]
+    display = ClusterDisplay(points, np.zeros(300, int), categories=(names, names)).plot()
+    display.figure_.canvas.draw()
+    for labels in (display.ax_.get_xticklabels(), display.ax_.get_yticklabels()):
+        boxes = [text.get_window_extent() for text in labels]
+        assert 10 < len(boxes) < 150
+        assert not any(a.overlaps(b) for a, b in zip(boxes[:-1], boxes[1:], strict=True))
+
+
+class Regressor(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0]
+
+
+def test_what_has_no_clusters_is_refused(X):
+    with pytest.raises(TypeError, match="must have clusters or classes, which Regressor has not"):
+        ClusterDisplay.from_estimator(Regressor().fit(X, X[:, 0]), X)
+
+
+def test_rows_without_a_place_need_an_estimator_that_fills(X):
+    X[3, 0] = np.nan
+    estimator = SimpleNamespace(predict=lambda X: np.zeros(len(X), dtype=int))
+    with pytest.raises(TypeError, match="must have 'impute' to show rows that lack one of the col"):
+        ClusterDisplay.from_estimator(estimator, X)
+    ClusterDisplay.from_estimator(estimator, X, columns=(1, 2))
 
 
 def test_legend_stops_at_twelve():
@@ -176,6 +258,18 @@ def test_legend_of_many_points_is_placed_at_once(recwarn):
     assert len(recwarn) == 0
 
 
+def test_many_points_are_small_and_one_image_in_vector_files(tmp_path):
+    points = np.random.default_rng(0).normal(size=(20_001, 2))
+    few, many = (ClusterDisplay(points[:n], np.zeros(n, int)).plot() for n in (20_000, 20_001))
+    alone = ClusterDisplay(points[:9], np.zeros(9, int)).plot()
+    assert alone.scatter_[0].get_sizes()[0] > 4 * many.scatter_[0].get_sizes()[0] > 0
+    assert many.scatter_[0].get_rasterized() and not few.scatter_[0].get_rasterized()
+    path = tmp_path / "many.svg"
+    save_figure(many, path)
+    text = path.read_text()
+    assert len(text) < 1_000_000 and "<image" in text and "cluster 0" in text
+
+
 def test_axes_and_style_of_the_user(X):
     figure, ax = plt.subplots()
     display = ClusterDisplay.from_estimator(Halves(), X, ax=ax, s=5, marker="s")
@@ -186,7 +280,8 @@ def test_axes_and_style_of_the_user(X):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ((0,), "columns must be two columns"),
+        ((0, 1, 2), "columns must be one or two columns"),
+        ((), "columns must be one or two columns"),
         ((0, 3), "columns must be between 0 and 2, got 3"),
         (("a", "z"), r"columns must be columns of X, \['a', 'b', 'c'\], got 'z'"),
     ],
@@ -197,8 +292,12 @@ def test_bad_columns_are_named(X, columns, message):
 
 
 def test_bad_shapes_are_named():
-    with pytest.raises(ValueError, match=r"points must have shape \(n, 2\)"):
+    with pytest.raises(ValueError, match=r"points must have shape \(n, 2\) or \(n, 1\)"):
         ClusterDisplay(np.zeros((4, 3)), np.zeros(4, int)).plot()
+    with pytest.raises(ValueError, match="names must be 2, got 1"):
+        ClusterDisplay(np.zeros((4, 2)), np.zeros(4), names=["a"]).plot()
+    with pytest.raises(ValueError, match="categories must be 1, got 2"):
+        ClusterDisplay(np.zeros((4, 1)), np.zeros(4), categories=[None, None]).plot()
     with pytest.raises(ValueError, match=r"labels must have shape \(4,\), got \(3,\)"):
         ClusterDisplay(np.zeros((4, 2)), np.zeros(3, int)).plot()
 

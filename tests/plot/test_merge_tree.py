@@ -32,10 +32,10 @@ def test_lines_meet_where_components_are_joined():
     display = MergeTreeDisplay(TREE).plot()
     assert_array_equal(display.components_, [0, 3, 1, 2])
     expected = [
-        [(0, 1), (0, 0.3)],
-        [(2, 1), (2, 0.6)],
-        [(3, 1), (3, 0.6)],
-        [(1, 1), (1, 0.3)],
+        [(0, 1.05), (0, 0.3)],
+        [(2, 1.05), (2, 0.6)],
+        [(3, 1.05), (3, 0.6)],
+        [(1, 1.05), (1, 0.3)],
         [(2.5, 0.6), (2.5, 0.1)],
         [(0.5, 0.3), (0.5, 0.1)],
     ]
@@ -110,3 +110,28 @@ def test_names_what_is_wrong(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'skbnp\[plot\]'"):
         MergeTreeDisplay(TREE).plot()
+
+
+def test_joins_of_what_overlaps_entirely_are_seen():
+    tree = MergeTree(
+        sizes=np.array([5, 4, 3]),
+        pairs=np.array([[0, 1], [0, 2]]),
+        overlap=np.array([2.5, 0.4]),
+        rows=np.array([9, 12]),
+    )
+    display = MergeTreeDisplay(tree).plot()
+    assert_allclose(display.joins_.get_segments()[0], [(0, 1.0), (1, 1.0)])
+    foot = display.ax_.get_ylim()[0]
+    assert foot > 1.0 and "1 and more" in display.ax_.get_ylabel()
+    assert max(display.ax_.spines["left"].get_bounds()) == 1.0
+
+
+def test_clusters_beyond_the_palette_are_dashed():
+    display = MergeTreeDisplay(merge_tree(np.eye(8) + 1e-6, np.full(8, 3))).plot()
+    looks = {
+        (tuple(color), str(dashes))
+        for color, dashes in zip(
+            display.lines_.get_colors()[:8], display.lines_.get_linestyles()[:8], strict=True
+        )
+    }
+    assert len(looks) == 8

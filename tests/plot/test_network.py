@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skbnp import CIBPBeliefNet
 from skbnp.plot import NetworkDisplay
-from skbnp.plot._style import GREY
+from skbnp.plot._style import GREY, short_name
 from skbnp.plot.network import NEGATIVE, POSITIVE
 
 # Visible 0, 1, 2; layer 1: 3, 4; layer 2: 5, which passes layer 1 on one edge.
@@ -105,7 +105,8 @@ def test_names_stand_upright_or_not_at_all_where_they_crowd():
     long = NetworkDisplay(layer, edges, weights, n_visible=30, names=["a long name"] * 30)
     assert {text.get_rotation() for text in long.plot().names_} == {90.0}
     layer, edges, weights = make_network([400, 4], 0.3)
-    assert NetworkDisplay(layer, edges, weights, n_visible=400).plot().names_ == []
+    crowded = NetworkDisplay(layer, edges, weights, n_visible=400, max_edges=1000)
+    assert crowded.plot().names_ == []
 
 
 def test_order_of_the_rows_untangles_what_can_be():
@@ -122,7 +123,8 @@ def test_order_of_the_rows_untangles_what_can_be():
 
 def test_order_crosses_less_than_the_numbers():
     layer, edges, _ = make_network([30, 10, 4], 0.15)
-    display = NetworkDisplay(layer, edges, np.ones(len(edges)), n_visible=30).plot()
+    weights = np.ones(len(edges))
+    display = NetworkDisplay(layer, edges, weights, n_visible=30, max_edges=1000).plot()
     plain = np.concatenate([(np.arange(width) + 0.5) / width for width in (30, 10, 4)])
     for row in (1, 2):
         between = edges[layer[edges[:, 0]] == row]
@@ -135,9 +137,73 @@ def test_of_many_edges_the_largest():
     largest = np.sort(np.abs(weights))[-50:]
     assert_array_equal(np.abs(weights[display.shown_]), largest)
     assert len(display.edges_.get_segments()) == 50
-    expected = f"the 50 of {len(edges)} edges with the largest weights"
-    assert display.ax_.get_xlabel() == expected
+    first, second = display.ax_.get_xlabel().split("\n")
+    assert first == f"the 50 strongest of {len(edges)} edges,"
+    assert second == f"{len(edges) - 50} weaker not shown"
     assert NetworkDisplay(LAYER, EDGES, WEIGHTS, n_visible=3).plot().ax_.get_xlabel() == ""
+
+
+def test_units_without_a_shown_edge_are_left_out():
+    layer, edges, weights = make_network([784, 60, 9], 0.3)
+    names = [f"pixel {unit} of the picture" for unit in range(784)]
+    display = NetworkDisplay(layer, edges, weights, n_visible=784, names=names).plot()
+    assert len(display.shown_) == len(display.edges_.get_segments()) == 50
+    units = np.unique(edges[display.shown_])
+    assert_array_equal(display.units_.get_offsets(), display.position_[units])
+    assert_array_equal(np.flatnonzero(~np.isnan(display.position_[:, 0])), units)
+    assert_array_equal(display.position_[units, 1], layer[units])
+    seen = units[units < 784]
+    assert [text.get_text() for text in display.names_] == [
+        short_name(names[unit], 20) for unit in seen
+    ]
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels[0] == f"visible\n{len(seen)} of 784 units"
+    display.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in display.names_]
+    assert not any(a.overlaps(b) for t, a in enumerate(boxes) for b in boxes[t + 1 :])
+
+
+def test_fifty_edges_are_all_shown_and_one_more_is_not():
+    layer, edges, weights = make_network([20, 12], 0.9)
+    for n_edges, n_units in ((50, 32), (51, None)):
+        display = NetworkDisplay(layer, edges[:n_edges], weights[:n_edges], n_visible=20).plot()
+        assert len(display.edges_.get_segments()) == 50
+        n_shown = np.sum(~np.isnan(display.position_[:, 0]))
+        assert n_shown == (n_units or len(np.unique(edges[display.shown_])))
+        assert ("1 weaker" in display.ax_.get_xlabel()) == (n_edges > 50)
+
+
+def test_few_edges_of_many_units():
+    layer = np.repeat([0, 1], [784, 2])
+    display = NetworkDisplay(layer, [[784, 3], [785, 700]], [1.0, -1.0], n_visible=784).plot()
+    assert [text.get_text() for text in display.names_] == ["3", "700"]
+    assert len(display.units_.get_offsets()) == 4 and display.ax_.get_xlabel() == ""
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels == ["visible\n2 of 784 units", "layer 1\n2 units"]
+    empty = NetworkDisplay(np.zeros(784), [], [], n_visible=784).plot()
+    assert len(empty.units_.get_offsets()) == 784
+
+
+@pytest.mark.parametrize("with_inputs", [False, True])
+def test_many_edges_without_layers_stand_in_levels(with_inputs):
+    random = np.random.default_rng(1)
+    height = np.concatenate([np.zeros(5), np.sort(random.random(20))])
+    if with_inputs:
+        height[2:5] = 1.0
+    edges = np.argwhere(height[:, np.newaxis] > height)
+    weights = random.normal(size=len(edges))
+    display = NetworkDisplay(height, edges, weights, n_visible=5, max_edges=40).plot()
+    level = display.position_[:, 1]
+    shown = edges[display.shown_]
+    assert np.all(level[shown[:, 0]] >= level[shown[:, 1]] + 1)
+    assert_array_equal(display.ax_.get_yticks(), np.unique(level[~np.isnan(level)]))
+    assert display.ax_.get_ylabel() == "level"
+    inputs = level[2:5][~np.isnan(level[2:5])]
+    if with_inputs:
+        assert len(inputs) and np.all(inputs == np.nanmax(level))
+        assert np.sum(level == np.nanmax(level)) == len(inputs)
+    hidden = level[5:][~np.isnan(level[5:])]
+    assert hidden.min() == 1.0
 
 
 def test_orders_between_0_and_1():
@@ -146,7 +212,7 @@ def test_orders_between_0_and_1():
     higher = height[:, np.newaxis] > height
     edges = np.argwhere(higher & (random.random(higher.shape) < 0.2))
     weights = random.normal(size=len(edges))
-    display = NetworkDisplay(height, edges, weights, n_visible=5).plot()
+    display = NetworkDisplay(height, edges, weights, n_visible=5, max_edges=1000).plot()
     assert_array_equal(display.position_[:, 1], height)
     assert len(np.unique(display.position_, axis=0)) == 25
     assert np.all((0 < display.position_[:, 0]) & (display.position_[:, 0] < 1))

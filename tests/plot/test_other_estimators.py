@@ -23,7 +23,7 @@ HOLES = np.where(X > 1, np.nan, X)
 DISPLAYS = {
     "clusters": (
         lambda estimator: ClusterDisplay.from_estimator(estimator, X),
-        {"mixture", "tree", "clusterer", "scale", "icp-regressor", "icp-classifier"},
+        {"mixture", "tree", "clusterer", "scale", "icp-classifier"},
     ),
     "profiles": (
         ClusterProfileDisplay.from_estimator,

@@ -60,7 +60,7 @@ def test_histograms_are_densities_over_common_bins(estimator, traces):
 def test_titles_carry_rhat_where_there_is_one(estimator):
     display = TraceDisplay.from_estimator(estimator)
     titles = [ax.get_title(loc="left") for ax in display.axes_[:, 0]]
-    assert titles == ["n_clusters   (R-hat 1.012)", "log_joint", "concentration"]
+    assert titles == ["n_clusters   (R-hat 1.012)", "log_joint in nats", "concentration"]
     del estimator.posterior_.rhat
     display = TraceDisplay.from_estimator(estimator)
     assert display.axes_[0, 0].get_title(loc="left") == "n_clusters"
@@ -176,3 +176,11 @@ def test_nothing_to_show_yet():
         TraceDisplay.from_estimator(object())
     with pytest.raises(TypeError, match=r"pipeline\[-1\]"):
         TraceDisplay.from_estimator(make_pipeline("passthrough"))
+
+
+def test_many_chains_differ():
+    display = TraceDisplay({"x": np.random.default_rng(0).normal(size=(9, 10))}).plot()
+    assert len({(line.get_color(), line.get_linestyle()) for line in display.lines_[0]}) == 9
+    plain = TraceDisplay({"x": np.zeros((9, 10))}).plot(c="red", ls=":")
+    assert {line.get_color() for line in plain.lines_[0]} == {"red"}
+    assert {line.get_linestyle() for line in plain.lines_[0]} == {":"}
