@@ -65,6 +65,8 @@ class Posterior(PosteriorDiagnostics):
     warmup_traces : dict of str to ndarray of shape (n_chains, n_warmup)
         The log joint and the scalars after each sweep of the warm-up. Empty where there was none,
         where it has not ended, in what `thin` returns, and in files without it.
+    exporter : object or None
+        What tells `to_arviz` of the model: see `attach_exporter`.
     final_states : list
         The samplers' states after their last sweeps; after an early stop some chains may have
         gone a few sweeps beyond their last draw here.
