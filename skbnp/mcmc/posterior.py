@@ -490,6 +490,10 @@ class Posterior(PosteriorDiagnostics):
             raise ValueError("traces must hold 'log_joint'")
         if self._ends and len(self._ends) != self.n_chains:
             raise ValueError(f"ends must have one entry per chain, got {len(self._ends)}")
+        for end in self._ends:
+            for name, x in end.get("warmup_traces", {}).items():
+                if not isinstance(x, np.ndarray) or x.ndim != 1:
+                    raise ValueError(f"trace {name!r} of a warm-up must be an array (n_sweeps,)")
         n_kept = min((len(x) for x in self._traces.get("log_joint", ())), default=0)
         shapes = {np.shape(end.get("log_sums")) for end in self._ends}
         if n_kept and len(shapes) > 1:
