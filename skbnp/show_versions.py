@@ -15,7 +15,7 @@ REQUIRED = (
 )
 OPTIONAL = (
     *("pandas", "polars", "pyarrow", "Pillow", "matplotlib", "networkx", "rich", "arviz"),
-    *("dask", "distributed", "torch", "Cython"),
+    *("h5netcdf", "zarr", "dask", "distributed", "torch", "Cython"),
 )
 
 

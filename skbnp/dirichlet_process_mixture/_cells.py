@@ -89,6 +89,18 @@ class CellsMixin(CompletionMixin, DensityMixin):
 
         return complete
 
+    def _sample_of(self, draw, n_rows, rng):
+        # New rows all of whose cells are missing, and drawn.
+        unknown = np.full((n_rows, self._prior.n_features), np.nan)
+        log_p = np.tile(self._log_weights(draw), (n_rows, 1))
+        rng = np.random.RandomState(int(rng.integers(2**32)))
+        with np.errstate(over="ignore"):
+            rows = self._prepared(unknown)
+            return draw_new_cells(unknown, rows, draw, self._prior, log_p, rng)
+
+    def _sampled_in_units(self, A):
+        return self._in_range(A)
+
     def _cell_moments_of(self, law, t, rows):
         log_p = log_densities(rows, law, self._prior, law["log_weight"])
         return [rows.unsort(x) for x in conditional_moments(rows, law, self._prior, log_p)]

@@ -301,7 +301,8 @@ class DirichletProcessMixture(
         X = np.empty((n_samples, self.n_features_in_))
         labels = np.empty(n_samples, dtype=np.intp)
         for rows, draw in self._chosen_draws(n_samples, rng):
-            table, blocks = self._companion_table(draw), self._blocks_of_new(draw, len(rows), rng)
+            weight, table = np.exp(self._log_weights(draw)), self._companion_table(draw)
+            blocks = rng.choice(len(weight), size=len(rows), p=weight / weight.sum())
             for i, k in zip(rows, blocks, strict=True):
                 with np.errstate(over="ignore"):
                     X[i] = sample_row(draw, self._prior, k, rng)
@@ -490,19 +491,6 @@ class DirichletProcessMixture(
 
     def _log_weights(self, draw):
         return log_weights(draw, self._prior)
-
-    def _blocks_of_new(self, draw, n_rows, rng):
-        """The block that each of so many new rows is of."""
-        weight = np.exp(self._log_weights(draw))
-        return rng.choice(len(weight), size=n_rows, p=weight / weight.sum())
-
-    def _sample_of(self, draw, n_rows, rng):
-        blocks = self._blocks_of_new(draw, n_rows, rng)
-        with np.errstate(over="ignore"):
-            return np.array([sample_row(draw, self._prior, k, rng) for k in blocks])
-
-    def _sampled_in_units(self, A):
-        return self._in_range(A)
 
     def _law_of(self, draw, t):
         return draw | {"log_weight": self._log_weights(draw)}

@@ -65,6 +65,8 @@ class Posterior(PosteriorDiagnostics):
     warmup_traces : dict of str to ndarray of shape (n_chains, n_warmup)
         The log joint and the scalars after each sweep of the warm-up. Empty where there was none,
         where it has not ended, in what `thin` returns, and in files without it.
+    exporter : object or None
+        What tells `to_arviz` of the model: see `attach_exporter`.
     final_states : list
         The samplers' states after their last sweeps; after an early stop some chains may have
         gone a few sweeps beyond their last draw here.
@@ -488,6 +490,10 @@ class Posterior(PosteriorDiagnostics):
             raise ValueError("traces must hold 'log_joint'")
         if self._ends and len(self._ends) != self.n_chains:
             raise ValueError(f"ends must have one entry per chain, got {len(self._ends)}")
+        for end in self._ends:
+            for name, x in end.get("warmup_traces", {}).items():
+                if not isinstance(x, np.ndarray) or x.ndim != 1:
+                    raise ValueError(f"trace {name!r} of a warm-up must be an array (n_sweeps,)")
         n_kept = min((len(x) for x in self._traces.get("log_joint", ())), default=0)
         shapes = {np.shape(end.get("log_sums")) for end in self._ends}
         if n_kept and len(shapes) > 1:

@@ -152,6 +152,13 @@ def test_no_warmup_is_said(posterior):
             silent.to_arviz(warmup=True)
 
 
+@pytest.mark.parametrize("trace", [np.zeros((2, 2)), [0.0, 1.0], None])
+def test_a_warmup_from_outside_is_checked(trace):
+    ends = [{"state": None, "warmup_traces": {"x": trace}}]
+    with pytest.raises(ValueError, match="trace 'x' of a warm-up must be an array"):
+        Posterior([[{}]], {"log_joint": [[0.0]]}, ends=ends)
+
+
 def test_an_estimator_that_keeps_no_rows_gives_its_traces():
     class Traced(ToyModel):
         """Nothing is known of it but its chains."""
