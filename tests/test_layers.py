@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "estimators": {"likelihoods", "mcmc", "numerics", "summaries", "tables", "units"},
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
+    "progress": {"mcmc"},
     "datasets": {"processes", "likelihoods"},
     # Around estimators of models, from which it chooses one where nobody does.
     "imputer": {"estimators", "mcmc", "tables", "dirichlet_process_mixture", "tree_factor_model"},
