@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import DirichletProcessMixture
 from skbnp.plot import ClusterDisplay, CoclusteringDisplay
+from skbnp.progress import ProgressBar
 
 
 def read_arguments():
@@ -74,8 +75,6 @@ def fit(table, arguments):
         checkpoint=arguments.checkpoint,
     )
     try:
-        from sklearn.callback import ProgressBar
-
         mixture.set_callbacks(ProgressBar())
     except ImportError:
         mixture.set_params(verbose=1)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from checks.toy_samplers import ToyEstimator
-from skbnp import DirichletProcessMixture, TreeFactorModel
+from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
 from skbnp.mcmc import runner
 from skbnp.progress import ProgressLog
 
@@ -168,6 +168,19 @@ def test_the_second_fit_has_a_name(caplog):
     assert "all 16 sweeps" in lines[n_first - 1]
     assert all(is_second[n_first:-1]) and len(lines) > n_first + 2
     assert "1 fit within it done" in lines[-1]
+
+
+def test_the_model_of_an_imputer(caplog):
+    table = X.copy()
+    table[::3, 1] = np.nan
+    imputer = BNPImputer(estimator=mixture(n_warmup=20), random_state=0)
+    with caplog.at_level(logging.INFO, "skbnp"):
+        imputer.set_callbacks(ProgressLog(every=0)).fit(table)
+    *lines, last = lines_of(caplog)
+    name = "BNPImputer: model: DirichletProcessMixture: 2 chains, "
+    assert lines and all(line.startswith(name) for line in lines)
+    assert last.startswith("BNPImputer: 1 fit within it done; ")
+    assert not hasattr(imputer.estimator_, "_skl_callbacks")
 
 
 # -- the callback itself
