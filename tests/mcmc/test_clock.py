@@ -73,7 +73,7 @@ SHAPES = {
     "down to a fifth": lambda t: SECONDS * (5 - 4 * t),
     "fall that ends": lambda t: SECONDS * (1 + 4 * math.exp(-20 * t)),
     "a step up": lambda t: SECONDS * (1 + (t > 0.5)),
-    "short sweeps": lambda t: SECONDS / 1000 * (1 + 4 * t),
+    "short sweeps": lambda t: SECONDS / 100 * (1 + 4 * t),
     "long sweeps": lambda t: 30.0 * (1 + 4 * t),
 }
 
