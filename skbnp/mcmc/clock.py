@@ -115,9 +115,7 @@ class Clock:
             return 0.0
         trend = 1.0 + (1.0 - early / late) * (0.5 + left / done)
         trend = np.clip(trend, 1.0 / _MOST_TREND, _MOST_TREND)
-        # The times of few blocks say little of a trend.
-        weight = 0.5 * (1.0 - 1.0 / (len(points) - 1) ** 2)
-        return float(left * late / (done / 2) * trend**weight)
+        return float(left * late / (done / 2) * math.sqrt(trend))
 
 
 def duration(seconds):
