@@ -72,8 +72,8 @@ SHAPES = {
     "logarithmic growth": lambda t: SECONDS * (1 + math.log1p(50 * t)),
     "down to a fifth": lambda t: SECONDS * (5 - 4 * t),
     "fall that ends": lambda t: SECONDS * (1 + 4 * math.exp(-20 * t)),
-    "a step up": lambda t: SECONDS * (1 + (t > 0.5)),
-    "short sweeps": lambda t: SECONDS / 100 * (1 + 4 * t),
+    "a step up": lambda t: SECONDS * (1 + 0.8 * (t > 0.5)),
+    "short sweeps": lambda t: SECONDS / 30 * (1 + 4 * t),
     "long sweeps": lambda t: 30.0 * (1 + 4 * t),
 }
 

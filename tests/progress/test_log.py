@@ -8,11 +8,12 @@ from logging.handlers import MemoryHandler
 import joblib
 import numpy as np
 import pytest
+import sklearn.callback
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from checks.toy_samplers import ToyEstimator
+from checks.toy_samplers import TaskLog, ToyEstimator
 from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
 from skbnp.mcmc import runner
 from skbnp.progress import ProgressLog
@@ -168,6 +169,20 @@ def test_the_second_fit_has_a_name(caplog):
     assert "all 16 sweeps" in lines[n_first - 1]
     assert all(is_second[n_first:-1]) and len(lines) > n_first + 2
     assert "1 fit within it done" in lines[-1]
+
+
+def test_other_callbacks_see_the_second_fit_as_one_task(tmp_path, capsys):
+    options = {"n_chains": 2, "n_warmup": 3, "n_draws": 4, "random_state": 0}
+    tree = TreeFactorModel(**options, interval_calibration="holes")
+    log = TaskLog(tmp_path / "log")
+    with pytest.warns(UserWarning):
+        tree.set_callbacks(log, sklearn.callback.ProgressBar()).fit(X)
+    second = [line for line in log.lines() if "interval-calibration" in line]
+    assert second == [f"{event} fit0/interval-calibration2" for event in ("begin", "end")]
+    assert sum("sweep" in line for line in log.lines()) == 2 * 2 * 7
+    shown = capsys.readouterr().out
+    assert "TreeFactorModel - interval-calibration | TreeFactorModel - fit #2" in shown
+    assert not hasattr(tree, "_callback_fit_ctx")
 
 
 def test_the_model_of_an_imputer(caplog):
