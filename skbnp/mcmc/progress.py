@@ -122,6 +122,16 @@ class Progress:
         least = "about" if self.warmup_round is None else "at most"
         return f"{duration(self.seconds)}, {least} {duration(self.seconds_left)} left"
 
+    def title(self):
+        """Model, chains, phase and sweep.
+
+        Returns
+        -------
+        words : str
+        """
+        chains = "1 chain" if self.n_chains == 1 else f"{self.n_chains} chains"
+        return f"{self.model}: " * bool(self.model) + f"{chains}, {self.where()}"
+
     def line(self):
         """All of it.
 
@@ -129,9 +139,7 @@ class Progress:
         -------
         words : str
         """
-        chains = "1 chain" if self.n_chains == 1 else f"{self.n_chains} chains"
-        parts = (f"{chains}, {self.where()}", self.state(), self.time())
-        return f"{self.model}: " * bool(self.model) + "; ".join(filter(None, parts))
+        return "; ".join(filter(None, (self.title(), self.state(), self.time())))
 
 
 def _span(values):

@@ -17,10 +17,10 @@ _SECONDS_PER_PICTURE = 0.1
 class ProgressBar(ProgressCallback):
     """A bar that says where a fit stands, in terminals and in notebooks.
 
-    Beside it the sweep and the time left; below it the phase, the log density, the number of
-    clusters or units and what else ``fit`` checks (from the lowest chain to the highest), and the
-    largest R-hat so far. While a warm-up in rounds goes on, the bar and the time left are those of
-    the longest run that `max_work` allows: the bar jumps ahead when the warm-up has ended.
+    Above it phase and sweep, beside it the time taken and left, below it the log density, the
+    number of clusters or units and what else ``fit`` checks (from the lowest chain to the highest),
+    and the largest R-hat so far. While a warm-up in rounds goes on, the bar and the time left are
+    those of the longest run that `max_work` allows: the bar jumps ahead when it has ended.
 
     Where the output is neither a terminal nor a notebook, such as a file, lines are printed as
     `ProgressLog` writes them, one every `every` seconds.
@@ -136,10 +136,10 @@ class Bars:
         if self._n_done:
             yield Text(f"{self._name}: {fits_done(self._n_done)}")
         for path, (label, progress) in self._bars.items():
-            where = progress.where()
-            if progress.phase == "done" and not (len(path) == 1 and self._summarised):
-                where += ", summaries"
-            yield Text(f"{label}{progress.model}: {progress.n_chains} chains, {where}")
+            are_summaries_due = progress.phase == "done" and not (
+                len(path) == 1 and self._summarised
+            )
+            yield Text(label + progress.title() + ", summaries" * are_summaries_due)
             line = Table.grid(padding=(0, 1), expand=True)
             line.add_column(ratio=1)
             line.add_column(no_wrap=True)

@@ -1,6 +1,6 @@
 """What both callbacks share: who shows, in which process, and how the news get there."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 from sklearn.callback._transport import close_listener, open_listener, send
 
@@ -11,7 +11,7 @@ from skbnp.mcmc.caller import warn
 _displays = {}
 
 
-class ProgressCallback:
+class ProgressCallback(ABC):
     """Hands what fits tell by ``on_progress`` to a display of the process that began the run.
 
     A run is a fit of the outermost estimator, a search for one. The fits within it may run in other
@@ -32,19 +32,22 @@ class ProgressCallback:
 
     def setup(self, estimator, context):
         """Begin to show a run."""
-        display = self._make_display(context.estimator_name)
-        listener = open_listener(lambda message: getattr(display, message[0])(*message[1:]))
+        self._is_lost = False
+        listener = open_listener(lambda news: _show(listener.address, *news))
+        # `teardown` follows whatever happens from here on.
         self._listeners[context.root_uuid] = listener
-        _displays[listener.address] = display
+        _displays[listener.address] = self._make_display(context.estimator_name)
 
     def teardown(self, estimator, context):
         """End it, whether it has succeeded or not."""
         listener = self._listeners.pop(context.root_uuid, None)
         if listener is not None:
             close_listener(listener)
-            _displays.pop(listener.address).close()
+            display = _displays.pop(listener.address, None)
+            if display is not None:
+                display.close()
 
-    def on_fit_task_begin(self, estimator, context):
+    def on_fit_task_begin(self, estimator, context):  # noqa: B027
         """Nothing: a fit is shown once it says where it stands."""
 
     def on_fit_task_end(self, estimator, context):
@@ -74,6 +77,10 @@ class ProgressCallback:
             # The fit matters more than the news of it.
             self._is_lost = True
             warn(f"the progress of a fit on another machine cannot be shown here: {error!r}")
+
+
+def _show(address, method, *arguments):
+    getattr(_displays[address], method)(*arguments)
 
 
 def _path(context):
