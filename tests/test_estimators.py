@@ -355,7 +355,7 @@ def test_watching_changes_nothing(tmp_path, X):
 
 def test_verbose_tells_the_time(X, capsys):
     short(verbose=1).fit(X)
-    assert "2 chains of 40 sweeps: about" in capsys.readouterr().out
+    assert "2 chains, all 40 sweeps; log_density" in capsys.readouterr().out
     short(verbose=0).fit(X)
     assert capsys.readouterr().out == ""
 

@@ -32,6 +32,7 @@ MAY_IMPORT = {
     },
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
+    "progress": {"mcmc"},
     "datasets": {"processes", "likelihoods"},
     # Around estimators of models, from which it chooses one where nobody does.
     "imputer": {
@@ -40,7 +41,7 @@ MAY_IMPORT = {
     },
     # Above all: files in, an estimator, files out.
     "command_line": {
-        *("imputer", "plot", "tables"),
+        *("imputer", "plot", "progress", "tables"),
         *("cibp_belief_net", "dirichlet_process_mixture", "tree_factor_model"),
     },
     "__main__": {"command_line"},

@@ -62,7 +62,7 @@ def show_progress(model, arguments):
     except ImportError:
         note("no progress bar, rich is not installed: pip install 'skbnp[cli]'")
         return
-    from sklearn.callback import ProgressBar
+    from skbnp.progress import ProgressBar
 
     rich.reconfigure(stderr=True)
     model.set_callbacks(ProgressBar())

@@ -197,7 +197,8 @@ class BaseMCMCEstimator(
         kind="int",
         rules=["verbose"],
         text="""
-        1 prints the expected time after ten sweeps, 2 also the progress.
+        1 prints where the chains stand and the time left, after ten sweeps, then once a minute and
+        at the end; 2 each time the chains meet. See also :mod:`skbnp.progress`.
         """,
     )
 
@@ -314,7 +315,8 @@ class BaseMCMCEstimator(
             make_sampler = self._prepare(X)
         n_warmup, thin = self._lengths(X)
         checkpoint, start = self._where_to_start(X, n_warmup, thin)
-        context = self._init_callback_context(max_subtasks=self.n_chains_)
+        n_tasks = self.n_chains_ + self._n_tasks_after_chains()
+        context = self._init_callback_context(max_subtasks=n_tasks)
         context.call_on_fit_task_begin(estimator=self, X=X)
         self.posterior_ = run_chains(
             make_sampler,
@@ -330,6 +332,7 @@ class BaseMCMCEstimator(
             start=start,
             checkpoint=checkpoint,
             density=self._density(X, self._watched_rows(len(X))),
+            reported=self._reported_traces,
         )
         self.n_warmup_ = self.posterior_.n_warmup
         was_cut_short = self.posterior_.interrupted and self.posterior_.n_draws < self.n_draws_
@@ -339,6 +342,10 @@ class BaseMCMCEstimator(
         self._attach_exporter()
         context.call_on_fit_task_end(estimator=self, X=X)
         return was_cut_short, self._is_ensemble(X)
+
+    def _n_tasks_after_chains(self):
+        """Tasks of callbacks that `_summarise` adds to those of the chains."""
+        return 0
 
     def _validate_params(self):
         super()._validate_params()

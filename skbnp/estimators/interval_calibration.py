@@ -15,6 +15,8 @@ from skbnp.mcmc.caller import warn
 # Rows that the second fit does not see, of so many one; the share of cells that are hidden where
 # the table has no holes; hidden cells below which nothing is scaled.
 _KEPT_BACK, _SHARE_OF_CELLS, _FEW_CELLS = 5, 0.1, 30
+# What the second fit is called in callbacks.
+_TASK = "interval-calibration"
 
 
 def interval_calibration():
@@ -39,6 +41,9 @@ class CalibratedCellsMixin:
 
     _scales_of_cells: ClassVar[dict] = {"std_scale_": Real, "new_std_scale_": Real}
     _not_always_fitted = (*BaseMCMCEstimator._not_always_fitted, *_scales_of_cells)
+
+    def _n_tasks_after_chains(self):
+        return int(self.interval_calibration is not None)
 
     def _calibrate_cells(self, X):
         """Set the scales where the parameter asks for them; X are the rows of `fit`."""
@@ -66,7 +71,12 @@ class CalibratedCellsMixin:
         holed = np.where(hidden, np.nan, X)
         for j in np.flatnonzero(np.isnan(holed[seen]).all(axis=0)):
             seen[np.flatnonzero(~np.isnan(holed[:, j]))[0]] = True
-        second._sample(holed[seen], None)
+        task = self._callback_fit_ctx.subcontext(task_name=_TASK)
+        # Callbacks that follow fits within fits see a task; others see the first fit alone.
+        with task.propagate_callback_context(second.set_callbacks()):
+            task.call_on_fit_task_begin(estimator=self)
+            second._sample(holed[seen], None)
+        task.call_on_fit_task_end(estimator=self)
         return [_scale(X[rows], holed[rows], hidden[rows], second) for rows in (seen, ~seen)]
 
     def _deviation_scales(self, X):

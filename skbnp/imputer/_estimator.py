@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
@@ -34,7 +35,7 @@ from skbnp.tables.parts import beside, take, without_marks
 _TABLES_FOR_QUANTILES = 400
 
 
-class BNPImputer(ReportMixin, TransformerMixin, Declared, BaseEstimator):
+class BNPImputer(ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, BaseEstimator):
     """Fill missing cells by a Bayesian nonparametric model of the whole table.
 
     It takes the place of `sklearn.impute.KNNImputer`. Beside the filled table it has standard
@@ -216,9 +217,12 @@ class BNPImputer(ReportMixin, TransformerMixin, Declared, BaseEstimator):
         self.__dict__ = vars(attempt)
         return self
 
+    @with_callbacks
     def _fit(self, X):
         """All of `fit`, on its copy."""
         X = self._read(X, reset=True)
+        context = self._init_callback_context(max_subtasks=1)
+        context.call_on_fit_task_begin(estimator=self, X=X)
         columns = columns_of(X)
         layout = Layout.of(columns, self.keep_empty_features)
         if not layout.is_kept.all():
@@ -237,7 +241,12 @@ class BNPImputer(ReportMixin, TransformerMixin, Declared, BaseEstimator):
         self.estimator_ = None
         if modelled.size:
             model = self._make([columns[j] for j in modelled])
-            self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
+            task = context.subcontext(task_name="model")
+            with task.propagate_callback_context(model):
+                task.call_on_fit_task_begin(estimator=self, X=X)
+                self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
+            task.call_on_fit_task_end(estimator=self, X=X)
+        context.call_on_fit_task_end(estimator=self, X=X)
 
     def transform(self, X):
         """Fill the missing cells of a table.

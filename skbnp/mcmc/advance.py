@@ -1,6 +1,7 @@
 """One chain, block by block: its plan, its sweeps, its tasks in the callbacks."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -72,6 +73,10 @@ class Plan:
         start, every = self.recorded
         return max(0, n_swept - start) // every
 
+    def has_figures(self, n_swept):
+        """Whether figures are taken after that sweep, to be recorded or kept."""
+        return self.is_kept(n_swept) or self.is_recorded(n_swept)
+
     @property
     def n_sweeps(self):
         return self.n_warmup + self.n_draws * self.thin
@@ -103,6 +108,8 @@ class ChainRun:
         self.n_swept = end["n_swept"]
         self.counts = end["counts"]
         self.counts_after_warmup = end["counts_after_warmup"]
+        # What was last seen of its traces, for those who watch.
+        self.latest = {}
         self._sampler = None
         self._state = end["state"]
 
@@ -147,27 +154,44 @@ class ChainRun:
 
 @dataclass
 class Block:
-    """What a chain has kept in one block: figures of every draw, and the stored draws."""
+    """What a chain has kept in one block: figures of every draw, and the stored draws.
+
+    Beside them what it has cost: seconds, and those of them that went into figures; of these again
+    the seconds of a look at the last state, which nothing but those who watch have asked for.
+    """
 
     rows: list = field(default_factory=list)
     draws: list = field(default_factory=list)
     stopped: bool = False
+    n_sweeps: int = 0
+    n_figures: int = 0
+    seconds: float = 0.0
+    seconds_of_figures: float = 0.0
+    seconds_of_look: float = 0.0
 
 
-def advance(chain, plan, n_sweeps, store_every, task):
+def advance(chain, plan, n_sweeps, store_every, task, look=False):
     """Take a chain on by some sweeps.
 
-    Returns the chain, which is another object if it has come from another process, and what it
-    has kept in these sweeps.
+    With `look` the figures of its last state are taken, whether that is kept or not. Returns the
+    chain, which is another object if it has come from another process, and what it has kept in
+    these sweeps.
     """
     block = Block()
     with one_blas_thread, HeldInterrupt():
         sampler = chain.wake(plan.make_sampler)
+        began, n_before = time.perf_counter(), chain.n_swept
         for _ in range(n_sweeps):
             block.stopped = _sweep_as_task(task, sampler, chain, plan, store_every, block)
             if block.stopped:
                 break
+        block.n_sweeps = chain.n_swept - n_before
+        if look and block.n_sweeps and not plan.has_figures(chain.n_swept):
+            before = block.seconds_of_figures
+            _take_figures(chain.latest["log_joint"], sampler, chain, plan, block)
+            block.seconds_of_look = block.seconds_of_figures - before
         chain.counts = _counts(sampler)
+        block.seconds = time.perf_counter() - began
     return chain, block
 
 
@@ -186,9 +210,10 @@ def _sweep(sampler, chain, plan, store_every, block):
             chain.warmup_traces.setdefault(name, []).append(float(value))
         sampler.adapt(sweep)
     chain.n_swept += 1
+    chain.latest["log_joint"] = log_joint
     if plan.is_kept(chain.n_swept):
         is_stored = plan.n_kept(chain.n_swept) % store_every == 0
-        figures, log_densities = _figures(log_joint, sampler, plan.density)
+        figures, log_densities = _take_figures(log_joint, sampler, chain, plan, block)
         block.rows.append(figures)
         if log_densities is not None:
             before = chain.log_sums
@@ -198,8 +223,18 @@ def _sweep(sampler, chain, plan, store_every, block):
         if is_stored:
             block.draws.append(_owned(sampler.draw()))
     elif plan.is_recorded(chain.n_swept):
-        for name, value in _figures(log_joint, sampler, plan.density)[0].items():
+        for name, value in _take_figures(log_joint, sampler, chain, plan, block)[0].items():
             chain.record.setdefault(name, []).append(float(value))
+
+
+def _take_figures(log_joint, sampler, chain, plan, block):
+    """The figures of the present sweep, which take time that is counted apart."""
+    began = time.perf_counter()
+    figures, log_densities = _figures(log_joint, sampler, plan.density)
+    block.seconds_of_figures += time.perf_counter() - began
+    block.n_figures += 1
+    chain.latest = dict(figures)
+    return figures, log_densities
 
 
 def _figures(log_joint, sampler, density):
@@ -238,6 +273,10 @@ class FixedLengths:
     def plan_of(self, warmup):
         return self.plan
 
+    def most_work(self, n_chains, warmup):
+        """Sweeps of a chain, and how many times its figures are taken, in all."""
+        return self.plan.n_sweeps, self.plan.n_draws
+
 
 @dataclass(frozen=True)
 class LengthsInRounds:
@@ -256,6 +295,12 @@ class LengthsInRounds:
         n_warmup = self.rounds.end_of(warmup.n_rounds + 1)
         recorded = self.rounds.recorded(warmup.n_rounds)
         return Plan(self.make_sampler, n_warmup, 0, 1, self.density, recorded)
+
+    def most_work(self, n_chains, warmup):
+        """Sweeps of a chain at most, in all; times that figures are taken from this round on."""
+        if warmup is not None and warmup.ended:
+            return self.plan_of(warmup).n_sweeps, self.n_draws
+        return self.rounds.most_work(n_chains, self.n_draws, warmup)
 
 
 # -- callbacks: fit -> chain -> sweep

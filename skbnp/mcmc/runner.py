@@ -25,9 +25,10 @@ from skbnp.mcmc.advance import (
     chain_tasks,
 )
 from skbnp.mcmc.caller import warn
-from skbnp.mcmc.clock import Clock
+from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
+from skbnp.mcmc.progress import Watch
 from skbnp.mcmc.rows import one_blas_thread
 from skbnp.mcmc.warmup import Warmup, WarmupRounds
 
@@ -55,6 +56,7 @@ def run_chains(
     start=None,
     checkpoint=None,
     density=None,
+    reported=None,
 ):
     """Run several chains and keep their draws.
 
@@ -77,12 +79,15 @@ def run_chains(
     n_jobs : int or None, default=None
         Chains at a time, in threads unless `joblib.parallel_config` names another backend.
     verbose : int, default=0
-        1 prints the expected time once ten sweeps are done, 2 also a line per block.
+        1 prints where the run stands, once ten sweeps are done, then once a minute and at the
+        end; 2 prints it each time the chains meet. With a checkpoint also where the run starts.
     callbacks : tuple (estimator, context), default=None
         The estimator that is being fitted and its root callback context, made with
-        ``max_subtasks=n_chains``. Below it each chain is a task "chain" and each of its sweeps,
-        warm-up included, a task "sweep"; of more than 1000 sweeps evenly spaced ones, at most
-        1000.
+        ``max_subtasks=n_chains``, or more where other tasks follow. Below it each chain is a task
+        "chain" and each of its sweeps, warm-up included, a task "sweep"; of more than 1000 sweeps
+        evenly spaced ones, at most 1000. A callback with a method
+        ``on_progress(estimator, context, progress)`` is told by a
+        `skbnp.mcmc.progress.Progress` where the run stands whenever the chains meet.
     store : int or None, default=None
         Bytes that the stored draws of all chains may take. When they would take more, every
         second one is let go, again and again, down to one draw per chain. None stores all.
@@ -95,6 +100,8 @@ def run_chains(
         ``density(sampler)`` gives the log densities (n_rows,) of some fixed rows in the present
         state of a sampler, in which it changes nothing. It must pickle. Their mean becomes the
         trace ``"log_density"``, and the posterior's `pool` rests on them.
+    reported : tuple of str, default=None
+        The traces of which `verbose` and callbacks tell; None means all.
 
     Returns
     -------
@@ -130,12 +137,11 @@ def run_chains(
     _check_sizes(n_chains=(n_chains, 1), n_draws=(n_draws, 1), seed=(seed, 0))
     if isinstance(n_warmup, WarmupRounds):
         lengths = LengthsInRounds(make_sampler, n_warmup, n_draws, density)
-        most_sweeps = n_warmup.most_sweeps(n_chains, n_draws)
     else:
         _check_sizes(n_warmup=(n_warmup, 0), thin=(thin, 1))
         lengths = FixedLengths(Plan(make_sampler, n_warmup, n_draws, thin, density))
-        most_sweeps = lengths.plan.n_sweeps
     run = _Run(lengths, seed, n_chains, store, start)
+    most_sweeps, _ = lengths.most_work(n_chains, None)
     tasks = chain_tasks(callbacks, n_chains, most_sweeps, lengths.is_fixed)
     for task in filter(None, tasks):
         task.begin()
@@ -143,7 +149,12 @@ def run_chains(
         checkpoint.begin()
     if verbose >= 1 and checkpoint is not None:
         print(f"checkpoint {checkpoint.path}: {_where(run)}", flush=True)
-    interrupted = _run_blocks(run, n_jobs, verbose, tasks, checkpoint)
+    watch = Watch(callbacks, verbose, reported)
+    try:
+        interrupted = _run_blocks(run, n_jobs, tasks, checkpoint, watch)
+    except BaseException:
+        watch.failed()
+        raise
     for task in filter(None, tasks):
         task.end()
     posterior = run.posterior()
@@ -218,6 +229,7 @@ class _Run:
         self._n_at_start = sum(chain.n_swept for chain in self.chains)
         self.n_sweeps_run = 0
         self.stopped = False
+        self._of_last_round = {}
         self.kept = _Kept(n_chains, store, start)
 
     def is_done(self):
@@ -235,6 +247,7 @@ class _Run:
         """
         names = self.chains[0].record
         traces = {name: np.array([chain.record[name] for chain in self.chains]) for name in names}
+        self._of_last_round = traces
         self.warmup = self._lengths.rounds.after_round(self.warmup, traces)
         self.plan = self._lengths.plan_of(self.warmup)
         for chain in self.chains:
@@ -244,6 +257,35 @@ class _Run:
     def n_swept(self):
         """Sweeps that every chain has made."""
         return min(chain.n_swept for chain in self.chains)
+
+    def most_work(self):
+        """Sweeps of a chain at most, in all, and times that its figures are still to be taken."""
+        n_sweeps, n_figures = self._lengths.most_work(len(self.chains), self.warmup)
+        plan, n_swept = self.plan, self.n_swept
+        n_taken = plan.n_recorded(n_swept) if plan.is_round else plan.n_kept(n_swept)
+        return n_sweeps, max(0, n_figures - n_taken)
+
+    def traces_so_far(self, names=None):
+        """Traces of the draws so far, in a round of warm-up of what is recorded in it.
+
+        Of the round before as long as there is too little of either. Arrays (n_chains, n), for
+        those of the names that there are; None means all.
+        """
+        if self.plan.is_round:
+            columns = {
+                name: [chain.record.get(name, []) for chain in self.chains]
+                for name in self.chains[0].record
+            }
+        else:
+            columns = self.kept.traces()
+        n_common = min((len(x) for chains in columns.values() for x in chains), default=0)
+        if n_common < 2 * MIN_DRAWS and self._of_last_round:
+            columns, n_common = self._of_last_round, None
+        return {
+            name: np.array([x[:n_common] for x in columns[name]])
+            for name in (columns if names is None else names)
+            if name in columns
+        }
 
     def take(self, results):
         """Take over what `advance` returned for each chain."""
@@ -384,20 +426,19 @@ def _check_record(record, n_recorded, of_first):
         raise ValueError("all chains must have recorded the same figures")
 
 
-def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
+def _run_blocks(run, n_jobs, tasks, checkpoint, watch):
     """Advance all chains together, block by block, to the end or until somebody stops them.
 
     Returns whether that was Ctrl-C.
     """
     n_sweeps, n_broken = 1, 0
-    clock = _clock_of(run, verbose)
+    watch.tell(run)
     with one_blas_thread, HeldInterrupt() as interrupt:
         parallel = _Workers(n_jobs)
         with parallel:
             while not (run.is_done() or run.stopped or interrupt.requested):
                 if run.is_at_end_of_plan():
                     run.decide()
-                    clock = _clock_of(run, verbose)
                     continue
                 plan = run.plan
                 # Chains that an earlier stop has left behind catch up first.
@@ -406,9 +447,10 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
                 if n_before < plan.n_warmup + plan.thin:
                     # Before the first draw nobody knows how much room draws take.
                     goal = min(goal, plan.n_warmup + plan.thin)
+                look = watch.wants_figures()
                 calls = [
                     delayed(advance)(
-                        chain, plan, max(0, goal - chain.n_swept), run.kept.store_every, task
+                        chain, plan, max(0, goal - chain.n_swept), run.kept.store_every, task, look
                     )
                     for chain, task in zip(run.chains, tasks, strict=True)
                 ]
@@ -422,24 +464,21 @@ def _run_blocks(run, n_jobs, verbose, tasks, checkpoint):
                     parallel.renew()
                     continue
                 n_broken = 0
-                seconds = clock.block_done(goal - n_before)
+                seconds = watch.block_done(goal - n_before, [block for _, block in results])
                 across = any(
                     new is not old for (new, _), old in zip(results, run.chains, strict=True)
                 )
                 run.take(results)
+                if not run.is_done():
+                    watch.tell(run)
                 if checkpoint is not None and not run.is_done() and checkpoint.is_due():
                     checkpoint.save(run.posterior())
                 most = run.kept.most_draws() * plan.thin * run.kept.store_every
                 n_sweeps = min(_block_length(goal - n_before, seconds, across), most)
         if checkpoint is not None and run.n_sweeps_run:
             checkpoint.save(run.posterior())
+    watch.tell(run, has_ended=True)
     return interrupt.requested
-
-
-def _clock_of(run, verbose):
-    """A clock for the sweeps of the present plan."""
-    of_round = f", round {run.warmup.n_rounds + 1} of warm-up" if run.plan.is_round else ""
-    return Clock(len(run.chains), run.n_swept, run.plan.n_sweeps, verbose, of_round)
 
 
 class _Workers:

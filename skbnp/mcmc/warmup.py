@@ -82,20 +82,41 @@ class WarmupRounds:
         half = self.first * 2**n_rounds // 2
         return self.end_of(n_rounds + 1) - half, -(-half // _MOST_RECORDED)
 
-    def most_sweeps(self, n_chains, n_draws):
-        """Sweeps that a chain makes at most, for as many draws.
+    def most_work(self, n_chains, n_draws, warmup=None):
+        """What a chain does at most, for as many draws.
 
         Parameters
         ----------
         n_chains, n_draws : int
+        warmup : Warmup, default=None
+            Where the warm-up stands; None is before its first round.
 
         Returns
         -------
         n_sweeps : int
+            Those that are done included.
+        n_figures : int
+            How many times figures are recorded or kept from here on, at most.
         """
-        affordable = int(self.max_work / (n_chains * self.least_work))
-        most_thin = self.thin or max(1, affordable // self.n_draws)
-        return max(self.first, affordable) + n_draws * most_thin
+        n_rounds, work = (0, 0.0) if warmup is None else (warmup.n_rounds, warmup.work_per_sweep)
+        affordable = int(self.max_work / (n_chains * max(self.least_work, work or 0.0)))
+        n_sweeps = n_figures = 0
+        while True:
+            half = self.first * 2**n_rounds // 2
+            n_figures += half // self.recorded(n_rounds)[1]
+            n_rounds += 1
+            end = self.end_of(n_rounds)
+            n_sweeps = max(n_sweeps, end + n_draws * self._most_thin(affordable - end))
+            if not self._has_room(n_rounds, affordable):
+                return n_sweeps, n_figures + n_draws
+
+    def _has_room(self, n_rounds, affordable):
+        """Whether another round may follow so many: as long again is left for draws after it."""
+        return self.end_of(n_rounds + 1) + self.first * 2**n_rounds <= affordable
+
+    def _most_thin(self, n_left):
+        """Sweeps per draw at most, where so many sweeps are left for all draws."""
+        return self.thin or max(1, int(n_left / self.n_draws))
 
     def after_round(self, warmup, traces):
         """What is decided after a round.
@@ -116,15 +137,14 @@ class WarmupRounds:
         # Networks grow: what a sweep has cost at most is what those to come will cost at least.
         work = max(warmup.work_per_sweep or 0.0, float(self.work_per_sweep(traces)))
         affordable = self.max_work / (n_chains * work)
-        n_swept, length = self.end_of(n_rounds), self.first * 2**n_rounds
         if is_settled(traces, self.names):
             ended = "settled"
-        elif n_swept + 2 * length > affordable:
-            # As long again as the next round would be is left for the draws after it.
+        elif not self._has_room(n_rounds, affordable):
             ended = "spent"
         else:
             return Warmup(n_rounds, work)
-        return Warmup(n_rounds, work, ended, self._thin(traces, n_rounds, affordable - n_swept))
+        n_left = affordable - self.end_of(n_rounds)
+        return Warmup(n_rounds, work, ended, self._thin(traces, n_rounds, n_left))
 
     def _thin(self, traces, n_rounds, n_left):
         """Sweeps per draw that make as many effective draws as aimed at, if there is work left."""
@@ -133,7 +153,7 @@ class WarmupRounds:
         half = self.first * 2 ** (n_rounds - 1) // 2
         least = min((diagnostics.ess(traces[name]) for name in self.names), default=math.inf)
         wanted = _AIMED_ESS * half / least / self.n_draws if least > 0.0 else math.inf
-        most = max(1, int(n_left / self.n_draws))
+        most = self._most_thin(n_left)
         return most if wanted > most else max(1, math.ceil(wanted))
 
 

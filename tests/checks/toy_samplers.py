@@ -177,3 +177,25 @@ class StopAt(TaskLog):
             context.task_name == "sweep"
             and self.sweeps.get(context.parent.task_id) == context.task_id
         )
+
+
+class Watcher:
+    """Callback that keeps what it is told of the progress."""
+
+    def __init__(self):
+        self.told = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        pass
+
+    def on_progress(self, estimator, context, progress):
+        self.told.append(progress)

@@ -145,8 +145,8 @@ def test_thinning_follows_the_effective_sample_size():
 
 def test_most_sweeps_is_a_bound():
     rule = rounds(max_work=4000.0)
-    assert rule.most_sweeps(4, 20) >= 1000
-    assert rounds(max_work=1e-9).most_sweeps(4, 30) == 16 + 30
+    assert rule.most_work(4, 20)[0] >= 1000
+    assert rounds(max_work=1e-9).most_work(4, 30)[0] == 16 + 30
 
 
 @pytest.mark.parametrize(
@@ -308,12 +308,14 @@ def test_files_that_do_not_fit(expected, monkeypatch, tmp_path):
 
 
 def test_says_which_round(expected, capsys):
-    run_chains(ToySampler, **RUN, n_warmup=rounds(), verbose=1)
+    run_chains(ToySampler, **RUN, n_warmup=rounds(), verbose=2)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("3 chains of 16 sweeps, round 1 of warm-up: about ")
-    n_kept = 9 * expected.sweeps_per_draw
-    assert lines[-1].startswith(f"3 chains of {n_kept} sweeps: about ")
-    assert len(lines) == 7
+    assert lines[0].startswith("3 chains, warm-up round 1, sweep 1 of 16; ")
+    seen = {line.split("round ")[1][0] for line in lines if "round" in line}
+    assert seen == set("123456")
+    n_all = 1008 + 9 * expected.sweeps_per_draw
+    assert any(f" draws, sweep 1,025 of {n_all:,}; " in line for line in lines)
+    assert lines[-1].startswith(f"3 chains, all {n_all:,} sweeps; ")
 
 
 def test_callback_in_a_round(tmp_path, monkeypatch):
