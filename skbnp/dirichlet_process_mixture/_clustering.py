@@ -91,13 +91,17 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
 
     def _found(self, training):
-        joins = self._can_join()
+        draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
+        n_blocks = [int(draw["label"].max()) + 1 for draw in draws]
+        # By what was found, as parameters may have changed since.
+        is_joined = not np.array_equal(n_blocks, self.merged_n_clusters_)
+        is_joined = is_joined or not np.array_equal(self.labels_, self.component_labels_)
         return self._partition_section(
             training,
             n_blocks=self.posterior_.traces["n_clusters"],
-            loss=self.point_estimate,
-            pieces=self.component_labels_ if joins else None,
-            n_joined=self.merged_n_clusters_ if joins else None,
+            loss=self._partition_loss,
+            pieces=self.component_labels_ if is_joined else None,
+            n_joined=self.merged_n_clusters_ if is_joined else None,
             dropped=self.partition_info_["dropped"],
         )
 

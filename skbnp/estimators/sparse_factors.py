@@ -178,7 +178,7 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
         return factors.section(
             traces["n_factors"],
             traces["n_shared_factors"],
-            *factors.over_draws(here, np.reshape(loadings, (-1, *here.shape))),
+            *factors.over_draws(here, np.stack(loadings)),
             [training.names[j] for j in self._units.columns],
         )
 

@@ -80,10 +80,11 @@ class ClustersMixin(PartitionMixin):
             )
 
     def _found(self, training):
+        is_plain = np.array_equal(self.labels_, self.component_labels_)
         found = self._partition_section(
             training,
             n_blocks=self.posterior_.traces["n_clusters"],
-            pieces=self.component_labels_ if self.merge_overlap is not None else None,
+            pieces=None if is_plain else self.component_labels_,
             dropped=self.partition_info_["dropped"],
         )
         return [*found, self._factors_section(training), self._association_section(training)]

@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skbnp.plot._style import check_estimator, import_pyplot
+from skbnp.plot._style import check_estimator, import_pyplot, styled
 from skbnp.summaries.profiles import profiles
 from skbnp.tables.columns import columns_of, in_words, names_of
 
@@ -114,6 +114,7 @@ class ClusterProfileDisplay:
         display = cls(found.difference, traits, sizes, max_columns=max_columns)
         return display.plot(ax=ax, **image_kw)
 
+    @styled
     def plot(self, *, ax=None, **image_kw):
         """Draw the heat map.
 

@@ -43,7 +43,7 @@ class Partition:
     n_blocks : ndarray of shape (n_chains, n_draws)
         Number of blocks of each draw.
     expected_loss : float
-    loss : {"vi", "binder", "map"}
+    loss : {"vi", "binder"}
     pieces : ndarray of int of shape (n_samples,) or None
         The clusters before overlapping ones were joined, of which `expected_loss` speaks; None
         where nothing is joined.
@@ -290,9 +290,10 @@ def how_many(partition):
         records.append(record)
     likely = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.05][:4]
     shown = [f"{percent(shares[k])} have {k}" for k in likely]
+    shown[-1] += f" {partition.noun if likely[-1] == 1 and nouns != 'pieces' else nouns}"
     sentences = [
         "The method does not settle on one answer: it keeps many that the data allow, its draws. "
-        f"Of these {listed(shown)} {nouns}."
+        f"Of these {listed(shown)}."
     ]
     if _has_pieces_alone(partition):
         sentences.append(

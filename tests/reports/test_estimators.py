@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from contract.registry import SETTINGS, VARIED
+from contract.registry import DEFAULTS, SETTINGS, VARIED
 from skbnp import BNPImputer, DirichletProcessMixture, ICPNetwork, TreeFactorModel
 from skbnp.reports import Report
 
@@ -50,6 +50,16 @@ def test_every_estimator_reports(setting, tmp_path):
     model.save(tmp_path / "model")
     assert str(setting.kind.load(tmp_path / "model").report()) == text
     assert str(model.report()) == text
+
+
+@pytest.mark.parametrize("setting", DEFAULTS, ids=str)
+def test_little_to_speak_of(setting):
+    """One draw of one chain, one column, values far from one."""
+    X = setting.table()
+    report = setting.fit(X, n_chains=1, n_draws=1).report()
+    assert "the chains are too short to say" in str(report)
+    report = setting.fit(1e8 * X[:, :1], n_draws=2, n_warmup=0).report()
+    assert "1 column" in str(report) and report.to_frame().shape[0] > 0
 
 
 @pytest.mark.parametrize("name", ["mixture", "icp-classifier", "clusterer", "cibp"])

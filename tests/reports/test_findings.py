@@ -108,7 +108,7 @@ def test_how_many_follows_the_joined_draws():
         {"clusters": 4, "probability": 0.0, "before joins": 0.25},
         {"clusters": 5, "probability": 0.0, "before joins": 0.75},
     ]
-    assert "80% have 2 and 20% have 3 clusters" in said(number)
+    assert "80% have 2 and 20% have 3 clusters." in said(number)
     assert "the 5 pieces before joins by 0.50 nats" in said(number)
     assert verdicts(number)["the number of clusters"].trust == "yes"
     open_number = partition.how_many(of_draws([LABELS], n_blocks=np.array([[1, 3, 3, 3, 2]])))
