@@ -7,8 +7,9 @@ import typing
 from numbers import Integral, Real
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Interval, MissingValues, Options
 
 import skbnp
 from checks.stubs import MODULES, PACKAGE, function_stub, place_of, stub_of, type_of
@@ -86,6 +87,8 @@ def allowed_by(rule):
         return [EXAMPLES[rule.type]]
     if isinstance(rule, Options):
         return rule.options
+    if isinstance(rule, MissingValues):
+        return [1, np.nan, "?", None, pd.NA]
     return [rule if isinstance(rule, type) and rule not in EXAMPLES else EXAMPLES[rule]]
 
 

@@ -135,7 +135,8 @@ def _labels(log_weight, noise):
     """Components of fantasies: as many of each as its weight says, to within one."""
     passed = np.cumsum(np.exp(log_weight - np.max(log_weight)))
     place = (np.arange(noise.n_fantasies) + ndtr(noise.of(0, 1)[0, 0])) / noise.n_fantasies
-    return np.minimum(np.searchsorted(passed, place * passed[-1]), len(passed) - 1)
+    last = len(passed) - 1  # there are no negative places in these files
+    return np.minimum(np.searchsorted(passed, place * passed[last]), last)
 
 
 def squashed(a):

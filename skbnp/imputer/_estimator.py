@@ -2,6 +2,7 @@
 
 from copy import copy
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -100,7 +101,7 @@ class BNPImputer(ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, 
         diagonal covariances if more than 20 columns hold numbers.
         """,
     )
-    missing_values: float | str | None = parameter(
+    missing_values: Any = parameter(
         default=np.nan,
         kind="number, str, NaN or None",
         rules=[MissingValues(), Real],

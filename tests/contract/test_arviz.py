@@ -82,7 +82,7 @@ def test_what_draws_hold(fitted):
     setting, estimator, data = fitted
     posterior, group = estimator.posterior_, groups_of(data)["posterior"]
     labels = [name for name in ("label", "branch", "row_cluster") if name in group]
-    if hasattr(estimator, "labels_") or getattr(estimator, "row_clusters", False):
+    if hasattr(estimator, "labels_") or getattr(estimator, "row_clusters_", False):
         (name,) = labels
         of_draw = posterior[1, 3].get(name, posterior[1, 3].get("level_labels", [None])[0])
         assert group[name].dims == ("chain", "draw", "row")
