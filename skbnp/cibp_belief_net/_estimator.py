@@ -48,7 +48,7 @@ _LAYERS = 3
 # Columns from which rows have clusters by default, and chains are short and as many as the work
 # allows: those freeze where they start, and no two at the same place.
 _MANY_COLUMNS = 40
-_FEWEST_CHAINS, _MOST_CHAINS, _SHORT = 4, 16, (90, 4)
+_FEWEST_CHAINS, _MOST_CHAINS, _SHORT = 4, 16, (70, 4)
 # Ways of births under each value of `birth`; "auto": those that are known to pay.
 _BIRTHS = {
     "auto": ("prior", "block"),

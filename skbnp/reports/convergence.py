@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.markup import counted, number
+from skbnp.markup import counted, listed, number
 from skbnp.mcmc import diagnostics
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
@@ -64,13 +64,13 @@ def section(posterior, names, problems, advice, is_ensemble=False):
             )
         )
     else:
-        sentences += _agreement(problems)
+        sentences += _agreement(problems, names)
     gain = posterior.pool().get("pool_gain")
     if gain is not None and posterior.n_chains > 1:
         sentences.append(
             f"Averaged over the chains the log density of a row is {number(gain, 2)} higher than "
-            "with one chain alone; it is near 0 where all chains have found the same. Predictions "
-            "use the average."
+            "with one chain alone: hundredths mean that the chains describe rows alike, whatever "
+            "else they differ in. Predictions use the average."
         )
     shown = {name: posterior.traces[name] for name in names}
     rhat = {record["trace"]: record["R-hat"] for record in records}
@@ -111,7 +111,7 @@ def _run_in_words(posterior):
     return f"{run} Chains start from different places; only what they agree on can be trusted."
 
 
-def _agreement(problems):
+def _agreement(problems, names):
     how = (
         f"R-hat compares the chains with one another: 1 is agreement, up to {MOST_RHAT:g} is fine. "
         "Effective draws say how many independent draws the chains are worth: "
@@ -119,7 +119,9 @@ def _agreement(problems):
     )
     if not problems:
         return [how, "By both figures the chains agree on all that is listed."]
-    return [how, f"They do not agree yet: {'; '.join(problems)}."]
+    poor = [_WORDS.get(name, name) for name in names if any(name in one for one in problems)]
+    of = f" for {listed(poor)}: see the table" if poor else f": {'; '.join(problems)}"
+    return [how, f"They do not agree yet, or are too short{of}."]
 
 
 def _ensemble(advice):

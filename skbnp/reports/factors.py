@@ -69,6 +69,7 @@ def section(n_factors, n_shared, loadings, linked, found, names):
     return Section(
         "factors", "What was found: factors", tuple(sentences), records, n_shown=0,
         pictures=show, verdicts=tuple(verdicts),
+        in_short=sentences[0],
     )  # fmt: skip
 
 

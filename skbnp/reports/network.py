@@ -69,6 +69,7 @@ def section(traces, network, n_columns, together, edges=None):
     return Section(
         "network", "What was found: a network", tuple(sentences), records, n_shown=8,
         pictures=(pictures.network(network),), verdicts=tuple(verdicts),
+        in_short=sentences[0],
     )  # fmt: skip
 
 

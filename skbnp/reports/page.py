@@ -11,6 +11,7 @@ from skbnp.reports import html, text
 _MOST_STEPS = 4
 # From the worst to the best.
 _ORDER_OF_TRUST = ("no", "with care", "yes")
+_BEGINS = {"yes": "To be trusted", "with care": "With care", "no": "Not to be trusted yet"}
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ class Section:
         What it contributes to "what to do next", after the remedies of its verdicts.
     is_urgent : bool
         Whether its steps come before those of all other sections.
+    in_short : str
+        What the summary at the top says of it.
     """
 
     name: str
@@ -127,6 +130,7 @@ class Section:
     verdicts: tuple = ()
     steps: tuple = ()
     is_urgent: bool = False
+    in_short: str = ""
 
 
 class Report:
@@ -139,7 +143,8 @@ class Report:
     ----------
     title : str
     sections : sequence of Section
-        In their order. Two more are made of their verdicts and steps: "trust" and "next".
+        In their order. Others are made of what they say in short, of their verdicts and steps:
+        "summary", the first, "trust" and "next", the last.
 
     Attributes
     ----------
@@ -149,7 +154,7 @@ class Report:
     """
 
     def __init__(self, title, sections):
-        made = [*sections, _trust(sections), _next(sections)]
+        made = [_summary(sections), *sections, _trust(sections), _next(sections)]
         self.title = title
         self.sections = MappingProxyType({one.name: one for one in made if one is not None})
 
@@ -201,6 +206,20 @@ class Report:
         return html.fragment(self)
 
 
+def _summary(sections):
+    """What was found, how far to trust it and the first step, in few lines."""
+    found = [section.in_short for section in sections if section.in_short]
+    if not found:
+        return None
+    verdicts = [verdict for section in sections for verdict in section.verdicts]
+    for trust, begin in _BEGINS.items():
+        parts = [verdict.part for verdict in verdicts if verdict.trust == trust]
+        found += [f"{begin}: {'; '.join(parts)}."] if parts else []
+    if _next(sections) is not None:
+        found.append("The last part says what to do next.")
+    return Section("summary", "In short", tuple(found))
+
+
 def _trust(sections):
     """What can be trusted and what cannot, the worst first."""
     verdicts = [verdict for section in sections for verdict in section.verdicts]
@@ -211,11 +230,8 @@ def _trust(sections):
         trust: [f"{one.part} ({one.why})" for one in verdicts if one.trust == trust]
         for trust in _ORDER_OF_TRUST
     }
-    begins = {"yes": "To be trusted", "with care": "With care", "no": "Not to be trusted yet"}
     sentences = [
-        f"{begins[trust]}: {'; '.join(parts[trust])}."
-        for trust in reversed(_ORDER_OF_TRUST)
-        if parts[trust]
+        f"{begin}: {'; '.join(parts[trust])}." for trust, begin in _BEGINS.items() if parts[trust]
     ]
     table = [
         {"part": verdict.part, "trust": verdict.trust, "why": verdict.why} for verdict in verdicts

@@ -1,5 +1,6 @@
 """Clusters: how many, how large, how sure, which rows are typical and which are doubtful."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from skbnp.markup import counted, listed, number, percent
 from skbnp.reports import pictures, profiles
 from skbnp.reports.page import Section, Verdict
+from skbnp.summaries.joining import LEAST_DRAWS
 from skbnp.summaries.membership import membership
 from skbnp.summaries.partitions import coclustering
 
@@ -48,7 +50,11 @@ class Partition:
         The clusters before overlapping ones were joined, of which `expected_loss` speaks; None
         where nothing is joined.
     n_joined : ndarray of int of shape (n_used,) or None
-        Number of clusters of some draws after the same joins.
+        Number of clusters of some draws, evenly spaced over the chains, after the same joins.
+    join : callable or None
+        ``join(draws)`` are labels of draws after these joins.
+    least_overlap : float or None
+        From which pieces are joined.
     noun : str
         "cluster" or "branch".
     dropped : sequence of dict
@@ -62,6 +68,8 @@ class Partition:
     loss: str = "vi"
     pieces: np.ndarray | None = None
     n_joined: np.ndarray | None = None
+    join: Callable | None = None
+    least_overlap: float | None = None
     noun: str = "cluster"
     dropped: tuple = ()
 
@@ -139,6 +147,7 @@ def clusters(partition, table, probability):
         n_shown=20,
         verdicts=tuple(_verdicts_of_clusters(partition, sizes, own, share_sure)),
         steps=tuple(steps),
+        in_short=_sizes_in_words(partition, sizes) + _least_sure(partition, probability),
     )
 
 
@@ -157,6 +166,26 @@ def _sizes_in_words(partition, sizes):
         f"The rows fall into {counted(len(sizes), partition.noun, partition.nouns)}: "
         f"{listed(shown, _MOST_CLUSTERS)}"
         + (f"; {len(sizes) - len(shown)} smaller ones follow." if len(sizes) > len(shown) else ".")
+    )
+
+
+def _least_sure(partition, probability):
+    """The two clusters between which most doubtful rows are, if they are many."""
+    rows = np.arange(len(probability))
+    own = probability[rows, partition.labels]
+    others = probability.copy()
+    others[rows, partition.labels] = -1.0
+    doubtful = np.flatnonzero((own < DOUBTFUL) & (others.max(axis=1) > 0.0))
+    if not doubtful.size:
+        return ""
+    pairs = np.sort(np.column_stack([partition.labels, others.argmax(axis=1)])[doubtful], axis=1)
+    found, counts = np.unique(pairs, axis=0, return_counts=True)
+    (g, h), most = found[counts.argmax()], int(counts.max())
+    if most < max(_FEW_ROWS, len(doubtful) / 4):
+        return ""
+    return (
+        f" Least sure is where {partition.nouns} {g} and {h} meet: {counted(most, 'row')} may be "
+        "of either."
     )
 
 
@@ -215,6 +244,10 @@ def rows(partition, table, probability):
     order = np.argsort(own, kind="stable")[:_MOST_LISTED]
     if len(order) < n:
         sentences.append(f"The table has the {number(len(order))} most doubtful of all rows.")
+    if several and (own < DOUBTFUL).any():
+        sentences.append(
+            f"On its own: the probability that a row is of none of these {partition.nouns}."
+        )
     records = [
         {
             "row": table.row(i),
@@ -237,7 +270,7 @@ def rows(partition, table, probability):
 
 def _doubt(noun, own, others):
     alone = 1.0 - own - np.maximum(others, 0.0).sum()
-    if alone > max(own, others.max()):
+    if alone > others.max():
         return f"{own:.2f}; on its own: {alone:.2f}"
     if others.max() <= 0.0:
         return f"{own:.2f}"
@@ -292,8 +325,9 @@ def how_many(partition):
     shown = [f"{percent(shares[k])} have {k}" for k in likely]
     shown[-1] += f" {partition.noun if likely[-1] == 1 and nouns != 'pieces' else nouns}"
     sentences = [
-        "The method does not settle on one answer: it keeps many that the data allow, its draws. "
-        f"Of these {listed(shown)}."
+        "The method keeps many answers that the data allow, its draws. "
+        f"Of these {listed(shown)}"
+        + ("." if counts is drawn else ", after pieces that overlap are joined.")
     ]
     if _has_pieces_alone(partition):
         sentences.append(
@@ -301,9 +335,12 @@ def how_many(partition):
             "skewed groups take several pieces, and small ones come and go."
         )
     if counts is not drawn:
+        at = "" if partition.least_overlap is None else f" by {partition.least_overlap:g} or more"
         sentences.append(
-            "Before pieces that overlap are joined, draws have "
-            f"{_range(of_pieces)} pieces: skewed groups take several, and small ones come and go."
+            "A piece is one bell curve of a draw; skewed groups take several, and small ones come "
+            f"and go. Nine in ten draws have {_range(of_pieces)} pieces. Those that overlap{at} "
+            "are one cluster: where the rows of one could as well be of the other (merge_overlap; "
+            "merge_tree_ has all joins)."
         )
     mode = int(shares.argmax())
     if mode != found and not _has_pieces_alone(partition):
@@ -316,7 +353,8 @@ def how_many(partition):
             f"The summary of all draws has {found}, though {mode} is the most frequent number: "
             f"{because}."
         )
-    sentences.append(_loss_in_words(partition))
+    if partition.pieces is None:
+        sentences.append(_loss_in_words(partition))
     show = pictures.cluster_count(partition.n_blocks)
     return Section(
         "number",
@@ -347,6 +385,10 @@ def _verdict_of_number(partition, shares, found):
     share = float(shares[found]) if found < len(shares) else 0.0
     trust = "yes" if share >= 0.8 else "with care" if share >= 0.4 else "no"
     why = f"{percent(share)} of the draws have {found}"
+    lowest = _lowest_share(partition, found)
+    if trust == "yes" and lowest is not None:
+        trust = "yes" if lowest >= 0.8 else "with care"
+        why += f", in no chain fewer than {percent(lowest)}"
     if _has_pieces_alone(partition):
         # Joined draws are not counted: what is left is whether groups were given up.
         n = len(partition.labels)
@@ -368,11 +410,20 @@ def _verdict_of_number(partition, shares, found):
     )
 
 
+def _lowest_share(partition, found):
+    """The share of draws with this number in the chain that has it least; None of one chain."""
+    n_chains = len(partition.n_blocks)
+    if n_chains == 1:
+        return None
+    of_chains = partition.n_blocks
+    if partition.n_joined is not None:
+        of_chains = np.array_split(np.asarray(partition.n_joined), n_chains)
+    return float(min(np.mean(np.asarray(one) == found) for one in of_chains))
+
+
 def _loss_in_words(partition):
     n = len(partition.labels)
     of = "these clusters" if partition.noun == "cluster" else "these branches"
-    if partition.pieces is not None and not np.array_equal(partition.pieces, partition.labels):
-        of = f"the {int(partition.pieces.max()) + 1} pieces before joins"
     loss = partition.expected_loss
     if partition.loss == "binder":
         share = loss / max(n * (n - 1) / 2, 1)
@@ -388,13 +439,15 @@ def _loss_in_words(partition):
 # -- pairs
 
 
-def sure_pairs(draws, n_samples):
+def sure_pairs(draws, n_samples, join=None):
     """Pairs of rows that nearly all draws have together, and those that they have apart.
 
     Parameters
     ----------
     draws : list of ndarray of int of shape (n_samples,)
     n_samples : int
+    join : callable or None
+        What makes draws of clusters of draws of pieces, from labels of the rows that are chosen.
 
     Returns
     -------
@@ -405,14 +458,17 @@ def sure_pairs(draws, n_samples):
     """
     step = -(-n_samples // MOST_ROWS_OF_PAIRS)
     chosen = np.arange(0, n_samples, step)
-    found = coclustering([np.asarray(draw)[chosen] for draw in draws])
+    draws = [np.asarray(draw)[chosen] for draw in draws]
+    if join is not None:
+        draws = join([draws[i] for i in np.linspace(0, len(draws) - 1, LEAST_DRAWS).astype(int)])
+    found = coclustering(draws)
     return chosen, found >= SURE, found <= 1.0 - SURE
 
 
 def pairs(partition):
     """How many pairs of rows are surely together or apart."""
     n = len(partition.labels)
-    chosen, together, apart = sure_pairs(partition.draws, n)
+    chosen, together, apart = sure_pairs(partition.draws, n, partition.join)
     labels = partition.labels[chosen]
     above = np.triu(np.ones(together.shape, dtype=bool), 1)
     same = labels[:, np.newaxis] == labels
@@ -431,10 +487,11 @@ def pairs(partition):
             }
         )
     open_share = float((~together & ~apart)[above].mean())
+    in_one = "piece" if partition.pieces is not None and partition.join is None else partition.noun
     of = "all pairs of rows" if len(chosen) == n else f"the pairs of {len(chosen)} of the rows"
     sentences = (
-        f"Of {of}, {percent(float(together[above].mean()))} are surely together (in one group in "
-        f"at least {percent(SURE)} of the draws), {percent(float(apart[above].mean()))} surely "
+        f"Of {of}, {percent(float(together[above].mean()))} are surely together (in one {in_one} "
+        f"in at least {percent(SURE)} of the draws), {percent(float(apart[above].mean()))} surely "
         f"apart (in at most {percent(1 - SURE)}); of {percent(open_share)} the data do not say.",
     )
     show = pictures.pairs(partition.draws, partition.labels)

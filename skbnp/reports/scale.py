@@ -56,4 +56,5 @@ def section(feature_labels, labels, names):
     return Section(
         "scale", "What was found: columns that are loud together", tuple(sentences), records,
         n_shown=0, steps=steps,
+        in_short=sentences[0],
     )  # fmt: skip

@@ -89,6 +89,7 @@ def section(traces, network, influence, names, ancestors, target, noise=None, po
     return Section(
         "prediction", "What was found: what predictions rest on", tuple(sentences), records,
         n_shown=12, pictures=(bars, pictures.network(network)), verdicts=(verdict,),
+        in_short=sentences[0],
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def test_many_columns_get_many_short_chains_and_row_clusters(wide):
         # Chains that are many and short need not agree.
         warnings.simplefilter("error", ConvergenceWarning)
         net = CIBPBeliefNet(max_work=0.1, random_state=0).fit(wide)
-    assert 4 < net.n_chains_ < 16 and (net.n_warmup_, net.n_draws_) == (90, 4)
+    assert 4 < net.n_chains_ < 16 and (net.n_warmup_, net.n_draws_) == (70, 4)
     assert net.row_clusters_ and net.max_layers_ == 1 and net.posterior_.warmup is None
     assert net._prior.row_clusters and net.n_layers_ <= 1
 

@@ -38,7 +38,9 @@ def test_every_estimator_reports(setting, tmp_path):
     assert setting.kind.__name__ in text and "24 rows" in text
     assert max(map(len, text.splitlines())) <= 100 and "nan" not in text
     names = list(report.sections)
-    assert names[0] == "table" and names[-2:] == ["trust", "next"] and "chains" in names
+    assert (
+        names[:2] == ["summary", "table"] and names[-2:] == ["trust", "next"] and "chains" in names
+    )
     assert ("cells" in names) == bool(np.isnan(X).any())
     assert ("clusters" in names) == (setting.name.partition("-")[0] in PARTITIONS)
     for section in report.sections.values():

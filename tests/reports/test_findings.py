@@ -16,6 +16,8 @@ from skbnp.reports import (
     supervised,
     table,
 )
+from skbnp.summaries.joining import LEAST_DRAWS
+from skbnp.summaries.membership import membership
 
 
 def training(X, **changes):
@@ -100,7 +102,7 @@ def test_of_very_many_rows_the_most_doubtful_are_listed(monkeypatch):
 def test_how_many_follows_the_joined_draws():
     number = partition.how_many(
         of_draws([LABELS], n_blocks=np.array([[4, 5], [5, 5]]), pieces=np.arange(10) // 2,
-                 n_joined=np.array([2, 2, 2, 2, 3]), expected_loss=0.5)
+                 n_joined=np.array([2, 2, 2, 2, 2, 2, 2, 2, 3, 3]), least_overlap=0.3)
     )  # fmt: skip
     assert number.table == [
         {"clusters": 2, "probability": 0.8, "before joins": 0.0},
@@ -108,9 +110,13 @@ def test_how_many_follows_the_joined_draws():
         {"clusters": 4, "probability": 0.0, "before joins": 0.25},
         {"clusters": 5, "probability": 0.0, "before joins": 0.75},
     ]
-    assert "80% have 2 and 20% have 3 clusters." in said(number)
-    assert "the 5 pieces before joins by 0.50 nats" in said(number)
-    assert verdicts(number)["the number of clusters"].trust == "yes"
+    assert "80% have 2 and 20% have 3 clusters, after pieces" in said(number)
+    assert "overlap by 0.3 or more" in said(number) and "nats" not in said(number)
+    # The second chain has both.
+    found = verdicts(number)["the number of clusters"]
+    assert found.trust == "with care" and found.why.endswith("in no chain fewer than 60%")
+    one_chain = of_draws([LABELS], n_blocks=np.array([[2, 2, 2, 2, 3]]))
+    assert verdicts(partition.how_many(one_chain))["the number of clusters"].trust == "yes"
     open_number = partition.how_many(of_draws([LABELS], n_blocks=np.array([[1, 3, 3, 3, 2]])))
     assert "has 2, though 3 is the most frequent" in said(open_number)
     assert verdicts(open_number)["the number of clusters"].trust == "no"
@@ -120,6 +126,37 @@ def test_how_many_follows_the_joined_draws():
 def test_groups_that_were_given_up_count_against_the_number(lost, trust):
     found = of_draws([LABELS], pieces=LABELS, dropped=lost)
     assert verdicts(partition.how_many(found))["the number of clusters"].trust == trust
+
+
+def test_the_summary_says_where_rows_are_doubtful():
+    labels = np.repeat([0, 1, 2], [8, 8, 4])
+    moved = labels.copy()
+    moved[:6] = 1
+    rows = training(np.arange(20.0)[:, np.newaxis])
+
+    def clusters(draws):
+        found = of_draws(draws, labels)
+        return partition.clusters(found, rows, membership(labels, draws))
+
+    found, sure = clusters([labels, moved]), clusters([labels])
+    assert found.in_short.endswith("where clusters 0 and 1 meet: 14 rows may be of either.")
+    assert sure.in_short == sure.sentences[0]
+
+
+def test_pairs_are_of_joined_draws():
+    """Each draw cuts the second half elsewhere; joined, all its pairs are together."""
+    draws = [np.concatenate([np.zeros(5, int), 1 + (np.arange(5) < cut)]) for cut in range(5)]
+    labels = np.repeat([0, 1], 5)
+
+    def joined(some):
+        assert len(some) == LEAST_DRAWS
+        return [np.minimum(draw, 1) for draw in some]
+
+    loose = partition.pairs(of_draws(draws, labels, pieces=labels))
+    tight = partition.pairs(of_draws(draws, labels, pieces=labels, join=joined))
+    assert "in one piece" in said(loose) and "in one cluster" in said(tight)
+    assert [one["surely together"] for one in tight.table] == [1.0, 1.0]
+    assert loose.table[1]["surely together"] < 1.0
 
 
 def test_pairs_by_hand():
