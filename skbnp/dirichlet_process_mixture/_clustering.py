@@ -102,14 +102,9 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             loss=self._partition_loss,
             pieces=self.component_labels_ if is_joined else None,
             n_joined=self.merged_n_clusters_ if is_joined else None,
-            join=self._join if is_joined and self._can_join() else None,
             least_overlap=self.merge_overlap if is_joined else None,
             dropped=self.partition_info_["dropped"],
         )
-
-    def _join(self, draws):
-        """Draws of some rows, their overlapping blocks joined."""
-        return joined_draws(draws, self.merge_overlap, _OVERLAP)
 
     def _can_join(self):
         """Whether components are to be joined, and there are draws enough to say which."""

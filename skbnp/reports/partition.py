@@ -1,6 +1,5 @@
 """Clusters: how many, how large, how sure, which rows are typical and which are doubtful."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,6 @@ import numpy as np
 from skbnp.markup import counted, listed, number, percent
 from skbnp.reports import pictures, profiles
 from skbnp.reports.page import Section, Verdict
-from skbnp.summaries.joining import LEAST_DRAWS
 from skbnp.summaries.membership import membership
 from skbnp.summaries.partitions import coclustering
 
@@ -51,8 +49,6 @@ class Partition:
         where nothing is joined.
     n_joined : ndarray of int of shape (n_used,) or None
         Number of clusters of some draws, evenly spaced over the chains, after the same joins.
-    join : callable or None
-        ``join(draws)`` are labels of draws after these joins.
     least_overlap : float or None
         From which pieces are joined.
     noun : str
@@ -68,7 +64,6 @@ class Partition:
     loss: str = "vi"
     pieces: np.ndarray | None = None
     n_joined: np.ndarray | None = None
-    join: Callable | None = None
     least_overlap: float | None = None
     noun: str = "cluster"
     dropped: tuple = ()
@@ -439,15 +434,13 @@ def _loss_in_words(partition):
 # -- pairs
 
 
-def sure_pairs(draws, n_samples, join=None):
+def sure_pairs(draws, n_samples):
     """Pairs of rows that nearly all draws have together, and those that they have apart.
 
     Parameters
     ----------
     draws : list of ndarray of int of shape (n_samples,)
     n_samples : int
-    join : callable or None
-        What makes draws of clusters of draws of pieces, from labels of the rows that are chosen.
 
     Returns
     -------
@@ -458,17 +451,14 @@ def sure_pairs(draws, n_samples, join=None):
     """
     step = -(-n_samples // MOST_ROWS_OF_PAIRS)
     chosen = np.arange(0, n_samples, step)
-    draws = [np.asarray(draw)[chosen] for draw in draws]
-    if join is not None:
-        draws = join([draws[i] for i in np.linspace(0, len(draws) - 1, LEAST_DRAWS).astype(int)])
-    found = coclustering(draws)
+    found = coclustering([np.asarray(draw)[chosen] for draw in draws])
     return chosen, found >= SURE, found <= 1.0 - SURE
 
 
 def pairs(partition):
     """How many pairs of rows are surely together or apart."""
     n = len(partition.labels)
-    chosen, together, apart = sure_pairs(partition.draws, n, partition.join)
+    chosen, together, apart = sure_pairs(partition.draws, n)
     labels = partition.labels[chosen]
     above = np.triu(np.ones(together.shape, dtype=bool), 1)
     same = labels[:, np.newaxis] == labels
@@ -486,13 +476,23 @@ def pairs(partition):
                 "surely apart": round(float(apart[here].mean()), 3) if n_pairs else np.nan,
             }
         )
-    open_share = float((~together & ~apart)[above].mean())
-    in_one = "piece" if partition.pieces is not None and partition.join is None else partition.noun
+    shares = [percent(float(found[above].mean())) for found in (together, apart)]
     of = "all pairs of rows" if len(chosen) == n else f"the pairs of {len(chosen)} of the rows"
-    sentences = (
-        f"Of {of}, {percent(float(together[above].mean()))} are surely together (in one {in_one} "
-        f"in at least {percent(SURE)} of the draws), {percent(float(apart[above].mean()))} surely "
-        f"apart (in at most {percent(1 - SURE)}); of {percent(open_share)} the data do not say.",
-    )
+    within = "group" if partition.pieces is None else "piece"
+    sentences = [
+        f"Of {of}, {shares[0]} are surely together (in one {within} in at least {percent(SURE)} "
+        f"of the draws), {shares[1]} surely apart (in at most {percent(1 - SURE)})"
+    ]
+    if partition.pieces is None:
+        open_share = float((~together & ~apart)[above].mean())
+        sentences[0] += f"; of {percent(open_share)} the data do not say."
+    else:
+        sentences[0] += "."
+        sentences.append(
+            "Every draw cuts the clusters into pieces in its own way: all other pairs of a cluster "
+            "are together by the joins."
+        )
     show = pictures.pairs(partition.draws, partition.labels)
-    return Section("pairs", "Pairs of rows", sentences, records, n_shown=0, pictures=(show,))
+    return Section(
+        "pairs", "Pairs of rows", tuple(sentences), records, n_shown=0, pictures=(show,)
+    )  # fmt: skip

@@ -16,7 +16,6 @@ from skbnp.reports import (
     supervised,
     table,
 )
-from skbnp.summaries.joining import LEAST_DRAWS
 from skbnp.summaries.membership import membership
 
 
@@ -143,20 +142,14 @@ def test_the_summary_says_where_rows_are_doubtful():
     assert sure.in_short == sure.sentences[0]
 
 
-def test_pairs_are_of_joined_draws():
-    """Each draw cuts the second half elsewhere; joined, all its pairs are together."""
+def test_pairs_of_pieces_are_no_doubt_of_clusters():
+    """Each draw cuts the second half elsewhere."""
     draws = [np.concatenate([np.zeros(5, int), 1 + (np.arange(5) < cut)]) for cut in range(5)]
     labels = np.repeat([0, 1], 5)
-
-    def joined(some):
-        assert len(some) == LEAST_DRAWS
-        return [np.minimum(draw, 1) for draw in some]
-
-    loose = partition.pairs(of_draws(draws, labels, pieces=labels))
-    tight = partition.pairs(of_draws(draws, labels, pieces=labels, join=joined))
-    assert "in one piece" in said(loose) and "in one cluster" in said(tight)
-    assert [one["surely together"] for one in tight.table] == [1.0, 1.0]
-    assert loose.table[1]["surely together"] < 1.0
+    whole, cut = (partition.pairs(of_draws(draws, labels, pieces=x)) for x in (None, labels))
+    assert "the data do not say" in said(whole) and "in one group" in said(whole)
+    assert "the data do not say" not in said(cut) and "in one piece" in said(cut)
+    assert "together by the joins" in said(cut) and cut.table == whole.table
 
 
 def test_pairs_by_hand():
