@@ -11,8 +11,8 @@ from skbnp.numerics.states import is_same
 _LARGEST = 0.999
 # Share of a column's range below which values differ by rounding errors alone.
 _ROUNDING = 1e-9
-# Share of all cells at the least and at the greatest value of a table that has ends.
-_SHARE_AT_AN_END = 0.01
+# Share of columns that have the least and the greatest value of a table on a scale with ends.
+_SHARE_WITH_ENDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,18 @@ class Units:
 
 
 def ends_of_scale(X):
-    """Least and greatest value of a table whose cells pile up at both, as pixels do; else None.
+    """Least and greatest value of a table whose columns have a scale with ends, as pixels do.
 
-    That is where at least one cell in a hundred has each of them.
+    That is where at least half of the columns that vary have both; None elsewhere.
     """
-    seen = X[~np.isnan(X)]
-    if not seen.size or seen.min() == seen.max():
+    with np.errstate(invalid="ignore"):
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        varies = low < high
+    if not varies.any():
         return None
-    ends = float(seen.min()), float(seen.max())
-    return ends if all(np.mean(seen == end) >= _SHARE_AT_AN_END for end in ends) else None
+    low, high = low[varies], high[varies]
+    ends = float(low.min()), float(high.max())
+    return ends if np.mean((low == ends[0]) & (high == ends[1])) >= _SHARE_WITH_ENDS else None
 
 
 def steps(X):

@@ -40,9 +40,9 @@ class BeliefNetParameters(VisibleColumns):
         of its unit. "sigmoid", for images and other bounded data: the column is scaled to
         (-`feature_range`, `feature_range`) and is the activation u of its unit. Rows that are then
         beyond (-1, 1) have density 0; other methods clip them. "auto": "sigmoid" if
-        `feature_bounds` is given, or if in 40 columns or more at least a hundredth of all cells is
-        at the least and another at the greatest value of the table, which then are the bounds;
-        else "gaussian".
+        `feature_bounds` is given, or if of 40 columns or more at least half have both the least and
+        the greatest value of the table, which then are the bounds; constant columns do not count.
+        Else "gaussian".
         """,
     )
     max_layers: int | str | None = parameter(

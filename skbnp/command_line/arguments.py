@@ -1,6 +1,8 @@
 """What is typed after a command: options that commands share, and checks of files to write."""
 
 import argparse
+import os
+from contextlib import contextmanager
 from pathlib import Path
 
 from skbnp.command_line.errors import BadInput
@@ -117,7 +119,9 @@ def add_common_options(parser):
 def write_report(report, arguments):
     """Write the page that `--report` asks for, if it does."""
     if arguments.report is not None:
-        arguments.report.write_text(report.to_html(), encoding="utf-8")
+        page = report.to_html()
+        with writing(arguments.report):
+            arguments.report.write_text(page, encoding="utf-8")
         say(arguments, f"wrote {arguments.report}")
 
 
@@ -128,6 +132,15 @@ def say(arguments, text):
 
 
 # -- files
+
+
+@contextmanager
+def writing(path):
+    """Context in which a file that cannot be written is bad input."""
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error}") from error
 
 
 def check_outputs(outputs, inputs):
@@ -150,6 +163,8 @@ def check_outputs(outputs, inputs):
             raise BadInput(f"{option} must be a file, and {path} is a folder")
         if not path.absolute().parent.is_dir():
             raise BadInput(f"{option} {path}: there is no folder {path.parent}")
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise BadInput(f"{option} {path} cannot be written: permission denied")
 
 
 def check_ending(option, path, endings):

@@ -22,6 +22,7 @@ from skbnp.command_line.arguments import (
     check_outputs,
     say,
     write_report,
+    writing,
 )
 from skbnp.command_line.errors import BadInput, require
 from skbnp.command_line.fitting import fit
@@ -93,7 +94,8 @@ def run(arguments):
         _draw(table.data, mixture, picture)
         say(arguments, f"wrote {picture}")
     if arguments.save is not None:
-        mixture.save(arguments.save)
+        with writing(arguments.save):
+            mixture.save(arguments.save)
         say(arguments, f"wrote {arguments.save}")
     if arguments.report is not None or not arguments.quiet:
         report = mixture.report()
@@ -174,5 +176,6 @@ def _draw(data, mixture, path):
         CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
         if len(real):
             ClusterDisplay.from_estimator(mixture, data, columns=real, ax=axes[0, 0])
-    save_figure(figure, path)
+    with writing(path):
+        save_figure(figure, path)
     plt.close(figure)

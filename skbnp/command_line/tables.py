@@ -177,6 +177,8 @@ def _read_text(arguments):
     # The header's own words: pandas would change names that are missing.
     options = {"sep": sep, "names": names, "header": 0, "encoding": arguments.encoding}
     options |= {"skipinitialspace": not sep.isspace()}
+    # In a single column a line without text is a row without a value.
+    options |= {"skip_blank_lines": len(names) > 1}
     known = {name: str for name in (*arguments.text, arguments.index) if name in names}
     try:
         typed = pd.read_csv(
@@ -196,6 +198,7 @@ def _read_text(arguments):
 def _header(arguments):
     """Names of the columns of a text file, and what stands between cells."""
     path = arguments.file
+    csv.field_size_limit(2**31 - 1)  # a cell may hold a whole text
     read = _PACKED.get(path.suffix.lower(), open)
     try:
         with read(path, "rt", encoding=arguments.encoding, newline="") as file:

@@ -1,6 +1,8 @@
 """What both callbacks share: who shows, in which process, and how the news get there."""
 
+import threading
 from abc import ABC, abstractmethod
+from pickle import UnpicklingError
 
 from sklearn.callback._transport import close_listener, open_listener, send
 
@@ -9,6 +11,9 @@ from skbnp.mcmc.caller import warn
 # What shows the fits of this process, by the address at which it listens. Not on the callback,
 # which travels to worker processes.
 _displays = {}
+# scikit-learn keeps one connection of a process to each listener, and several fits of a nested
+# search may run in threads of it.
+_sending = threading.Lock()
 
 
 class ProgressCallback(ABC):
@@ -72,8 +77,9 @@ class ProgressCallback(ABC):
         if listener is None or self._is_lost:
             return
         try:
-            send(listener, message)
-        except OSError as error:
+            with _sending:
+                send(listener, message)
+        except (OSError, EOFError, UnpicklingError) as error:
             # The fit matters more than the news of it.
             self._is_lost = True
             warn(f"the progress of a fit on another machine cannot be shown here: {error!r}")

@@ -338,7 +338,8 @@ def how_many(partition):
             "merge_tree_ has all joins)."
         )
     mode = int(shares.argmax())
-    if mode != found and not _has_pieces_alone(partition):
+    is_less = _share(shares, found) < _share(shares, mode)
+    if is_less and not _has_pieces_alone(partition):
         because = (
             f"it keeps {partition.nouns} that a part of the draws has joined to others"
             if found > mode

@@ -118,6 +118,10 @@ PIXELS = np.random.default_rng(2).integers(0, 4, size=(12, 40)) / 3.0
         (PIXELS, {"feature_bounds": (-1, 2)}, (-1, 2)),
         (PIXELS[:, :39], {}, None),
         (np.where(PIXELS == 1.0, 1.0 + np.arange(40), PIXELS), {}, None),
+        (np.column_stack([PIXELS, np.full((12, 2), 2020.0)]), {}, (0.0, 1.0)),
+        # A flag and a constant do not make an end of anything.
+        (np.column_stack([10 + PIXELS, np.arange(12) % 2, np.full(12, 2020.0)]), {}, None),
+        (np.where(np.arange(40) < 19, PIXELS, 0.5 + PIXELS / 4), {}, None),
         (np.zeros((12, 40)), {}, None),
         (np.full((12, 40), np.nan), {}, None),
     ],

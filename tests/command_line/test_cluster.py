@@ -128,6 +128,25 @@ def test_reports(skbnp, people, tmp_path):
     assert page.lstrip().startswith("<!DOCTYPE html>") and "height" in page
 
 
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        (["--no-picture", "--save=a.skbnp"], "a.skbnp"),
+        (["--no-picture", "--report=a.html"], "a.html"),
+        (["--picture=a.png"], "a.png"),
+    ],
+)
+def test_a_disk_that_is_full(skbnp, people, monkeypatch, options, file):
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(DirichletProcessMixture, "save", full)
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    monkeypatch.setattr("skbnp.plot.save_figure", full)
+    ended = skbnp("cluster", "people.csv", "--index", "id", *SHORT, *options)
+    assert ended.code == 2 and f"cannot write {file}: " in ended.err
+
+
 def test_a_fit_that_fails(skbnp, people, monkeypatch):
     def fit(self, X):
         raise FloatingPointError("chain 1 left the range of floats")

@@ -62,6 +62,16 @@ def test_names_and_dtypes(read):
     assert table.frame["id"].tolist() == ["007", "008"]
 
 
+def test_a_line_without_text_is_a_hole_of_a_single_column(read):
+    table = read("x\n1.5\n\n2.5\n")
+    assert table.data["x"].isna().tolist() == [False, True, False] and len(table.frame) == 3
+    assert len(read("x,y\n1,2\n\n3,4\n").data) == 2
+
+
+def test_a_cell_may_be_long(read):
+    assert len(read("x,y\n1," + 140_000 * "a" + "\n2,b\n", drop=["y"]).data) == 2
+
+
 def test_a_mark_before_the_header_is_no_part_of_a_name(read):
     assert list(read("a,b\n1,2\n", encoding="utf-8-sig").data.columns) == ["a", "b"]
     assert list(read("\ufeffa,b\n1,2\n").data.columns) == ["a", "b"]

@@ -4,6 +4,10 @@ import logging
 import pickle
 import re
 from logging.handlers import MemoryHandler
+from pickle import UnpicklingError
+from threading import Thread
+from time import sleep
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -228,14 +232,36 @@ def test_bad_parameters(options, error, message):
         ProgressLog(**options)
 
 
-def test_nobody_listens_anymore(monkeypatch):
+@pytest.mark.parametrize("error", [ConnectionRefusedError, EOFError, UnpicklingError])
+def test_nobody_listens_anymore(monkeypatch, error):
     """As on a machine that cannot reach the one where the run began."""
     callback = ProgressLog()
 
     def unreachable(*arguments):
-        raise ConnectionRefusedError("no such socket")
+        raise error("no such socket")
 
     monkeypatch.setattr("skbnp.progress._callback.send", unreachable)
-    with pytest.warns(UserWarning, match="cannot be shown here: ConnectionRefusedError") as caught:
+    with pytest.warns(UserWarning, match=f"cannot be shown here: {error.__name__}") as caught:
         ToyEstimator().set_callbacks(callback).fit()
     assert len(caught) == 1
+
+
+def test_threads_do_not_send_at_a_time(monkeypatch):
+    """The searches of a process share one connection to whoever shows them."""
+    callback, context = ProgressLog(), SimpleNamespace(root_uuid=0)
+    callback._listeners[0] = "somewhere"
+    now, most = [], []
+
+    def send(*arguments):
+        now.append(1)
+        most.append(len(now))
+        sleep(0.005)
+        now.pop()
+
+    monkeypatch.setattr("skbnp.progress._callback.send", send)
+    threads = [Thread(target=callback._send, args=(context, "tell")) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1, 1, 1]

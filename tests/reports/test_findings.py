@@ -127,6 +127,11 @@ def test_groups_that_were_given_up_count_against_the_number(lost, trust):
     assert verdicts(partition.how_many(found))["the number of clusters"].trust == trust
 
 
+def test_a_tie_is_won_by_the_summary():
+    tied = partition.how_many(of_draws([LABELS], n_blocks=np.array([[1, 2, 1, 2]])))
+    assert "most frequent" not in said(tied)
+
+
 def test_the_summary_says_where_rows_are_doubtful():
     labels = np.repeat([0, 1, 2], [8, 8, 4])
     moved = labels.copy()
