@@ -156,8 +156,10 @@ def check_outputs(outputs, inputs):
     for option, path in outputs.items():
         if path is None:
             continue
-        if path.resolve() in taken:
-            raise BadInput(f"{option} {path} would overwrite {taken[path.resolve()]}")
+        for other, what in taken.items():
+            is_link = path.exists() and other.exists() and path.samefile(other)
+            if path.resolve() == other or is_link:
+                raise BadInput(f"{option} {path} would overwrite {what}")
         taken[path.resolve()] = f"that of {option}"
         if path.is_dir():
             raise BadInput(f"{option} must be a file, and {path} is a folder")

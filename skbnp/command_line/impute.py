@@ -69,6 +69,7 @@ def run(arguments):
     table = read_table(arguments)
     empty = table.data.isna().all()
     data = table.data.loc[:, ~empty]
+    _refuse_dates(data, arguments)
     n_missing = data.isna().sum()
     if not n_missing.any():
         raise BadInput(f"{table.path}: there is no missing cell to fill; --na says what marks them")
@@ -84,6 +85,18 @@ def run(arguments):
         say(arguments, f"wrote {path}")
     if arguments.report is not None:
         write_report(imputer.report(), arguments)
+
+
+def _refuse_dates(data, arguments):
+    """Dates are no names of groups, one of which a missing one would get."""
+    from skbnp.tables.columns import are_dates, columns_of
+
+    for name, column in zip(data.columns, columns_of(data), strict=True):
+        if name not in arguments.text and are_dates(column):
+            raise BadInput(
+                f"{arguments.file}: column {name!r} holds dates or times: --drop it, set it as "
+                "the --index, or give it as --text if they are names of a few groups"
+            )
 
 
 def _outputs(arguments):

@@ -102,7 +102,6 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             loss=self._partition_loss,
             pieces=self.component_labels_ if is_joined else None,
             n_joined=self.merged_n_clusters_ if is_joined else None,
-            least_overlap=self.merge_overlap if is_joined else None,
             dropped=self.partition_info_["dropped"],
         )
 

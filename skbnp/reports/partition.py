@@ -49,8 +49,6 @@ class Partition:
         where nothing is joined.
     n_joined : ndarray of int of shape (n_used,) or None
         Number of clusters of some draws, evenly spaced over the chains, after the same joins.
-    least_overlap : float or None
-        From which pieces are joined.
     noun : str
         "cluster" or "branch".
     dropped : sequence of dict
@@ -64,7 +62,6 @@ class Partition:
     loss: str = "vi"
     pieces: np.ndarray | None = None
     n_joined: np.ndarray | None = None
-    least_overlap: float | None = None
     noun: str = "cluster"
     dropped: tuple = ()
 
@@ -330,12 +327,11 @@ def how_many(partition):
             "skewed groups take several pieces, and small ones come and go."
         )
     if counts is not drawn:
-        at = "" if partition.least_overlap is None else f" by {partition.least_overlap:g} or more"
         sentences.append(
             "A piece is one bell curve of a draw; skewed groups take several, and small ones come "
-            f"and go. Nine in ten draws have {_range(of_pieces)} pieces. Those that overlap{at} "
-            "are one cluster: where the rows of one could as well be of the other (merge_overlap; "
-            "merge_tree_ has all joins)."
+            f"and go. Nine in ten draws have {_range(of_pieces)} pieces. Those that overlap "
+            "are one cluster, whose rows could as well be of either: merge_overlap says how much, "
+            "and merge_tree_ has all joins."
         )
     mode = int(shares.argmax())
     is_less = _share(shares, found) < _share(shares, mode)

@@ -135,6 +135,8 @@ def test_reports(skbnp, table, tmp_path):
         (["table.csv", "--drop", "name"], "table.csv has no column 'name'"),
         (["table.csv", "--model", "tree", "--drop", "id"], "table.csv: .*column 'kind'"),
         (["table.csv", "--output", "table.csv"], "would overwrite the input table.csv"),
+        (["table.csv", "--output", "link.csv"], "link.csv would overwrite the input table.csv"),
+        (["dated.csv"], "dated.csv: column 'day' holds dates or times: --drop it"),
         (["table.csv", "--std", "table_imputed.csv"], "would overwrite that of --output"),
         (["table_1.csv", "--output", "table.csv", "--multiple", "1"], "overwrite the input"),
         (["table.csv", "--std", "std.txt.zip"], "--std std.txt.zip: the name of a table"),
@@ -144,6 +146,8 @@ def test_what_it_refuses(refused, table, tmp_path, arguments, message):
     (tmp_path / "whole.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "nothing.csv").write_text("a,b\n,\n,\n")
     (tmp_path / "rows.csv").write_text("a,b\n")
+    (tmp_path / "link.csv").hardlink_to(tmp_path / "table.csv")
+    (tmp_path / "dated.csv").write_text("day,b\n2020-01-01,1\n2020-01-02,\n2020-01-03,3\n")
     (tmp_path / "mixed.csv").write_text("a,b\n1,\nx,4\n3,5\n")
     (tmp_path / "table_1.csv").write_text("a,b\n1,2\n3,\n")
     assert re.search(message, refused("impute", *arguments))

@@ -101,7 +101,7 @@ def test_of_very_many_rows_the_most_doubtful_are_listed(monkeypatch):
 def test_how_many_follows_the_joined_draws():
     number = partition.how_many(
         of_draws([LABELS], n_blocks=np.array([[4, 5], [5, 5]]), pieces=np.arange(10) // 2,
-                 n_joined=np.array([2, 2, 2, 2, 2, 2, 2, 2, 3, 3]), least_overlap=0.3)
+                 n_joined=np.array([2, 2, 2, 2, 2, 2, 2, 2, 3, 3]))
     )  # fmt: skip
     assert number.table == [
         {"clusters": 2, "probability": 0.8, "before joins": 0.0},
@@ -110,7 +110,7 @@ def test_how_many_follows_the_joined_draws():
         {"clusters": 5, "probability": 0.0, "before joins": 0.75},
     ]
     assert "80% have 2 and 20% have 3 clusters, after pieces" in said(number)
-    assert "overlap by 0.3 or more" in said(number) and "nats" not in said(number)
+    assert "merge_overlap says how much" in said(number) and "nats" not in said(number)
     # The second chain has both.
     found = verdicts(number)["the number of clusters"]
     assert found.trust == "with care" and found.why.endswith("in no chain fewer than 60%")
