@@ -148,6 +148,8 @@ def read_table(arguments, nominal=()):
     if not len(typed):
         raise BadInput(f"{path} has no rows")
     data = typed[_chosen(typed, arguments)]
+    for name in data.columns:
+        _refuse_lists(data[name], path)
     from skbnp.tables.parts import without_marks  # it brings scikit-learn, which takes seconds
 
     for mark in itertools.chain.from_iterable(map(_mark_as_both, arguments.marks)):
@@ -277,6 +279,16 @@ def _mark_as_both(mark):
         return (mark,)
 
 
+def _refuse_lists(column, path):
+    """Raise a BadInput if a column of Parquet has lists or records for cells."""
+    if column.dtype == object and any(
+        hasattr(cell, "__len__") and not isinstance(cell, (str, bytes)) for cell in column
+    ):
+        raise BadInput(
+            f"{path}, column {column.name!r} must hold numbers or names, got lists: --drop it"
+        )
+
+
 def _refuse_slips(column, path):
     """Raise a BadInput if a column of text holds numbers, for the most part."""
     import pandas as pd
@@ -354,7 +366,10 @@ def with_cells(table, filled, path):
             cells = frame[name].to_numpy(dtype=object, copy=True)
             # True may be written in several ways.
             words = dict(zip(table.data[name][~missing], cells[~missing], strict=True))
-            cells[missing] = [_as_text(x, words, table.decimal) for x in filled[name][missing]]
+            spread = _spread(table.data[name])
+            cells[missing] = [
+                _as_text(x, spread, words, table.decimal) for x in filled[name][missing]
+            ]
             frame[name] = cells
     return frame
 
@@ -380,10 +395,21 @@ def _typed(table):
     return table.frame.assign(**{name: table.data[name].array for name in table.data.columns})
 
 
-def _as_text(cell, words, decimal):
-    if isinstance(cell, (float, np.floating)):
-        return str(cell).replace(".", decimal)
-    return words.get(cell, str(cell))
+def _spread(column):
+    """The standard deviation of a column of numbers, NaN for any other."""
+    return column.std() if column.dtype.kind == "f" else np.nan
+
+
+def _as_text(cell, spread, words, decimal):
+    """A filled cell as text: of a number no more digits than anyone can know."""
+    if not isinstance(cell, (float, np.floating)):
+        return words.get(cell, str(cell))
+    if np.isfinite(cell) and cell != 0.0 and spread > 0.0:
+        # To a ten-thousandth of the spread, and to six digits at least: some columns are far from
+        # 0 beside their spread, others have cells of many sizes.
+        size = min(np.log10(spread) - 4, np.log10(abs(cell)) - 5)
+        cell = round(float(cell), -int(np.floor(size)))
+    return str(cell).replace(".", decimal)
 
 
 def write_table(frame, path, table):

@@ -301,11 +301,14 @@ def _find_columns(estimator, X, columns):
     n_features = np.shape(X)[1]
     if columns is None:
         columns = range(min(2, n_features))
-    columns = (columns,) if isinstance(columns, (str, int, np.integer)) else tuple(columns)
+    # In a frame with columns of several levels names are tuples.
+    is_one = isinstance(columns, (str, int, np.integer)) or columns in (names_of(X) or ())
+    columns = (columns,) if is_one else tuple(columns)
     if len(columns) not in (1, 2):
         raise ValueError(f"columns must be one or two columns of X, got {columns}")
     positions = []
     for column in columns:
+        column = str(column) if isinstance(column, tuple) else column
         if isinstance(column, str):
             if names is None or column not in names:
                 raise ValueError(f"columns must be columns of X, {names}, got {column!r}")

@@ -82,7 +82,7 @@ def _record(table, holes, filled, std, j):
     words = (
         listed(sorted({str(table.levels[j][int(code)]) for code in filled[here, j]}), 3)
         if is_level
-        else f"{measured(low, spread)} to {measured(high, spread)}"
+        else " to ".join(dict.fromkeys(measured(end, spread) for end in (low, high)))
     )
     relative = deviation / spread if spread > 0.0 else np.nan
     return record | {

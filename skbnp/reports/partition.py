@@ -7,6 +7,7 @@ import numpy as np
 from skbnp.markup import counted, listed, number, percent
 from skbnp.reports import pictures, profiles
 from skbnp.reports.page import Section, Verdict
+from skbnp.reports.words import span
 from skbnp.summaries.membership import membership
 from skbnp.summaries.partitions import coclustering
 
@@ -366,7 +367,7 @@ def _share(shares, k):
 def _range(shares):
     below = np.cumsum(shares)
     low, high = np.searchsorted(below, [0.05, 0.95 - 1e-12])
-    return number(int(low)) if low == high else f"{low} to {high}"
+    return span(low, high)
 
 
 def _has_pieces_alone(partition):

@@ -351,12 +351,12 @@ def refuse_inexact(X, floats):
             name, cells = in_words(names_of(X)[j]), frame[:, int(j)].to_list()
         else:
             table = X.toarray() if issparse(X) else np.asarray(X, dtype=object)
-            name, cells = j, table[:, j]
+            name, cells = in_words(int(j)), table[:, j]
         for i in np.flatnonzero(large[:, j]):
             if isinstance(cells[i], Integral) and int(cells[i]) != int(floats[i, j]):
                 raise ValueError(
                     f"X must hold integers up to 2^53 in size, beyond which floats do not hold "
-                    f"them all, got {cells[i]} in column {name}; if it is a name of rows, drop it"
+                    f"them all, got {cells[i]} in {name}; if it is a name of rows, drop it"
                 )
     return floats
 

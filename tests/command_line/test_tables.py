@@ -211,6 +211,32 @@ def test_cells_that_were_given_keep_their_text(read, tmp_path):
     assert path.read_text() == "id;x;n;on\n01;1,50;7;TRUE\n02;1,75;8,0;TRUE\n03;2,00;9;FALSE\n"
 
 
+@pytest.mark.parametrize(
+    ("column", "cell", "text"),
+    [
+        ([1.0, 2.0], 1.2345678901234, "1.23457"),
+        ([1.0, 2.0], -0.0000123456789, "-1.23457e-05"),
+        ([1e-3, 1e6], 0.00123456789, "0.00123457"),
+        ([1.6e9, 1.6e9 + 1.0], 1600000000.123456789, "1600000000.12346"),
+        ([3.0, 3.0], 3.0, "3.0"),
+        ([0.0, 1.0], 0.0, "0.0"),
+    ],
+)
+def test_filled_numbers_have_the_digits_that_may_be_known(read, tmp_path, column, cell, text):
+    table = read("a,b\n" + "".join(f"{x},1\n" for x in column) + ",1\n")
+    path = tmp_path / "b.csv"
+    tables.write_table(tables.with_cells(table, table.data.fillna(cell), path), path, table)
+    assert path.read_text().splitlines()[-1] == f"{text},1"
+
+
+@pytest.mark.parametrize("cells", [[[1], [2, 3], None], [{"x": 1}, None, {"x": 2}]])
+def test_lists_are_refused_by_name(read, tmp_path, cells):
+    pd.DataFrame({"a": [1.0, 2.0, 3.0], "many": cells}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(BadInput, match=r"column 'many' must hold numbers or names, got lists"):
+        read(None, "a.parquet")
+    assert list(read(None, "a.parquet", drop=["many"]).data.columns) == ["a"]
+
+
 def test_from_text_to_parquet_and_back(read, tmp_path):
     table = read("id,x,word\n01,1.5,u\n02,,v\n", drop=["id"])
     path = tmp_path / "b.parquet"

@@ -86,6 +86,17 @@ def test_dataframe(X):
     assert_array_equal(display.points, X[:, 1:])
 
 
+def test_columns_of_several_levels(X):
+    pairs = [("left", 1), ("left", 2), ("right", 1)]
+    frame = pd.DataFrame(X, columns=pd.MultiIndex.from_tuples(pairs))
+    for columns in [pairs[1:], tuple(pairs[1:]), [1, ("right", 1)]]:
+        display = ClusterDisplay.from_estimator(Halves(), frame, columns=columns)
+        assert display.ax_.get_xlabel() == "('left', 2)"
+        assert_array_equal(display.points, X[:, 1:])
+    display = ClusterDisplay.from_estimator(Halves(), frame, columns=pairs[2])
+    assert_array_equal(display.points, X[:, 2:])
+
+
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_frames_of_other_libraries(X, library):
     frame = pl.DataFrame(X, schema=["a", "b", "c"])

@@ -10,6 +10,7 @@ import pytest
 
 from skbnp.markup import counted, listed, measured, number, percent, text_table
 from skbnp.reports import Picture, Report, Section, Verdict
+from skbnp.reports.words import spread
 
 VERDICTS = (
     Verdict("the size", "yes", "seen twice"),
@@ -129,6 +130,13 @@ def test_frame(report, monkeypatch):
 )  # fmt: skip
 def test_numbers(value, text):
     assert number(value) == text
+
+
+def test_counts_are_told_as_whole_numbers_and_once():
+    assert spread(np.ones(20)) == "1"
+    assert spread(np.repeat([1, 2], [95, 5])) == "1"
+    assert spread(np.repeat([1, 2], [90, 10])) == "1 to 2"
+    assert spread(np.repeat([900, 1200], 50)) == "900 to 1,200"
 
 
 def test_values_of_a_column_are_told_to_a_tenth_of_its_spread():
