@@ -12,6 +12,8 @@ from skbnp.summaries.profiles import profiles
 _NAMED, _ERRORS, _LOUDER = 0.5, 3.0, 2.0
 # Columns named of each cluster, and clusters that sentences go through, at most.
 _MOST_COLUMNS, _MOST_CLUSTERS = 4, 12
+# Columns and levels in the table of means, at most.
+_MOST_TRAITS = 30
 
 
 def sections(partition, table):
@@ -41,7 +43,17 @@ def sections(partition, table):
             records,
             n_shown=0,
             pictures=(pictures.profiles(found, partition, table),),
-        )
+        ),
+        Section(
+            "means",
+            f"Every column by {partition.noun}",
+            (
+                "Means of the cells that are there, and shares of the rows for names and for yes "
+                "or no; s is the standard deviation of the column over the whole table.",
+            ),
+            [_means(found, place, table, partition.noun) for place in range(len(found.column))],
+            n_shown=_MOST_TRAITS,
+        ),
     ]
 
 
@@ -72,11 +84,21 @@ def _in_words(found, k, table):
     return listed(said, _MOST_COLUMNS + 1)
 
 
-def _trait(found, k, place, table):
+def _is_share(found, place, table):
+    return found.level[place] >= 0 or table.families[found.column[place]] == "bernoulli"
+
+
+def _name(found, place, table):
     column, level = found.column[place], found.level[place]
+    is_flag = level < 0 and _is_share(found, place, table)
+    return table.trait(column, level) + (" = 1" if is_flag else "")
+
+
+def _trait(found, k, place, table):
+    column = found.column[place]
     inside, outside = found.inside[k, place], found.outside[k, place]
-    if level >= 0 or table.families[column] == "bernoulli":
-        name = table.trait(column, level) + ("" if level >= 0 else " = 1")
+    if _is_share(found, place, table):
+        name = _name(found, place, table)
         return f"{name} in {percent(inside)} of the rows (elsewhere {percent(outside)})"
     direction = "high" if inside > outside else "low"
     spread = found.spread[place]
@@ -103,6 +125,21 @@ def _spreads(found, k, table, named):
             name = table.names[found.column[place]]
             out.append(f"{name} varies {number(times, 2)} times {than} than elsewhere")
     return out
+
+
+def _means(found, place, table, noun):
+    """One column, or one of its levels, over all clusters."""
+    if _is_share(found, place, table):
+        name, spread, words = _name(found, place, table), "", percent
+    else:
+        s = found.spread[place]
+        name, spread = table.names[found.column[place]], number(s)
+
+        def words(mean):
+            return measured(mean, s)
+
+    means = {f"{noun} {k}": words(mean) for k, mean in enumerate(found.inside[:, place])}
+    return {"column": name, **means, "s": spread}
 
 
 def _record(found, k, place, table, noun):

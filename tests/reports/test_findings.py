@@ -195,6 +195,23 @@ def test_profiles_name_what_differs():
     assert "column 1 = f in" in found[0].sentences[2]
 
 
+def test_means_have_a_line_for_each_column_and_level():
+    labels = np.repeat([0, 1], [3, 2])
+    X = np.array([[1.0, 0.0, 1.0], [3.0, 1.0, 0.0], [np.nan, 1.0, 1.0], [8.0, 0, 0], [6.0, 0, 0]])
+    found = profiles.sections(
+        of_draws([labels], labels),
+        training(X, levels=[None, np.array(["m", "f"]), None],
+                 families=["gaussian", "categorical", "bernoulli"]),
+    )[1]  # fmt: skip
+    assert found.name == "means"
+    assert found.table == [
+        {"column": "column 0", "cluster 0": "2.0", "cluster 1": "7.0", "s": "2.69"},
+        {"column": "column 1 = m", "cluster 0": "33%", "cluster 1": "100%", "s": ""},
+        {"column": "column 1 = f", "cluster 0": "67%", "cluster 1": "0%", "s": ""},
+        {"column": "column 2 = 1", "cluster 0": "67%", "cluster 1": "0%", "s": ""},
+    ]
+
+
 # -- factors, networks, scale
 
 
