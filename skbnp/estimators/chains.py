@@ -501,15 +501,13 @@ class BaseMCMCEstimator(
         if not problems:
             return [], []
         gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
-        advice = remedies(
-            posterior.traces, names, gain, least * self.n_features_in_, self._findings
-        )
+        least *= self.n_features_in_
+        longer = {}
         if posterior.warmup is not None and posterior.warmup.ended == "spent":
-            advice.append(
-                f"the warm-up ended because the work that max_work={self.max_work} allows "
-                "was spent: raise it for a longer one"
+            longer["longer"] = (
+                f"raise max_work (the warm-up ended when max_work={self.max_work} was spent)"
             )
-        return problems, advice
+        return problems, remedies(posterior.traces, names, gain, least, self._findings, **longer)
 
     def _warn_if_not_converged(self):
         problems, advice = self._lacks_of_chains()

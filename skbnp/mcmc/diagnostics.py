@@ -146,7 +146,16 @@ def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
     ]
 
 
-def remedies(traces, names, pool_gain, least_gain, findings, max_rhat=1.05, min_ess=100):
+def remedies(
+    traces,
+    names,
+    pool_gain,
+    least_gain,
+    findings,
+    longer="raise n_warmup",
+    max_rhat=1.05,
+    min_ess=100,
+):
     """What ails chains that have not converged, and what helps.
 
     *Disagreement*: they differ, and averaged they are better than one alone. *Drift*: the two
@@ -165,6 +174,8 @@ def remedies(traces, names, pool_gain, least_gain, findings, max_rhat=1.05, min_
         Above it this is a disagreement.
     findings : str
         What such chains have found, in the plural.
+    longer : str
+        What makes a warm-up longer.
     max_rhat, min_ess : float
         As for `convergence_problems`.
 
@@ -186,7 +197,7 @@ def remedies(traces, names, pool_gain, least_gain, findings, max_rhat=1.05, min_
     difference, error = drift(traces[followed])
     if np.abs(difference) > 2 * error:
         change = "improving" if difference > 0 else "falling"
-        advice.append(f"{followed} is still {change}: raise n_warmup")
+        advice.append(f"{followed} is still {change}: {longer}")
     uneven = followed == "log_density" and _have_different_levels(traces[followed], max_rhat)
     if uneven and pool_gain <= least_gain and not difference > 2 * error:
         # Slower than the halves of a trace can tell, but not all chains are there yet.
@@ -194,11 +205,11 @@ def remedies(traces, names, pool_gain, least_gain, findings, max_rhat=1.05, min_
         advice.append(
             f"log_density differs between the chains by up to {apart:.2g} nats a row, and averaged "
             "they describe rows hardly better than one alone: those that are low are still "
-            "improving, raise n_warmup"
+            f"improving, {longer}"
         )
     if agree and any(value < min_ess for _, value in figures):
         advice.append("the chains agree and there are few effective draws: raise n_draws or thin")
-    return advice or ["raise n_warmup and n_draws"]
+    return advice or [f"{longer} and n_draws"]
 
 
 def _have_different_levels(trace, max_rhat):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.markup import counted, listed, measured, number
+from skbnp.markup import counted, listed, measured, number, percent
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
 
@@ -78,12 +78,13 @@ def _record(table, holes, filled, std, j):
         return record
     deviation = float(np.median(std[here, j]))
     is_level = table.levels[j] is not None
-    low, high = np.min(filled[here, j]), np.max(filled[here, j])
-    words = (
-        listed(sorted({str(table.levels[j][int(code)]) for code in filled[here, j]}), 3)
-        if is_level
-        else " to ".join(dict.fromkeys(measured(end, spread) for end in (low, high)))
-    )
+    ends = np.min(filled[here, j]), np.max(filled[here, j])
+    if is_level:
+        words = listed(sorted({str(table.levels[j][int(code)]) for code in filled[here, j]}), 3)
+    elif table.families[j] == "bernoulli":
+        words = f"a chance of {' to '.join(dict.fromkeys(map(percent, ends)))}"
+    else:
+        words = " to ".join(dict.fromkeys(measured(end, spread) for end in ends))
     relative = deviation / spread if spread > 0.0 else np.nan
     return record | {
         "relative to column": relative,
@@ -101,7 +102,7 @@ def _how_well(table, records):
     sentences = [
         "Each is filled with its mean given the rest of its row. Its standard deviation, of which "
         "the table has the median, says how far off that may be; relative to the spread of the "
-        "column 0 means known exactly, 1 that the rest of the row says nothing."
+        "column 0 means known exactly, about 1 that the rest of the row says nothing."
     ]
     well = [one["column"] for one in known if one["relative to column"] <= _WELL]
     hardly = [one["column"] for one in known if one["relative to column"] >= _HARDLY]

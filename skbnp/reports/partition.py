@@ -231,7 +231,8 @@ def rows(partition, table, probability):
         if several and doubtful.size:
             worst = doubtful[np.argsort(own[doubtful], kind="stable")[:_MOST_NAMED]]
             shown = [f"{table.row(i)} ({_doubt(partition.noun, own[i], others[i])})" for i in worst]
-            more = f"{doubtful.size} rows, above all " if doubtful.size > len(worst) else ""
+            few = "row " if len(worst) == 1 else "rows "
+            more = f"{doubtful.size} rows, above all " if doubtful.size > len(worst) else few
             sentence += f"; doubtful: {more}{listed(shown)}"
         sentences.append(sentence + ".")
     order = np.argsort(own, kind="stable")[:_MOST_LISTED]
@@ -331,8 +332,8 @@ def how_many(partition):
         sentences.append(
             "A piece is one bell curve of a draw; skewed groups take several, and small ones come "
             f"and go. Nine in ten draws have {_range(of_pieces)} pieces. Those that overlap "
-            "are one cluster, whose rows could as well be of either: merge_overlap says how much, "
-            "and merge_tree_ has all joins."
+            "are one cluster, whose rows could as well be of either. merge_overlap sets how much "
+            "they must overlap, and merge_tree_ has all joins."
         )
     mode = int(shares.argmax())
     is_less = _share(shares, found) < _share(shares, mode)
@@ -476,21 +477,21 @@ def pairs(partition):
         )
     shares = [percent(float(found[above].mean())) for found in (together, apart)]
     of = "all pairs of rows" if len(chosen) == n else f"the pairs of {len(chosen)} of the rows"
-    within = "group" if partition.pieces is None else "piece"
-    sentences = [
-        f"Of {of}, {shares[0]} are surely together (in one {within} in at least {percent(SURE)} "
-        f"of the draws), {shares[1]} surely apart (in at most {percent(1 - SURE)})"
-    ]
     if partition.pieces is None:
         open_share = float((~together & ~apart)[above].mean())
-        sentences[0] += f"; of {percent(open_share)} the data do not say."
+        sentence = (
+            f"Of {of}, {shares[0]} are surely together (in one group in at least {percent(SURE)} "
+            f"of the draws), {shares[1]} surely apart (in at most {percent(1 - SURE)}); of "
+            f"{percent(open_share)} the data do not say."
+        )
     else:
-        sentences[0] += "."
-        sentences.append(
-            "Every draw cuts the clusters into pieces in its own way: all other pairs of a cluster "
-            "are together by the joins."
+        sentence = (
+            "Every draw cuts the clusters into pieces in its own way, and two rows of a cluster "
+            f"are often in different pieces. Even so, of {of}, {shares[0]} are in one piece in at "
+            f"least {percent(SURE)} of the draws, and {shares[1]} in at most {percent(1 - SURE)}: "
+            "these belong together, and apart, whatever the rule by which pieces are joined."
         )
     show = pictures.pairs(partition.draws, partition.labels)
     return Section(
-        "pairs", "Pairs of rows", tuple(sentences), records, n_shown=0, pictures=(show,)
+        "pairs", "Pairs of rows", (sentence,), records, n_shown=0, pictures=(show,)
     )  # fmt: skip

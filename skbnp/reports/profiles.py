@@ -71,17 +71,20 @@ def _in_words(found, k, table):
     order = np.lexsort((-np.nan_to_num(found.difference[k]), -np.round(strength, 6)))
     for place in order:
         # A column of levels is named once, by the level that differs most.
-        if strength[place] < _NAMED or len(said) == _MOST_COLUMNS:
+        if strength[place] < _NAMED:
             break
         if found.column[place] not in columns:
             columns.append(found.column[place])
-            said.append(_trait(found, k, place, table))
+            if len(said) < _MOST_COLUMNS:
+                said.append(_trait(found, k, place, table))
+    n_more = len(columns) - len(said)
     said += _spreads(found, k, table, columns)[: _MOST_COLUMNS - len(said)]
     if not said:
         return (
             f"no column differs by more than {_NAMED} s on its own; columns together set it apart"
         )
-    return listed(said, _MOST_COLUMNS + 1)
+    more = f"; {n_more} more columns differ" if n_more > 1 else "; one more column differs"
+    return listed(said, _MOST_COLUMNS + 1) + (more if n_more else "")
 
 
 def _is_share(found, place, table):

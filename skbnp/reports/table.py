@@ -113,7 +113,7 @@ def section(table):
     if skewed:
         steps.append(
             f"Take the logarithm of {listed(skewed)} before you fit again: it makes skewed "
-            "measurements more even, and groups that were only a tail go away."
+            "measurements more even, and groups that are only a tail, if any, go away."
         )
     return Section("table", "The table", tuple(sentences), records, n_shown=0, steps=tuple(steps))
 

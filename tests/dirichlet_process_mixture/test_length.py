@@ -195,7 +195,9 @@ def test_saved_and_loaded(tmp_path):
 def test_work_that_is_spent_is_said():
     X = np.random.default_rng(1).normal(size=(60, 4)) ** 3
     model = DirichletProcessMixture(max_work=0.1, n_chains=2, n_draws=60, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="work that max_work=0.1 allows was spent"):
+    with pytest.warns(
+        ConvergenceWarning, match="raise max_work .the warm-up ended when max_work=0.1 was spent"
+    ):
         model.fit(X)
     assert model.posterior_.warmup.ended == "spent"
     assert model.n_warmup_ == 200

@@ -67,7 +67,7 @@ def test_rows_that_waver_are_doubtful():
         "row": "row 0", "cluster": 0, "probability": 0.5, "next cluster": 1,
         "its probability": 0.5, "on its own": 0.0,
     }  # fmt: skip
-    assert "doubtful: row 0 (0.50; cluster 1: 0.50)" in said(sections["rows"])
+    assert "doubtful: row row 0 (0.50; cluster 1: 0.50)" in said(sections["rows"])
     assert "typical are rows row 2, row 3 and row 1" in said(sections["rows"])  # next to the mean
     assert verdicts(sections["clusters"])["which cluster a row is of"].trust == "yes"
 
@@ -110,7 +110,7 @@ def test_how_many_follows_the_joined_draws():
         {"clusters": 5, "probability": 0.0, "before joins": 0.75},
     ]
     assert "80% have 2 and 20% have 3 clusters, after pieces" in said(number)
-    assert "merge_overlap says how much" in said(number) and "nats" not in said(number)
+    assert "merge_overlap sets how much" in said(number) and "nats" not in said(number)
     # The second chain has both.
     found = verdicts(number)["the number of clusters"]
     assert found.trust == "with care" and found.why.endswith("in no chain fewer than 60%")
@@ -154,7 +154,7 @@ def test_pairs_of_pieces_are_no_doubt_of_clusters():
     whole, cut = (partition.pairs(of_draws(draws, labels, pieces=x)) for x in (None, labels))
     assert "the data do not say" in said(whole) and "in one group" in said(whole)
     assert "the data do not say" not in said(cut) and "in one piece" in said(cut)
-    assert "together by the joins" in said(cut) and cut.table == whole.table
+    assert "whatever the rule by which pieces are joined" in said(cut) and cut.table == whole.table
 
 
 def test_pairs_by_hand():
