@@ -31,7 +31,8 @@ elif SANITIZE:
 elif DEBUG:
     COMPILE = ["-O0", "-g0", "-UNDEBUG"]
 else:
-    COMPILE = ["-O3", "-fno-trapping-math", "-g0"]
+    # No contracted products and sums: the same bits whatever the instruction set.
+    COMPILE = ["-O3", "-fno-trapping-math", "-ffp-contract=off", "-g0"]
 
 # Neither Cython nor setuptools notices that options have changed: each kind of build has its own
 # directory. In the source tree there is room for one kind of kernels only.
@@ -48,7 +49,8 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
-        include_dirs=[np.get_include()],
+        include_dirs=[np.get_include(), "skbnp/numerics"],
+        depends=["skbnp/numerics/vector_math.h"],
         library_dirs=[str(Path(np.get_include()).parents[1] / "random" / "lib")],
         libraries=["npyrandom"] + ([] if sys.platform == "win32" else ["m"]),
         extra_compile_args=COMPILE,

@@ -20,6 +20,7 @@ class Rows:
     def __init__(self, X, prior):
         orders = [part.pattern_order(X[:, part.columns]) for part in prior.parts]
         self.order = next((one for one in orders if one is not None), np.arange(len(X)))
+        self._is_sorted = bool((np.diff(self.order) > 0).all())
         sorted_x = np.ascontiguousarray(X[self.order], dtype=np.float64)
         self.parts = [
             part.prepare(np.ascontiguousarray(sorted_x[:, part.columns])) for part in prior.parts
@@ -27,6 +28,8 @@ class Rows:
 
     def unsort(self, sorted_rows):
         """The array's rows in the order of the input."""
+        if self._is_sorted:
+            return sorted_rows
         out = np.empty_like(sorted_rows)
         out[self.order] = sorted_rows
         return out

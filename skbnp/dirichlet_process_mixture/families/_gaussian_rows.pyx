@@ -12,6 +12,7 @@ from skbnp.likelihoods.conjugate.gaussians cimport permuted_factor, solve_leadin
 from skbnp.numerics cimport linalg
 from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.vector_math cimport TILE, log1p_all, squared_distances
 
 
 cdef double LOG_PI = 1.1447298858494002
@@ -23,12 +24,14 @@ cdef class PatternRows:
 
     cdef:
         double[:, ::1] x                    # (n_rows, n_features), NaN where missing
+        double[:, ::1] by_column            # (n_features, n_rows), the same
         Py_ssize_t[::1] start               # (n_patterns + 1,) first row of each pattern
         Py_ssize_t[:, ::1] feature          # (n_patterns, n_features) observed ones first
         Py_ssize_t[::1] n_observed          # (n_patterns,)
 
     def __init__(self, x, patterns, inverse):
         self.x = x
+        self.by_column = np.ascontiguousarray(x.T)
         self.start = np.concatenate([[0], np.cumsum(np.bincount(inverse))]).astype(np.intp)
         self.feature = np.argsort(patterns, axis=1, kind="stable").astype(np.intp)
         self.n_observed = np.sum(~patterns, axis=1).astype(np.intp)
@@ -42,28 +45,34 @@ def add_full_log_densities(
     const double[:, :, ::1] factor, double mean_precision, double prior_df, double[:, ::1] out,
 ):
     """t_df(m, Psi (kappa + 1) / (kappa df)) of the observed features, df = nu - d + 1."""
-    cdef Py_ssize_t d = rows.x.shape[1], n_blocks = n_members.shape[0], p, k, i, a, n, o, first
-    cdef double kappa, f, df, q, constant
-    cdef double[:, ::1] work = np.empty((max(rows.x.shape[0], 1), max(d, 1)))
+    cdef Py_ssize_t d = rows.x.shape[1], n_blocks = n_members.shape[0], p, k, i, n, o, first
+    cdef Py_ssize_t tile
+    cdef double kappa, f, df, constant
+    cdef double[::1] work = np.empty(max(d, 1) * TILE)
+    cdef double[::1] value = np.empty(TILE)
     cdef double[:, ::1] square = np.empty((d, d))
     with nogil:
         for p in range(rows.start.shape[0] - 1):
-            first = rows.start[p]
-            n = rows.start[p + 1] - first
             o = rows.n_observed[p]
             for k in range(n_blocks):
                 kappa = mean_precision + n_members[k]
                 f = kappa / (kappa + 1.0)
                 df = prior_df + n_members[k] - d + 1.0
                 _factor_of(&factor[k, 0, 0], d, &rows.feature[p, 0], o, o, &square[0, 0])
-                _solve_observed(rows, p, &mean[k, 0], o, &square[0, 0], o, &work[0, 0])
                 constant = (lgamma(0.5 * (df + o)) - lgamma(0.5 * df)
                             + 0.5 * o * (log(f) - LOG_PI) - 0.5 * linalg.log_det(&square[0, 0], o))
-                for i in range(n):
-                    q = 0.0
-                    for a in range(o):
-                        q += (&work[0, 0])[i * o + a] * (&work[0, 0])[i * o + a]
-                    out[first + i, k] += constant - 0.5 * (df + o) * log1p(f * q)
+                for tile in range((rows.start[p + 1] - rows.start[p] + TILE - 1) // TILE):
+                    first = rows.start[p] + tile * TILE
+                    n = min(<Py_ssize_t> TILE, rows.start[p + 1] - first)
+                    squared_distances(
+                        n, o, &rows.by_column[0, first], rows.x.shape[0], &rows.feature[p, 0],
+                        &mean[k, 0], &square[0, 0], &work[0], &value[0],
+                    )
+                    for i in range(n):
+                        value[i] *= f
+                    log1p_all(n, &value[0])
+                    for i in range(n):
+                        out[first + i, k] += constant - 0.5 * (df + o) * value[i]
 
 
 cdef void _factor_of(

@@ -1,0 +1,78 @@
+"""exp, log and log1p of arrays, and squared distances of many rows, in vector code.
+
+In C, as Cython cannot compile one function for several instruction sets: see ``vector_math.h``. The
+same bits on every machine, at every place of an array.
+"""
+
+import numpy as np
+
+
+cdef extern from "vector_math.h" nogil:
+    const int SKBNP_TILE
+    void skbnp_exp_all(Py_ssize_t n, double* x)
+    void skbnp_log_all(Py_ssize_t n, double* x)
+    void skbnp_log1p_all(Py_ssize_t n, double* x)
+    void skbnp_squared_distances(
+        Py_ssize_t n, Py_ssize_t d, const double* x, Py_ssize_t stride, const Py_ssize_t* feature,
+        const double* mean, const double* factor, double* work, double* out,
+    )
+
+assert TILE == SKBNP_TILE
+
+
+cdef void exp_all(Py_ssize_t n, double* x) noexcept nogil:
+    """x[i] = e^x[i]"""
+    skbnp_exp_all(n, x)
+
+
+cdef void log_all(Py_ssize_t n, double* x) noexcept nogil:
+    """x[i] = log x[i]"""
+    skbnp_log_all(n, x)
+
+
+cdef void log1p_all(Py_ssize_t n, double* x) noexcept nogil:
+    """x[i] = log(1 + x[i])"""
+    skbnp_log1p_all(n, x)
+
+
+cdef void squared_distances(
+    Py_ssize_t n, Py_ssize_t d, const double* x, Py_ssize_t stride, const Py_ssize_t* feature,
+    const double* mean, const double* factor, double* work, double* out,
+) noexcept nogil:
+    """out[i] = |U^-T (x_i - m)|^2 of n <= TILE rows, of which column j is at x + stride j.
+
+    ``feature`` are the d columns that count, ``factor`` is U, upper triangular; ``work`` has room
+    for d TILE numbers.
+    """
+    skbnp_squared_distances(n, d, x, stride, feature, mean, factor, work, out)
+
+
+def of_array(str name, x):
+    """``exp``, ``log`` or ``log1p`` of an array, for tests."""
+    out = np.array(x, dtype=np.float64, order="C", ndmin=1)
+    cdef double[::1] flat = out.reshape(-1)
+    {"exp": _exp, "log": _log, "log1p": _log1p}[name](flat)
+    return out
+
+
+def _exp(double[::1] x):
+    exp_all(x.shape[0], &x[0])
+
+
+def _log(double[::1] x):
+    log_all(x.shape[0], &x[0])
+
+
+def _log1p(double[::1] x):
+    log1p_all(x.shape[0], &x[0])
+
+
+def distances_of(const double[:, ::1] columns, Py_ssize_t[::1] feature, const double[::1] mean,
+                 const double[:, ::1] factor):
+    """Squared distances of all rows of a table, given by columns, for tests."""
+    cdef Py_ssize_t n = columns.shape[1], d = feature.shape[0], start
+    cdef double[::1] out = np.empty(n), work = np.empty(max(1, d * TILE))
+    for start in range(0, n, TILE):
+        squared_distances(min(<Py_ssize_t> TILE, n - start), d, &columns[0, start], n, &feature[0],
+                          &mean[0], &factor[0, 0], &work[0], &out[start])
+    return np.asarray(out)

@@ -1,0 +1,101 @@
+"""exp, log and log1p in vector code beside NumPy's, and the same bits wherever they run."""
+
+import ctypes
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_triangular
+
+import skbnp
+from skbnp.numerics.vector_math import distances_of, of_array
+
+HEADER = Path(skbnp.__file__).parent / "numerics" / "vector_math.h"
+ENDS = np.array(
+    [0.0, np.inf, -np.inf, np.nan, 1e-310, 5e-324, 1.0, 709.7, 710.0, -708.0, -740.0, -746.0, 1e308,
+     2.0**-54, -0.5, -1.0, -2.0, 1e15, 1e16]
+)  # fmt: skip
+# Instruction sets that a build chooses between, and what a processor must have for them.
+CHOICES = {"x86-64": (), "x86-64-v3": ("avx2", "fma"), "x86-64-v4": ("avx2", "fma", "avx512f")}
+WRAPPED = """
+#include <stddef.h>
+typedef ptrdiff_t Py_ssize_t;
+#define SKBNP_CLONES
+#include "vector_math.h"
+void exp_all(Py_ssize_t n, double *x) { skbnp_exp_all(n, x); }
+void log_all(Py_ssize_t n, double *x) { skbnp_log_all(n, x); }
+void log1p_all(Py_ssize_t n, double *x) { skbnp_log1p_all(n, x); }
+"""
+
+
+def numbers(name):
+    """Arguments over the range of a function, and the ends of it."""
+    rng = np.random.default_rng(0)
+    wide = np.exp(rng.uniform(-740.0, 709.0, 20_000))
+    near = rng.uniform(0.5, 2.0, 20_000)
+    return np.concatenate(
+        {
+            "exp": [rng.uniform(-746.0, 710.0, 20_000), rng.normal(size=20_000), ENDS],
+            "log": [wide, near, ENDS],
+            "log1p": [wide, near - 1.4, rng.normal(scale=1e-9, size=1000), ENDS],
+        }[name]
+    )
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log1p"])
+def test_functions_are_those_of_numpy(name):
+    x = numbers(name)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x)
+    found = of_array(name, x)
+    # NumPy's own may be off by a unit in the last place.
+    np.testing.assert_array_max_ulp(
+        found[np.isfinite(expected)], expected[np.isfinite(expected)], 2
+    )
+    np.testing.assert_array_equal(found[~np.isfinite(expected)], expected[~np.isfinite(expected)])
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log1p"])
+def test_an_element_does_not_depend_on_its_place(name):
+    x = numbers(name)[::200]
+    whole = of_array(name, x)
+    np.testing.assert_array_equal(np.concatenate([of_array(name, one) for one in x]), whole)
+    np.testing.assert_array_equal(of_array(name, x[3:]), whole[3:])
+
+
+def test_squared_distances_are_those_of_triangular_solves():
+    rng = np.random.default_rng(1)
+    X, mean = rng.normal(size=(150, 6)), rng.normal(size=6)
+    feature = np.array([4, 0, 5, 2])
+    factor = np.triu(rng.normal(size=(4, 4))) + 3.0 * np.eye(4)
+    columns = np.ascontiguousarray(X.T)
+    found = distances_of(columns, feature, mean, factor)
+    whitened = solve_triangular(factor, (X - mean)[:, feature].T, trans="T")
+    np.testing.assert_allclose(found, (whitened**2).sum(axis=0), rtol=1e-13)
+    alone = np.ascontiguousarray(X[77:78].T)
+    assert distances_of(alone, feature, mean, factor)[0] == found[77]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="there is one choice elsewhere")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler")
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_instruction_set_gives_the_same_bits(choice, tmp_path):
+    flags = Path("/proc/cpuinfo")
+    if not flags.exists() or not set(CHOICES[choice]) <= set(flags.read_text().split()):
+        pytest.skip("this processor has not this instruction set")
+    (tmp_path / "wrapped.c").write_text(WRAPPED)
+    command = f"cc -O3 -fno-trapping-math -ffp-contract=off -march={choice} -shared -fPIC"
+    subprocess.run(
+        [*command.split(), "-I", str(HEADER.parent), "wrapped.c", "-o", "wrapped.so"],
+        cwd=tmp_path, check=True,
+    )  # fmt: skip
+    library = ctypes.CDLL(str(tmp_path / "wrapped.so"))
+    for name in ("exp", "log", "log1p"):
+        x = numbers(name)
+        expected = of_array(name, x)
+        place = x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        getattr(library, f"{name}_all")(ctypes.c_ssize_t(len(x)), place)
+        np.testing.assert_array_equal(x, expected)
