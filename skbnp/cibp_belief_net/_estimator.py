@@ -45,10 +45,13 @@ _UNITS_TO_COME = 7.0
 _INIT_UNITS, _INIT_UNITS_UNDER_CLUSTERS, _ROWS_PER_UNIT = 20, 40, 6
 # Hidden layers at most, where rows have no clusters and `max_layers` is "auto".
 _LAYERS = 3
-# Columns from which rows have clusters by default, and chains are short and as many as the work
-# allows: those freeze where they start, and no two at the same place.
+# Columns from which rows have clusters by default, and chains are short and many: those freeze
+# where they start, and no two at the same place. The work goes to more of them first, then to
+# longer ones.
 _MANY_COLUMNS = 40
-_FEWEST_CHAINS, _MOST_CHAINS, _SHORT = 4, 16, (70, 4)
+_FEWEST_CHAINS, _MOST_CHAINS = 4, 16
+_FEWEST_SWEEPS, _MOST_SWEEPS, _SHORT_DRAWS = 70, 300, 4
+_MORE_WORK = 1.5
 # Ways of births under each value of `birth`; "auto": those that are known to pay.
 _BIRTHS = {
     "auto": ("prior", "block"),
@@ -308,16 +311,21 @@ class CIBPBeliefNet(
     def _auto_n_chains(self, X):
         if not self._is_ensemble(X):
             return 4
-        work = sum(_SHORT) * self._work_at_start(X)
+        work = (_FEWEST_SWEEPS + _SHORT_DRAWS) * self._work_at_start(X)
         return int(np.clip(self._work_allowed(X) / work, _FEWEST_CHAINS, _MOST_CHAINS))
 
     def _auto_lengths(self, X):
+        sweeps = self._work_allowed(X) / (self.n_chains_ * self._work_at_start(X))
         if self._is_ensemble(X):
-            return _SHORT
+            warmup = np.clip(sweeps - _SHORT_DRAWS, _FEWEST_SWEEPS, _MOST_SWEEPS)
+            return int(warmup), _SHORT_DRAWS
         if len(X) >= 20_000:
             return 200, 50
-        sweeps = self._work_allowed(X) / (self.n_chains_ * self._work_at_start(X))
         return (150 if sweeps >= _SWEEPS_OF_ROUNDS else 500), 200
+
+    def _work_allowed(self, X):
+        more = _MORE_WORK if self.max_work == "auto" and self._is_ensemble(X) else 1.0
+        return more * super()._work_allowed(X)
 
     def _is_ensemble(self, X):
         is_auto = self.n_chains == "auto" and self.n_warmup == "auto"

@@ -193,8 +193,9 @@ class BeliefNetParameters(VisibleColumns):
         until the traces that `fit` checks agree between the chains or `max_work` is spent, half of
         which is for the last round and the draws after it; no draw that is kept takes part in the
         decision. A table on which that would allow fewer than 1,050 sweeps gets 500, or 200 from
-        20,000 rows on, and one of 40 columns or more 70, if `n_chains` is "auto" too. A number is
-        quicker, as in a grid search, where 250 is a good start.
+        20,000 rows on. One of 40 columns or more gets from 70 to 300, as many as `max_work` allows,
+        if `n_chains` is "auto" too. A number is quicker, as in a grid search, where 250 is a good
+        start, and 70 in many columns.
         """,
     )
     n_draws: int | str = parameter(

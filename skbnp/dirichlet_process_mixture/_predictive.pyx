@@ -51,7 +51,8 @@ def log_densities(rows, draw, prior, log_weight):
     and O(K d^3) for each pattern of missing cells; otherwise O(n K d), and for counts O(K) for
     each distinct value.
     """
-    out = np.tile(log_weight, (len(rows.order), 1))
+    out = np.empty((len(rows.order), len(log_weight)))
+    out[:] = log_weight
     for part, x in zip(prior.parts, rows.parts, strict=True):
         part.add_log_densities(x, draw, out)
     return out

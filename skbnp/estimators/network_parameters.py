@@ -119,7 +119,7 @@ class VisibleColumns(NetworkChains):
         one core. It is counted from sweeps, rows and the size of the network and never timed, so
         that a fit makes the same draws on every machine. The first round of warm-up and the draws
         after it are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up
-        to 67 from 1,000 on.
+        to 67 from 1,000 on; half as much again where `CIBPBeliefNet` has many short chains.
         """,
     )
 

@@ -209,10 +209,11 @@ class PartitionMixin:
         def of_draw(law, t, rows):
             log_p, table = self._log_joint_of(law, t, rows, new), tables[t]
             # Without new blocks before any sum: far out they would drown the others in rounding.
-            n_new = log_p.shape[1] - len(table) if new else 0
-            table = np.pad(table, ((0, n_new), (0, 1)))
-            table[len(table) - n_new :, -1] = 1.0
-            return log_p, table
+            n_blocks = len(table)
+            whole = np.zeros((log_p.shape[1] if new else n_blocks, table.shape[1] + 1))
+            whole[:n_blocks, :-1] = table
+            whole[n_blocks:, -1] = 1.0
+            return log_p, whole
 
         def combine(found):
             return _summed(found, not self._weighs_draws)

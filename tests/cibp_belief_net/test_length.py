@@ -64,9 +64,24 @@ def test_many_columns_get_many_short_chains_and_row_clusters(wide):
         # Chains that are many and short need not agree.
         warnings.simplefilter("error", ConvergenceWarning)
         net = CIBPBeliefNet(max_work=0.1, random_state=0).fit(wide)
-    assert 4 < net.n_chains_ < 16 and (net.n_warmup_, net.n_draws_) == (70, 4)
+    assert 4 < net.n_chains_ < 16 and 70 <= net.n_warmup_ < 90 and net.n_draws_ == 4
     assert net.row_clusters_ and net.max_layers_ == 1 and net.posterior_.warmup is None
     assert net._prior.row_clusters and net.n_layers_ <= 1
+
+
+def test_work_goes_to_more_chains_first_and_then_to_longer_ones():
+    found = []
+    for n_rows in (100, 1000, 2000, 5000, 50_000):
+        rows = np.broadcast_to(0.0, (n_rows, 100))
+        net = CIBPBeliefNet()
+        net.n_chains_ = net._auto_n_chains(rows)
+        found.append((net.n_chains_, net._auto_lengths(rows)[0]))
+    assert found[0] == (16, 300) and found[-1] == (4, 70)
+    assert found[1][0] == found[2][0] == 16 and 300 > found[1][1] > found[2][1] > 70
+    assert 4 < found[3][0] < 16 and found[3][1] < 90
+    # What is given is the limit, and what is not is larger than in few columns.
+    assert CIBPBeliefNet(max_work=3)._work_allowed(rows) == 3.0
+    assert CIBPBeliefNet()._work_allowed(rows) == 1.5 * CIBPBeliefNet()._work_allowed(rows[:, :9])
 
 
 @pytest.mark.parametrize(
