@@ -15,7 +15,8 @@
 #                   with FUZZ_FIRST=1000 the next thousand
 #   make lint       ruff and cython-lint
 #   make bench      benchmarks, short form
-#   make bench-compare OLD=DIR  fits by the build of another checkout and by this one, by turns
+#   make bench-compare OLD=DIR  fits and predictions by the build of another checkout and by this one,
+#                   by turns; fails when one is slower by more than a tenth
 #   make doc        HTML pages in doc/_build/html
 #   make install    editable development install in .venv
 #   make clean      back to a fresh clone

@@ -1,10 +1,12 @@
-"""Fits of every estimator by two builds of the library, by turns: CPU seconds and their ratio.
+"""Fits and predictions of every estimator by two builds, by turns: CPU seconds and their ratio.
 
     python benchmarks/_compare_builds.py OLD NEW
 
 OLD and NEW are checkouts whose extension modules are built in place. One chain with a long warm-up,
-so that nearly all of it is sweeps; parameters that both have had. Each round is a process of its
-own for each build, in changing order; the shortest of the rounds counts. Prints Markdown.
+so that nearly all of it is sweeps; parameters that both have had. Then the densities of a thousand
+rows, and of single ones, after a call that prepares the draws. Each round is a process of its own
+for each build, in changing order; the shortest of the rounds counts. Prints Markdown, and ends with
+an error if a row is slower by more than a tenth.
 """
 
 import argparse
@@ -19,6 +21,9 @@ from pathlib import Path
 import numpy as np
 from _report import cpu_seconds, markdown
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+N_ROWS = 1000
+SLOWER = 1.1
 
 # Of a case: estimator, table, sweeps of warm-up, other parameters.
 CASES = {
@@ -58,7 +63,16 @@ def times(cases, shorter):
         lengths = dict(n_chains=1, n_warmup=max(1, n_warmup // shorter), n_draws=20)
         model = getattr(skbnp, kind)(random_state=0, **lengths, **options)
         found[name] = cpu_seconds(model.fit, data[table])[1]
+        found |= {f"{name}, {what}": spent for what, spent in predictions(model, data[table])}
     return found
+
+
+def predictions(model, X):
+    """CPU seconds of the densities of a thousand rows, and of one."""
+    rows = np.resize(X, (N_ROWS, X.shape[1]))
+    model.score_samples(rows[:1])
+    yield "rows", cpu_seconds(model.score_samples, rows)[1]
+    yield "one row", min(cpu_seconds(model.score_samples, rows[i : i + 1])[1] for i in range(9))
 
 
 def times_of(build, cases, shorter):
@@ -99,7 +113,11 @@ def main():
     if len(arguments.builds) != 2:
         parser.error(f"two checkouts are compared, got {len(arguments.builds)}")
     of_build = partial(times_of, cases=arguments.cases, shorter=arguments.shorter)
-    print(markdown(compared(lambda which: of_build(arguments.builds[which]), arguments.rounds)))
+    rows = compared(lambda which: of_build(arguments.builds[which]), arguments.rounds)
+    print(markdown(rows))
+    slower = [row["case"] for row in rows if row["new / old"] > SLOWER]
+    if slower:
+        raise SystemExit(f"slower by more than a tenth: {'; '.join(slower)}")
 
 
 if __name__ == "__main__":

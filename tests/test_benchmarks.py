@@ -404,7 +404,15 @@ def test_builds_are_compared_by_turns(monkeypatch):
     assert row[0]["new / old"] == pytest.approx(5.0 / 3.0)
     # Every case runs, as short as can be.
     monkeypatch.setattr(module, "CASES", {"tree": module.CASES["tree"]})
-    assert module.times(["tree"], 10_000)["tree"] > 0
+    found = module.times(["tree"], 10_000)
+    assert set(found) == {"tree", "tree, rows", "tree, one row"} and min(found.values()) > 0
+    slow = {"a case": 1.0, "another": 1.0}
+    monkeypatch.setattr(module, "times_of", lambda build, **_: slow | {"a case": float(build)})
+    monkeypatch.setattr(sys, "argv", ["_compare_builds.py", "1.0", "1.2", "--rounds", "1"])
+    with pytest.raises(SystemExit, match="slower by more than a tenth: a case$"):
+        module.main()
+    monkeypatch.setattr(sys, "argv", ["_compare_builds.py", "1.0", "1.05", "--rounds", "1"])
+    module.main()
 
 
 def test_first_table(monkeypatch, capsys):
