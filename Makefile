@@ -14,7 +14,8 @@
 #   make fuzz       a thousand random cases of each estimator, damaged files, kills, interrupts;
 #                   with FUZZ_FIRST=1000 the next thousand
 #   make lint       ruff and cython-lint
-#   make bench      benchmarks, short form
+#   make bench      one screen: kernels beside their floors, estimators beside peers, as ratios
+#   make bench-all  all benchmarks, short form
 #   make bench-compare OLD=DIR  fits and predictions by the build of another checkout and by this one,
 #                   by turns; fails when one is slower by more than a tenth
 #   make doc        HTML pages in doc/_build/html
@@ -89,7 +90,7 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
     "skbnp needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")' && \
     { test $(1)/pyvenv.cfg -nt pyproject.toml || $(PYTHON) -m venv --clear $(1); }
 
-.PHONY: demo test test-slow test-cost prove plan prove-all test-debug test-debug-smoke fuzz lint bench doc \
+.PHONY: demo test test-slow test-cost prove plan prove-all test-debug test-debug-smoke fuzz lint bench bench-all doc \
     bench-compare install clean FORCE
 
 demo: .venv-plot/installed
@@ -141,6 +142,9 @@ bench-compare:
 	$(PYTHON) benchmarks/_compare_builds.py $(OLD) .
 
 bench: .venv-bench/installed
+	$(ONE_BLAS_THREAD) .venv-bench/bin/python benchmarks/overview.py
+
+bench-all: .venv-bench/installed
 	@for script in $(BENCHMARKS); do .venv-bench/bin/python $$script $(BENCH_ARGS) || exit 1; done
 
 doc: .venv-doc/installed

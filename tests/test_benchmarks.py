@@ -1,6 +1,7 @@
 """The benchmark scripts start: the code which they measure has not moved away from under them."""
 
 import gzip
+import json
 import sys
 from functools import partial
 from types import SimpleNamespace
@@ -413,6 +414,22 @@ def test_builds_are_compared_by_turns(monkeypatch):
         module.main()
     monkeypatch.setattr(sys, "argv", ["_compare_builds.py", "1.0", "1.05", "--rounds", "1"])
     module.main()
+
+
+def test_overview(monkeypatch, capsys, tmp_path):
+    module = load("overview", monkeypatch)
+    monkeypatch.setattr(module, "imports", lambda: [module.ratio("import", "mixture", 2.0, 1.0)])
+    monkeypatch.setattr(module, "tree_sweep", lambda quick: [])
+    monkeypatch.setattr(module, "HISTORY", tmp_path / "ratios.jsonl")
+    arguments = ["overview.py", "--quick", "--record", "--estimators", "TreeFactorModel"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    module.main()
+    module.main()
+    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines()]
+    assert {line[0].lstrip("| ") for line in lines} >= {"sweep", "rows", "one row", "fit", "import"}
+    first, second = (json.loads(line) for line in (tmp_path / "ratios.jsonl").open())
+    assert first["ratios"].keys() == second["ratios"].keys()
+    assert first["ratios"]["import: mixture"] == 2.0 and min(first["ratios"].values()) > 0
 
 
 def test_first_table(monkeypatch, capsys):

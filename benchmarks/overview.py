@@ -1,0 +1,165 @@
+"""One screen: every kernel beside its floor, every estimator beside a peer, as ratios.
+
+- *sweep*: a sweep beside the operations that it cannot do without, measured by turns: matrix
+  products, exponentials, copies of rows;
+- *rows*: `score_samples` of many rows under 100 draws, per row, beside a hundred calls of
+  scikit-learn's GaussianMixture with as many components: the same densities without draws;
+- *one row*: milliseconds of `score_samples` of a single row, after a call that prepares the draws;
+- *fit*: four chains at defaults beside GaussianMixture with 1 to 20 components, one start each,
+  chosen by BIC;
+- *import*: beside that of scikit-learn's mixtures.
+
+CPU seconds, one BLAS thread. --record appends a line of all ratios, with version and date, to
+history/ratios.jsonl. Prints Markdown.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import warnings
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from _report import cpu_seconds, markdown
+from _tree_factor_model_cost import chain as tree_chain
+from _tree_factor_model_cost import flops, gemm_rate, planted
+from dirichlet_process_mixture import blobs, start_chain
+from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
+
+import skbnp
+
+HISTORY = Path(__file__).parent / "history" / "ratios.jsonl"
+N_DRAWS, K = 100, 10
+# Of estimators that give densities: sweeps of warm-up, for the draws of the predictions.
+ESTIMATORS = {
+    "DirichletProcessMixture": 30,
+    "TreeFactorModel": 30,
+    "InfiniteFactorClusterer": 30,
+    "CIBPBeliefNet": 60,
+    "ICPNetwork": 30,
+    "DeepScaleModel": 30,
+}
+
+
+def least(function, repeats):
+    """The shortest of a few: other work on the machine only ever adds to a time."""
+    return min(cpu_seconds(function)[1] for _ in range(repeats))
+
+
+def ratio(what, which, here, beside, unit=1.0, of="s"):
+    """A line: a time and the one that it is measured against, both in ``of``."""
+    return {
+        "what": what, "of": which, "time": unit * here, "beside": unit * beside, "unit": of,
+        "ratio": here / beside,
+    }  # fmt: skip
+
+
+def mixture_sweeps(quick):
+    """The parallel pass over all rows: its products, exponentials and a copy of the rows."""
+    n = 5_000 if quick else 50_000
+    for d in (8, 32):
+        X, label = blobs(n, d, K)
+        sampler = start_chain(X, label, "full", n_warmup=2, algorithm="parallel")
+        weights = np.random.default_rng(0).normal(size=(d, K * d))
+        small = np.full((n, K), -1.0)
+        floors = [least(lambda f=f: f(), 3) for f in (
+            lambda X=X, w=weights: X @ w, lambda x=small: np.exp(x), X.copy)]  # fmt: skip
+        one = least(lambda s=sampler: s.sweep_only("all_rows"), 3)
+        yield ratio("sweep", f"mixture, all rows, D = {d}", one, sum(floors), 1e6 / n, "us a row")
+
+
+def tree_sweep(quick):
+    """Of the tree, beside its matrix products."""
+    n = 2_000 if quick else 20_000
+    sampler = tree_chain(planted(n, 64, 8, 6), 32, (16, 32), 3)
+    products = sum(flops(sampler)) / gemm_rate()
+    yield ratio("sweep", "tree, D = 64", least(sampler.sweep, 3), products, 1e6 / n, "us a row")
+
+
+def predictions(quick, estimators):
+    """Densities of many rows and of one."""
+    n = 300 if quick else 3_000
+    X, _ = blobs(1_000, 8, K)
+    new, _ = blobs(n, 8, K)
+    peer = GaussianMixture(K, random_state=0).fit(X)
+    of_peer = N_DRAWS * least(lambda: peer.score_samples(new), 5)
+    one_of_peer = least(lambda: peer.score_samples(new[:1]), 9)
+    lines = []
+    for name in estimators:
+        lengths = {"n_warmup": ESTIMATORS[name], "n_draws": N_DRAWS // 2}
+        model = getattr(skbnp, name)(n_chains=2, n_jobs=1, random_state=0, **lengths).fit(X)
+        model.score_samples(new[:1])
+        here = least(lambda m=model: m.score_samples(new), 1)
+        one = float(np.median([cpu_seconds(model.score_samples, row[np.newaxis])[1]
+                               for row in new[:11]]))  # fmt: skip
+        lines.append(ratio("rows", name, here, of_peer, 1e6 / n, "us a row"))
+        lines.append(ratio("one row", name, one, one_of_peer, 1e3, "ms"))
+    return sorted(lines, key=lambda line: line["what"] != "rows")
+
+
+def fits(quick):
+    """Defaults beside a search."""
+    X, _ = blobs(1_000 if quick else 10_000, 8, K)
+
+    def search():
+        found = [GaussianMixture(k, random_state=0).fit(X) for k in range(1, 6 if quick else 21)]
+        return min(found, key=lambda one: one.bic(X))
+
+    options = {"n_warmup": 20, "n_draws": 10} if quick else {}
+    model = skbnp.DirichletProcessMixture(random_state=0, n_jobs=1, **options)
+    here = cpu_seconds(model.fit, X)[1]
+    yield ratio("fit", f"mixture, {len(X)} x 8, four chains", here, cpu_seconds(search)[1])
+
+
+def imports():
+    """In processes of their own."""
+
+    def seconds(module):
+        code = f"import time; {module}; print(time.process_time())"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        return float(done.stdout)
+
+    ours = "from skbnp import DirichletProcessMixture"
+    here, peer = (min(seconds(m) for _ in range(3)) for m in (ours, "import sklearn.mixture"))
+    yield ratio("import", "mixture", here, peer)
+
+
+def measured(quick, estimators):
+    """All lines."""
+    yield from mixture_sweeps(quick)
+    yield from tree_sweep(quick)
+    yield from predictions(quick, estimators)
+    yield from fits(quick)
+    yield from imports()
+
+
+def record(lines, path):
+    """Append the ratios to the history."""
+    found = {f"{line['what']}: {line['of']}": round(line["ratio"], 3) for line in lines}
+    entry = {"version": skbnp.__version__, "date": f"{datetime.now(UTC):%Y-%m-%d}", "ratios": found}
+    with path.open("a") as file:
+        file.write(json.dumps(entry) + "\n")
+
+
+def main():
+    """Measure, print, and record where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--estimators", nargs="*", choices=ESTIMATORS, default=list(ESTIMATORS))
+    parser.add_argument("--quick", action="store_true", help="fewer rows, short chains")
+    parser.add_argument("--record", action="store_true", help=f"append to {HISTORY.name}")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        lines = list(measured(arguments.quick, arguments.estimators))
+    print(markdown(lines))
+    if arguments.record:
+        record(lines, HISTORY)
+
+
+if __name__ == "__main__":
+    main()
