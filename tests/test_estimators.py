@@ -41,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 def short(**changes):
     """A run long enough for two far clusters and no longer."""
-    options = dict(n_chains=2, n_warmup=20, n_draws=20, predict_draws=20, random_state=0)
+    options = dict(n_chains=2, n_warmup=10, n_draws=10, predict_draws=10, random_state=0)
     return DirichletProcessMixture(**(options | changes))
 
 
@@ -52,7 +52,7 @@ ALGORITHMS = [
 ]
 
 
-@parametrize_with_checks([short()])
+@parametrize_with_checks([short(n_chains=1)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -72,6 +72,17 @@ def X():
     X = np.concatenate([rng.normal(0, 1, (30, 3)), rng.normal(8, 1, (30, 3))])
     X[rng.random(X.shape) < 0.1] = np.nan
     return X
+
+
+@pytest.fixture(scope="module")
+def fitted(X):
+    """A fit that nobody changes."""
+    return short().fit(X)
+
+
+@pytest.fixture(scope="module")
+def expected(fitted, X):
+    return answers(fitted, X)
 
 
 def answers(dpm, X):
@@ -106,11 +117,10 @@ def test_parameters_come_back():
     assert dpm.set_params(concentration=3).concentration == 3
 
 
-def test_clone_is_unfitted_and_fits_the_same(X):
-    dpm = short().fit(X)
-    again = clone(dpm)
+def test_clone_is_unfitted_and_fits_the_same(X, fitted, expected):
+    again = clone(fitted)
     assert not hasattr(again, "labels_")
-    assert_same_answers(answers(dpm, X), answers(again.fit(X), X))
+    assert_same_answers(expected, answers(again.fit(X), X))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -211,10 +221,10 @@ def test_form_of_the_input_does_not_matter(X, kind):
         assert_same_answers(expected, answers(short(covariance_type=kind).fit(other), other))
 
 
-def test_read_only_input_is_read_only(X):
+def test_read_only_input_is_read_only(X, expected):
     fixed, before = X.copy(), X.copy()
     fixed.flags.writeable = False
-    assert_same_answers(answers(short().fit(X), X), answers(short().fit(fixed), fixed))
+    assert_same_answers(expected, answers(short().fit(fixed), fixed))
     short().fit(before)
     assert_array_equal(before, X)
 
@@ -251,7 +261,7 @@ def test_jobs_and_backends_do_not_matter(X, kind):
 def test_threads_over_rows_do_not_matter(many, options):
     """One chain takes all threads for its rows; of three, two run side by side."""
     for n_chains in (1, 3):
-        mixture = short(n_chains=n_chains, n_warmup=2, n_draws=2, **options)
+        mixture = short(n_chains=n_chains, n_warmup=2, n_draws=2, predict_draws=2, **options)
         expected = answers(clone(mixture).fit(many), many)
         for backend, n_jobs in BACKENDS[1:]:
             with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
@@ -279,7 +289,7 @@ def many():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_of_prediction_do_not_matter(X, many, kind):
-    dpm = short(covariance_type=kind).fit(X)
+    dpm = short(covariance_type=kind, predict_draws=5).fit(X)
     expected = answers(dpm, many)
     for n_jobs in (2, 3, -1):
         assert_same_answers(expected, answers(dpm.set_params(n_jobs=n_jobs), many))
@@ -291,7 +301,7 @@ def test_threads_of_prediction_do_not_matter(X, many, kind):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_prediction_from_several_threads_at_once(X, many, n_jobs):
-    dpm = short(n_jobs=n_jobs).fit(X)
+    dpm = short(n_jobs=n_jobs, predict_draws=5).fit(X)
     expected = answers(dpm, many)
     start = threading.Barrier(4)
 
@@ -304,8 +314,7 @@ def test_prediction_from_several_threads_at_once(X, many, n_jobs):
             assert_same_answers(expected, got)
 
 
-def test_fits_in_several_threads_at_once(X):
-    expected = answers(short().fit(X), X)
+def test_fits_in_several_threads_at_once(X, expected):
     with ThreadPoolExecutor(4) as pool:
         for dpm in pool.map(lambda _: short(n_jobs=2).fit(X), range(4)):
             assert_same_answers(expected, answers(dpm, X))
@@ -348,14 +357,14 @@ def test_progress_bar_inside_a_grid_search(X, capsys):
     assert "DirichletProcessMixture - chain #1" in shown
 
 
-def test_watching_changes_nothing(tmp_path, X):
+def test_watching_changes_nothing(tmp_path, X, expected):
     watched = short().set_callbacks(TaskLog(tmp_path / "log")).fit(X)
-    assert_same_answers(answers(short().fit(X), X), answers(watched, X))
+    assert_same_answers(expected, answers(watched, X))
 
 
 def test_verbose_tells_the_time(X, capsys):
     short(verbose=1).fit(X)
-    assert "2 chains, all 40 sweeps; log_density" in capsys.readouterr().out
+    assert "2 chains, all 20 sweeps; log_density" in capsys.readouterr().out
     short(verbose=0).fit(X)
     assert capsys.readouterr().out == ""
 
@@ -420,7 +429,7 @@ def test_attributes_are_documented(estimator, X):
     if is_regressor(estimator()) or is_classifier(estimator()):
         # Their features are given, and cannot be missing.
         frame, target = frame.fillna(0.0), np.arange(len(frame)) % 2
-    options = dict(n_chains=2, n_warmup=20, n_draws=20, random_state=0)
+    options = dict(n_chains=2, n_warmup=2, n_draws=4, random_state=0)
     if "interval_calibration" in estimator._parameter_constraints:
         options["interval_calibration"] = "holes"
     fit = estimator(**options).fit(frame, target)
@@ -483,9 +492,9 @@ def test_coclustering():
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_number_of_chains_may_be_left_to_the_estimator(estimator, X):
-    rows = np.nan_to_num(X[:30])
+    rows = np.nan_to_num(X[20:40])
     y = {True: rows[:, 0] > 0, False: rows[:, 0]}[is_classifier(estimator())]
-    options = dict(n_warmup=2, n_draws=4, predict_draws=4, random_state=0)
+    options = dict(n_warmup=1, n_draws=4, predict_draws=4, random_state=0)
     auto = estimator(**options).fit(rows, y)
     told = estimator(n_chains=auto.n_chains_, **options).fit(rows, y)
     assert auto.n_chains == "auto" and auto.n_chains_ == auto.posterior_.n_chains == 4

@@ -38,7 +38,12 @@ def short(**changes):
 
 
 @pytest.mark.filterwarnings("ignore:X is constant:UserWarning", "ignore:.*row.s. of X:UserWarning")
-@parametrize_with_checks([short(max_layers=1), short(max_layers=1, row_clusters=True)])
+@parametrize_with_checks(
+    [
+        short(max_layers=1, row_clusters=among, n_chains=1, n_warmup=4, n_draws=4)
+        for among in (False, True)
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -239,17 +244,17 @@ def test_standardised_columns_without_hidden_units_are_normal():
     assert_allclose(sample.std(axis=0), [3.0, 0.01], rtol=0.1)
 
 
-def test_densities_of_one_column_integrate_to_one():
+@pytest.mark.parametrize("visible", ["gaussian", "sigmoid"])
+def test_densities_of_one_column_integrate_to_one(visible):
     X = np.random.default_rng(2).normal(size=(40, 1)) ** 3
-    for options in ({}, {"visible": "sigmoid"}):
-        net = short(max_layers=1, density="importance", **options).fit(X)
-        if options:
-            low, high = net._units.center - net._units.scale, net._units.center + net._units.scale
-            grid = np.linspace(low[0], high[0], 4003)[1:-1]
-        else:
-            grid = np.linspace(-60.0, 60.0, 4001)
-        density = np.exp(net.score_samples(grid[:, np.newaxis]))
-        assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
+    net = short(max_layers=1, density="importance", visible=visible).fit(X)
+    if visible == "sigmoid":
+        low, high = net._units.center - net._units.scale, net._units.center + net._units.scale
+        grid = np.linspace(low[0], high[0], 4003)[1:-1]
+    else:
+        grid = np.linspace(-60.0, 60.0, 4001)
+    density = np.exp(net.score_samples(grid[:, np.newaxis]))
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
 
 
 def test_rows_beyond_the_range_of_sigmoid_units(X):

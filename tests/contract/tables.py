@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contract.registry import SHORTEST
 from skbnp import DirichletProcessMixture
 
 try:
@@ -128,7 +129,8 @@ def fitted(setting, form, holes):
     """One fit of each case, shared by the tests."""
     case = setting.name, form, holes
     if case not in _FITTED:
-        _FITTED[case] = setting.make().fit(table(form, holes), setting.target(numbers(holes)))
+        model = setting.make(**SHORTEST)
+        _FITTED[case] = model.fit(table(form, holes), setting.target(numbers(holes)))
     return _FITTED[case]
 
 

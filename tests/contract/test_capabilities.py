@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.utils import get_tags
 
-from contract.registry import DEFAULTS, SETTINGS, UNSUPERVISED
+from contract.registry import DEFAULTS, SETTINGS, SHORTEST, UNSUPERVISED
 from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import FactorsMixin, OutputsMixin
@@ -66,7 +66,7 @@ def test_what_predicts_no_target_is_a_density(setting):
 @pytest.fixture(scope="module", params=UNSUPERVISED, ids=str)
 def density(request):
     X = request.param.table()
-    return request.param.fit(X), X
+    return request.param.fit(X, **SHORTEST), X
 
 
 def test_samples_have_the_form_of_the_table(density):
@@ -113,7 +113,7 @@ def test_the_training_table_filled(density):
 def test_a_whole_table_has_nothing_to_fill(setting):
     X = setting.table()
     X[np.isnan(X)] = 0.0
-    model = setting.fit(X)
+    model = setting.fit(X, **SHORTEST)
     for name in ("X_imputed_", "X_imputed_std_"):
         with pytest.raises(AttributeError, match=r"missing cells|call impute\(X\)"):
             getattr(model, name)
@@ -125,7 +125,7 @@ WITH_OUTPUTS = [setting for setting in SETTINGS if issubclass(setting.kind, Outp
 @pytest.mark.parametrize("setting", WITH_OUTPUTS, ids=str)
 def test_names_of_outputs(setting):
     X = setting.table()
-    model = setting.fit(X)
+    model = setting.fit(X, **SHORTEST)
     names = model.get_feature_names_out()
     assert model.transform(X).shape == (len(X), len(names))
     words = {name.rstrip("0123456789") for name in names}
@@ -137,7 +137,7 @@ def test_names_of_outputs(setting):
     "setting", [setting for setting in SETTINGS if issubclass(setting.kind, FactorsMixin)], ids=str
 )
 def test_factors_of_all_draws_have_the_columns_of_the_reference(setting):
-    model = setting.fit(setting.table())
+    model = setting.fit(setting.table(), **SHORTEST)
     n_factors = model._reference["loadings1"].shape[1]
     assert len(model.get_feature_names_out()) == n_factors
     for column, sign in model._alignments(list(model.posterior_)):
@@ -183,7 +183,7 @@ def test_graphs(network_model):
     "setting", [one for one in SETTINGS if issubclass(one.kind, ColumnGraphMixin)], ids=str
 )
 def test_probabilities_of_edges_and_ancestors(setting):
-    model = setting.fit(setting.table())
+    model = setting.fit(setting.table(), **SHORTEST)
     n_columns = len(model.network()["names"])
     edge, ancestor = model.edge_probabilities(), model.ancestor_probabilities()
     assert edge.shape == ancestor.shape == (n_columns, n_columns)

@@ -5,7 +5,7 @@ import pytest
 
 from checks.answers import answers, assert_same_answers
 from contract.parameters import other_values
-from contract.registry import DEFAULTS, UNSUPERVISED, VARIED, others_slow
+from contract.registry import DEFAULTS, SHORTEST, UNSUPERVISED, VARIED, others_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -26,7 +26,7 @@ TABLES = {
 
 def fitted(setting):
     X = setting.table()
-    return setting.fit(X), X
+    return setting.fit(X, **SHORTEST), X
 
 
 @pytest.mark.parametrize("setting", others_slow(VARIED, DEFAULTS), ids=str)

@@ -1,6 +1,7 @@
 """Files hold what fit has found and nothing else, in numbers that mean something."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def saved(tmp_path_factory):
         if setting.name not in found:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = setting.fit(setting.table())
+                model = setting.fit(setting.table(), n_warmup=1, n_draws=1)
             found[setting.name] = directory / setting.name
             model.save(found[setting.name])
         return found[setting.name]
@@ -48,13 +49,16 @@ def some(places, n=12):
     return places[:: max(1, len(places) // n)]
 
 
+@cache
 def content_of(path, kind):
+    """What is in a file; not to be changed."""
     return io.read(path, f"fitted {kind.__name__}", kind._types_in_files())
 
 
 def spoiled(path, to, kind, change):
     """A copy of a file after a change to its content."""
     content = content_of(path, kind)
+    content = content | {"fitted": content["fitted"].copy()}
     change(content)
     io.write(to, f"fitted {kind.__name__}", content, kind._types_in_files())
     return to

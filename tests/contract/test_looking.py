@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.utils import estimator_html_repr
 
-from contract.registry import SETTINGS
+from contract.registry import SETTINGS, SHORTEST
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -32,7 +32,7 @@ def table(holes):
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)
 def fitted(request):
     setting = request.param
-    return setting.fit(table(setting.takes_holes))
+    return setting.fit(table(setting.takes_holes), **SHORTEST)
 
 
 def read_all(estimator):

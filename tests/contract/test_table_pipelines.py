@@ -1,5 +1,7 @@
 """Estimators inside `ColumnTransformer` and `Pipeline`: frames in, frames out by `set_output`."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from checks.slow import slow_where
-from contract.registry import DEFAULTS
+from contract.registry import DEFAULTS, SHORTEST
 from contract.tables import COMMON, FORMS, fitted, has, numbers, table, values
 
 pytestmark = [
@@ -28,6 +30,13 @@ by_form = pytest.mark.parametrize(
 FIRST, LAST = ["a", "b"], ["b", "c"]
 
 
+@cache
+def transformed_alone(setting, holes, columns):
+    """What an estimator by itself makes of some columns of an array."""
+    alone = numbers(holes)[:, columns]
+    return setting.make(**SHORTEST).fit(alone).transform(alone)
+
+
 def assert_frame(answer, output, given, names):
     """Of the library that was asked for, with these names and the index of what was given."""
     assert type(answer).__module__.partition(".")[0] == output
@@ -43,15 +52,15 @@ def assert_frame(answer, output, given, names):
 def test_two_estimators_in_a_column_transformer(setting, form, output):
     pytest.importorskip(output)
     X = table(form, setting.takes_holes)
-    first = TRANSFORMERS[0].make()
-    both = ColumnTransformer([("one", first, FIRST), ("other", setting.make(), LAST)])
+    first, last = TRANSFORMERS[0].make(**SHORTEST), setting.make(**SHORTEST)
+    both = ColumnTransformer([("one", first, FIRST), ("other", last, LAST)])
     answer = both.set_output(transform=output).fit_transform(X)
     assert_frame(answer, output, X, both.get_feature_names_out())
     assert answer.columns[0].startswith("one__") and answer.columns[-1].startswith("other__")
-    alone = numbers(setting.takes_holes)
+    holes = setting.takes_holes
     parts = [
-        TRANSFORMERS[0].make().fit_transform(alone[:, :2]),
-        setting.make().fit(alone[:, 1:]).transform(alone[:, 1:]),
+        transformed_alone(TRANSFORMERS[0], holes, (0, 1)),
+        transformed_alone(setting, holes, (1, 2)),
     ]
     assert_array_equal(values(answer).astype(float), np.hstack(parts))
     again = both.transform(X[:5])
@@ -64,8 +73,8 @@ def test_two_estimators_in_a_column_transformer(setting, form, output):
 def test_the_end_of_a_pipeline(setting, form, output):
     pytest.importorskip(output)
     X = table(form, setting.takes_holes)
-    model = make_pipeline(StandardScaler(), setting.make()).set_output(transform=output)
-    answer = model.fit(X).transform(X)
+    model = make_pipeline(StandardScaler(), setting.make(**SHORTEST))
+    answer = model.set_output(transform=output).fit(X).transform(X)
     assert_frame(answer, output, X, model.get_feature_names_out())
     assert list(model[-1].feature_names_in_) == ["a", "b", "c"]
     if has(model[-1], "X_imputed_"):
@@ -79,8 +88,8 @@ def test_the_end_of_a_pipeline(setting, form, output):
 def test_the_predictor_at_the_end_of_a_pipeline(setting, output):
     pytest.importorskip(output)
     X, y = table("pandas", False), setting.target(numbers(False))
-    model = make_pipeline(StandardScaler(), setting.make()).set_output(transform=output)
-    answer = model.fit(X, y).predict(X)
+    model = make_pipeline(StandardScaler(), setting.make(**SHORTEST))
+    answer = model.set_output(transform=output).fit(X, y).predict(X)
     assert type(answer) is np.ndarray
     assert list(model[-1].feature_names_in_) == ["a", "b", "c"]
 

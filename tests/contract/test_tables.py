@@ -56,9 +56,8 @@ by_case = pytest.mark.parametrize(["setting", "form", "holes"], list(cases()))
 
 
 @cache
-def answers_to_array(setting_name, holes):
+def answers_to_array(setting, holes):
     """What the model of an array says of it, by name."""
-    (setting,) = [one for one in DEFAULTS if one.name == setting_name]
     model, X = fitted(setting, "numpy", holes), numbers(holes)
     of_rows = ("predict", "score_samples", "predict_proba")
     found = {name: getattr(model, name)(X) for name in of_rows if has(model, name)}
@@ -71,7 +70,7 @@ def answers_to_array(setting_name, holes):
 def test_every_answer_has_the_form_of_its_table(setting, form, holes):
     X, model, plain = table(form, holes), fitted(setting, form, holes), numbers(holes)
     as_array = fitted(setting, "numpy", holes)
-    expected = answers_to_array(setting.name, holes).copy()
+    expected = answers_to_array(setting, holes).copy()
     filling = expected.pop("impute", None)
     for name in expected:
         answer = getattr(model, name)(X)

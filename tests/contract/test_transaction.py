@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from checks.answers import answers, assert_same_answers
-from contract.registry import DEFAULTS, SETTINGS, others_slow
+from contract.registry import DEFAULTS, SETTINGS, SHORTEST, others_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -28,7 +28,7 @@ PLACES = ["_check_training", "_prepare", "_where_to_start", "_attach_rows", "_su
 def test_a_second_fit_that_fails_leaves_the_first(setting, monkeypatch):
     """Among others new draws beside old labels, or old draws in the units of new data."""
     X, other = table(), 1000 * table(1)
-    estimator = setting.fit(X)
+    estimator = setting.fit(X, **SHORTEST)
     before, fields = answers(estimator, X), vars(estimator).copy()
     for place, when, error in itertools.product(
         PLACES, ["before", "after"], [KeyboardInterrupt, MemoryError]
@@ -52,7 +52,7 @@ def test_a_second_fit_that_fails_leaves_the_first(setting, monkeypatch):
 @pytest.mark.parametrize("setting", others_slow(SETTINGS), ids=str)
 def test_a_fit_that_fails_while_it_samples_leaves_the_first(setting, monkeypatch):
     X, other = table(), 1000 * table(1)
-    estimator = setting.fit(X)
+    estimator = setting.fit(X, **SHORTEST)
     before = answers(estimator, X)
 
     def failing(*args, **kwargs):
@@ -63,13 +63,13 @@ def test_a_fit_that_fails_while_it_samples_leaves_the_first(setting, monkeypatch
         estimator.fit(other, setting.target(other))
     assert_same_answers(answers(estimator, X), before)
     again = estimator.fit(other, setting.target(other))
-    assert_same_answers(answers(again, other), answers(setting.fit(other), other))
+    assert_same_answers(answers(again, other), answers(setting.fit(other, **SHORTEST), other))
 
 
 @pytest.mark.parametrize("setting", DEFAULTS, ids=str)
 def test_a_first_fit_that_fails_leaves_nothing(setting, monkeypatch):
     X = table()
-    estimator = setting.make()
+    estimator = setting.make(**SHORTEST)
     before = vars(estimator).copy()
 
     def failing(self, X):
@@ -86,8 +86,8 @@ def test_a_first_fit_that_fails_leaves_nothing(setting, monkeypatch):
 def test_ctrl_c_during_the_summaries(setting, n_pressed, monkeypatch):
     """One waits for the end of the summaries, and nothing is lost; two go through at once."""
     X, other = table(), 1000 * table(1)
-    estimator = setting.fit(X)
-    before, expected = answers(estimator, X), answers(setting.fit(other), other)
+    estimator = setting.fit(X, **SHORTEST)
+    before, expected = answers(estimator, X), answers(setting.fit(other, **SHORTEST), other)
     inner = setting.kind._summarise
 
     def pressed(self, table):
@@ -112,7 +112,7 @@ def test_a_fit_going_on_that_fails_can_go_on_again(setting, monkeypatch):
     """The state that the chains were left in is not touched by what comes after."""
     X = table()
     y = setting.target(X)
-    estimator = setting.fit(X, warm_start=True)
+    estimator = setting.fit(X, **SHORTEST, warm_start=True)
     inner = setting.kind._summarise
 
     def failing(self, table):
@@ -121,6 +121,8 @@ def test_a_fit_going_on_that_fails_can_go_on_again(setting, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
         patch.setattr(setting.kind, "_summarise", failing)
-        estimator.set_params(n_draws=9).fit(X, y)
+        estimator.set_params(n_draws=5).fit(X, y)
     estimator.fit(X, y)
-    assert_same_answers(answers(estimator, X), answers(setting.fit(X, n_draws=9), X))
+    assert_same_answers(
+        answers(estimator, X), answers(setting.fit(X, **SHORTEST | {"n_draws": 5}), X)
+    )

@@ -30,7 +30,10 @@ def failed_checks(estimator):
     }
 
 
-@parametrize_with_checks([short(drift=Normal(0.0, 1.0))], expected_failed_checks=failed_checks)
+@parametrize_with_checks(
+    [short(drift=Normal(0.0, 1.0), n_chains=1, n_warmup=4, n_draws=4)],
+    expected_failed_checks=failed_checks,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -51,7 +54,7 @@ def test_groups_of_columns():
     rng = np.random.default_rng(2)
     amplitude = rng.normal(size=(300, 2)) @ np.kron(np.eye(2), np.ones(3))
     X = (2 * amplitude + 0.1) * rng.normal(size=(300, 6))
-    model = short(n_warmup=150, n_draws=50).fit(X)
+    model = short(n_warmup=60, n_draws=40).fit(X)
     labels = model.feature_labels_
     assert (labels[:3] == labels[0]).all() and (labels[3:] == labels[3]).all()
     assert labels[0] != labels[3] and (labels >= 0).all()

@@ -21,7 +21,7 @@ KINDS = ["full", "diag", "spherical"]
 
 
 def fit(X, kind="full", **options):
-    defaults = dict(n_chains=2, n_warmup=20, n_draws=20, predict_draws=20, random_state=0)
+    defaults = dict(n_chains=2, n_warmup=10, n_draws=10, predict_draws=8, random_state=0)
     return DirichletProcessMixture(covariance_type=kind, **{**defaults, **options}).fit(X)
 
 
@@ -280,13 +280,13 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind != "full"))
 def test_parameters(kind, name):
+    options = OPTIONS[name]
     for X in (PLAIN, holed(PLAIN)):
-        dpm = fit(X, kind, **OPTIONS[name])
+        dpm = fit(X, kind, **options)
         assert_sound(dpm, X)
-        options = OPTIONS[name]
         if "n_components" in options:
             assert dpm.posterior_.traces["n_clusters"].max() <= options["n_components"]
-        assert dpm.posterior_.n_draws == options.get("n_draws", 20)
+        assert dpm.posterior_.n_draws == options.get("n_draws", 10)
         assert dpm.posterior_.n_chains == options.get("n_chains", 2)
 
 

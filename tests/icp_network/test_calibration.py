@@ -68,7 +68,7 @@ def rings(n, noise, seed):
 
 
 def fitted(X, y, **options):
-    short = dict(n_chains=4, n_warmup=60, n_draws=30, random_state=0)
+    short = dict(n_chains=2, n_warmup=60, n_draws=30, random_state=0)
     return ICPNetworkClassifier(**(short | options)).fit(X, y)
 
 

@@ -31,7 +31,7 @@ from skbnp.laws import Gamma, InverseGamma
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-SMALLEST = dict(n_chains=1, n_warmup=10, n_draws=5, predict_draws=5)
+SMALLEST = dict(n_chains=1, n_warmup=4, n_draws=4, predict_draws=4)
 
 
 @pytest.mark.filterwarnings("ignore:X is constant:UserWarning")
@@ -109,7 +109,7 @@ def everyone(X, Xy, **options):
 
 @pytest.mark.filterwarnings("ignore:.*row.s. of X reach:UserWarning")
 def test_the_same_whatever_the_jobs_and_the_backend(X, Xy):
-    for net, data, y in everyone(X, Xy):
+    for net, data, y in everyone(X, Xy, n_warmup=4, n_draws=4):
         one = answers(net.fit(data, y), data, y)
         assert_same_answers(one, answers(clone(net).set_params(n_jobs=2).fit(data, y), data, y))
     with joblib.parallel_config(backend="loky", n_jobs=2):
@@ -117,7 +117,7 @@ def test_the_same_whatever_the_jobs_and_the_backend(X, Xy):
 
 
 def test_pickles_and_files(X, Xy, tmp_path):
-    for net, data, y in everyone(X, Xy):
+    for net, data, y in everyone(X, Xy, n_warmup=4, n_draws=4):
         expected = answers(net.fit(data, y), data, y)
         assert_same_answers(answers(pickle.loads(pickle.dumps(net)), data, y), expected)
         net.save(tmp_path / "net.skbnp")
@@ -127,15 +127,15 @@ def test_pickles_and_files(X, Xy, tmp_path):
 
 
 def test_runs_go_on_with_the_same_draws(X, Xy, tmp_path):
-    for i, (net, data, y) in enumerate(everyone(X, Xy, n_draws=16)):
+    for i, (net, data, y) in enumerate(everyone(X, Xy, n_warmup=4, n_draws=8, init="prior")):
         whole = answers(net.fit(data, y), data, y)
-        half = clone(net).set_params(n_draws=8, checkpoint=tmp_path / str(i)).fit(data, y)
-        assert half.posterior_.n_sweeps_run == 36
-        resumed = clone(half).set_params(n_draws=16).fit(data, y)
-        assert resumed.posterior_.n_sweeps_run == 16
+        half = clone(net).set_params(n_draws=4, checkpoint=tmp_path / str(i)).fit(data, y)
+        assert half.posterior_.n_sweeps_run == 16
+        resumed = clone(half).set_params(n_draws=8).fit(data, y)
+        assert resumed.posterior_.n_sweeps_run == 8
         assert_same_answers(whole, answers(resumed, data, y))
-        warm = clone(net).set_params(n_draws=8, warm_start=True).fit(data, y)
-        assert_same_answers(whole, answers(warm.set_params(n_draws=16).fit(data, y), data, y))
+        warm = clone(net).set_params(n_draws=4, warm_start=True).fit(data, y)
+        assert_same_answers(whole, answers(warm.set_params(n_draws=8).fit(data, y), data, y))
 
 
 def test_another_target_is_another_run(Xy):
@@ -219,7 +219,10 @@ def test_columns_of_one_range_keep_their_spreads(Xy, kind):
         (levels * [1.0, 2.0, 4.0], "each"), (levels + [0.0, 0.0, 1.0], "each"),
         (levels[:, :1], "each"),
     ):  # fmt: skip
-        auto, told = kind().fit(table, y), kind(scaling=expected).fit(table, y)
+        auto, told = (
+            kind(scaling=how, max_units=0, init="empty", **SMALLEST).fit(table, y)
+            for how in ("auto", expected)
+        )
         assert_array_equal(auto._input_units.scale, told._input_units.scale)
 
 
@@ -233,7 +236,7 @@ def test_prior_of_weights_from_features(Xy):
             ({"input_weight_variance": 0.5}, 4.0, 0.5),
             (PAPER | {"input_weight_variance": 1.0}, 1.0, 1.0),
         ):
-            law = kind(**options).fit(X, y)._prior
+            law = kind(**SMALLEST | options).fit(X, y)._prior
             assert (law.weight_variance, law.input_weight_variance) == (hidden, inputs)
 
 
@@ -334,7 +337,7 @@ def test_traces_and_the_reference(X):
 
 @pytest.mark.filterwarnings("ignore:.*Pareto:UserWarning")
 def test_leave_one_out(X, Xy):
-    for net, data, y in everyone(X, Xy, n_draws=15):
+    for net, data, y in everyone(X, Xy, n_warmup=4, n_draws=15):
         loo = net.fit(data, y).posterior_.loo()
         assert np.isfinite(loo.elpd) and len(loo.elpd_i) == 40
         assert len(net.posterior_.observed_data()) == 40
@@ -446,10 +449,10 @@ def test_pandas_and_names(X, Xy):
 def test_searches_and_pipelines(X, Xy):
     folds = KFold(2, shuffle=True, random_state=0)
     places = {"max_units": [0, 3], "sampler__n_births": [1, 2]}
-    search = GridSearchCV(short(), places, cv=folds).fit(X)
+    search = GridSearchCV(short(**SMALLEST), places, cv=folds).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     full, Y, labels = Xy
-    for net, y in ((regressor(), Y), (classifier(), labels)):
+    for net, y in ((regressor(**SMALLEST), Y), (classifier(**SMALLEST), labels)):
         scores = cross_val_score(make_pipeline(StandardScaler(), net), full, y, cv=folds)
         assert np.isfinite(scores).all()
 

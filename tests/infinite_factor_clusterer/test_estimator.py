@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings(
 short = partial(sparse_factors.short, InfiniteFactorClusterer)
 
 
-@parametrize_with_checks([short(n_warmup=5, n_draws=5)])
+@parametrize_with_checks([short(n_chains=1, n_warmup=4, n_draws=4)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -171,7 +171,7 @@ def test_bursts():
     truth = rng.integers(4, size=300)
     loud = np.kron(np.eye(4), np.ones(3))[truth]
     X = rng.normal(size=(300, 12)) * (0.3 + 1.7 * loud)
-    model = short(n_chains=1, n_warmup=100, n_draws=60, predict_draws=30).fit(X)
+    model = short(n_chains=1, n_warmup=60, n_draws=40).fit(X)
     assert adjusted_rand_score(truth, model.labels_) > 0.95
     assert np.sum(np.bincount(model.labels_) > 3) == 4
     holes = X.copy()

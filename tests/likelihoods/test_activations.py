@@ -5,6 +5,8 @@ updates they are still independent draws of the same law, whose moments quadratu
 the null a z-score is standard normal; 4 is exceeded once in 16,000 of them.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -42,6 +44,8 @@ CASES = {
     "many children": case(2, 40, 3, size=0.5),
     "saturated": case(2, 3, 4, spread=10.0),
 }
+# Rows of another kind beside those of "three", with the same weights to their children.
+LAWS = CASES | {"beside three": (*case(3, 3, 9, spread=3.0)[:3], CASES["three"][3])}
 
 
 def log_likelihood(a, linear, quadratic):
@@ -89,8 +93,10 @@ def z_scores(x, y):
     return (x.mean(axis=0) - y.mean(axis=0)) / error
 
 
-def expected_moments(mean, precision, linear, quadratic):
+@cache
+def expected_moments(name):
     """Means of ``moments`` by a grid over the units' noise, width <= 3."""
+    mean, precision, linear, quadratic = LAWS[name]
     z = np.linspace(-10, 10, [4001, 801, 81][len(mean) - 1])
     a = np.stack(np.meshgrid(*[z] * len(mean)), axis=-1).reshape(-1, len(mean))
     log_weight = -0.5 * np.sum(a**2, axis=1)
@@ -111,9 +117,8 @@ def test_density_is_invariant(method, name):
     activations.step = 0.8  # so that proposals are refused too
     end = updated(activations, rng.bit_generator, start, full[0], precision, full[1], quadratic, 2)
     assert np.mean(end != start) > 0.01
-    expected = expected_moments(mean, precision, linear, quadratic)
     found = moments(end)
-    z = (found.mean(axis=0) - expected) / (found.std(axis=0) / np.sqrt(N_ROWS))
+    z = (found.mean(axis=0) - expected_moments(name)) / (found.std(axis=0) / np.sqrt(N_ROWS))
     assert np.abs(z).max() < 4
 
 
@@ -121,8 +126,8 @@ def test_density_is_invariant(method, name):
 def test_rows_have_their_own_precisions(method):
     """Two kinds of rows in turn, each with its mean, precision and children."""
     rng = np.random.default_rng(7 + METHODS.index(method))
-    quadratic = CASES["three"][3]
-    kinds = [CASES["three"][:3], case(3, 3, 9, spread=3.0)[:3]]
+    names, quadratic = ["three", "beside three"], CASES["three"][3]
+    kinds = [LAWS[name][:3] for name in names]
     starts = [exact_draws(rng, N_ROWS, *kind, quadratic) for kind in kinds]
     start, mean, precision, linear = (
         np.stack([np.broadcast_to(x, (N_ROWS, 3)) for x in pair], axis=1).reshape(-1, 3)
@@ -131,9 +136,9 @@ def test_rows_have_their_own_precisions(method):
     end = updated(
         Activations(method), rng.bit_generator, start, mean, precision, linear, quadratic, 2
     )
-    for i, kind in enumerate(kinds):
+    for i, name in enumerate(names):
         found = moments(end[i::2])
-        z = found.mean(axis=0) - expected_moments(*kind, quadratic)
+        z = found.mean(axis=0) - expected_moments(name)
         assert np.abs(z / (found.std(axis=0) / np.sqrt(N_ROWS))).max() < 4
 
 
@@ -149,7 +154,7 @@ def test_chains_reach_the_density_from_afar(method):
             precision, np.broadcast_to(linear, full[0].shape), quadratic, 100,
         )  # fmt: skip
         found = moments(end)
-        z = found.mean(axis=0) - expected_moments(mean, precision, linear, quadratic)
+        z = found.mean(axis=0) - expected_moments(name)
         assert np.abs(z / (found.std(axis=0) / np.sqrt(2000))).max() < 4
 
 

@@ -20,9 +20,10 @@ KINDS = [*EXACT, "full", "diag", "spherical", "mixed"]
 BLOCKS = [np.arange(8, 20), np.array([], dtype=int), np.arange(20, 22)]
 
 
-def built(kind, d, holes=0.0, **options):
+def built(kind, d, holes=0.0, times=1, **options):
+    """A family with `BLOCKS`, several times over."""
     case = setting(kind, d, holes, **options)
-    for k, rows in enumerate(BLOCKS):
+    for k, rows in enumerate(times * BLOCKS):
         case.family.build(k, rows)
     return case
 
@@ -31,15 +32,18 @@ def built(kind, d, holes=0.0, **options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_likelihoods_average_to_the_predictive(kind, holes):
     """E f(x | parameters) = p(x | block): independent draws, |z| < 4 for each row and block."""
-    family = built(kind, 2, holes, largest_mean=4.0).family
+    times = 20  # draws of parameters for each look at the rows
+    family = built(kind, 2, holes, times, largest_mean=4.0).family
     bit_generator = np.random.default_rng(1).bit_generator
     rows = np.arange(5)
     expected = np.array([family.predictives(3, i, observed=True) for i in rows])
-    draws = np.empty((20_000, 5, 3))
+    draws = np.empty((20_000 // times, times, 5, 3))
     for t in range(len(draws)):
-        for k in range(3):
+        for k in range(3 * times):
             family.draw_parameters_of(k, bit_generator)
-        draws[t] = np.exp(family.likelihoods(rows, 3) - expected)
+        found = family.likelihoods(rows, 3 * times).reshape(5, times, 3)
+        draws[t] = np.exp(found.swapaxes(0, 1) - expected)
+    draws = draws.reshape(20_000, 5, 3)
     for i in rows:
         for k in range(3):
             if np.ptp(draws[:, i, k]) < 1e-9:  # a row without a cell, a column of one level

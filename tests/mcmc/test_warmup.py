@@ -247,7 +247,7 @@ class EverySave:
 
 def test_goes_on_from_any_moment(expected, monkeypatch, tmp_path):
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
-    monkeypatch.setattr(runner, "_block_length", lambda *_: 29)
+    monkeypatch.setattr(runner, "_block_length", lambda *_: 97)
     saves = EverySave(tmp_path / "file")
     run_chains(ToySampler, **RUN, n_warmup=rounds(), checkpoint=saves)
     phases = {(one.warmup.n_rounds, one.warmup.ended) for one in saves.found}

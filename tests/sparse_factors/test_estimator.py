@@ -75,6 +75,10 @@ OPTIONS = [
 ]
 
 
+# Where answers are compared to the last bit, whatever they are.
+LITTLE = dict(n_warmup=6, n_draws=4, predict_draws=3)
+
+
 def over(*cases):
     return pytest.mark.parametrize(("kind", "options"), cases, ids=str)
 
@@ -122,10 +126,11 @@ def test_every_option_gives_finite_answers(X, kind, options):
     (DeepScaleModel, DRIFT),
 )
 def test_the_same_whatever_the_jobs(X, kind, options):
-    one = short(kind, **options).fit(X)
-    assert_same_answers(answers(one, X), answers(short(kind, n_jobs=2, **options).fit(X), X))
+    expected = answers(short(kind, **LITTLE, **options).fit(X), X)
+    two = short(kind, n_jobs=2, **LITTLE, **options)
+    assert_same_answers(expected, answers(two.fit(X), X))
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert_same_answers(answers(one, X), answers(short(kind, n_jobs=2, **options).fit(X), X))
+        assert_same_answers(expected, answers(two.fit(X), X))
 
 
 @over(
@@ -134,7 +139,7 @@ def test_the_same_whatever_the_jobs(X, kind, options):
     (DeepScaleModel, {"noise_variance": 0.09, "sampler": DeepScaleSampler(n_births=1)}),
 )
 def test_clones_pickles_and_files(X, tmp_path, kind, options):
-    model = short(kind, **options).fit(X)
+    model = short(kind, **LITTLE, **options).fit(X)
     expected = answers(model, X)
     assert_same_answers(answers(clone(model).fit(X), X), expected)
     assert_same_answers(answers(pickle.loads(pickle.dumps(model)), X), expected)
@@ -149,12 +154,13 @@ def test_clones_pickles_and_files(X, tmp_path, kind, options):
     (DeepScaleModel, {"max_layers": 2}),
 )
 def test_runs_go_on_with_the_same_draws(X, tmp_path, kind, options):
-    whole = short(kind, n_draws=20, **options).fit(X)
-    short(kind, checkpoint=tmp_path, **options).fit(X)
-    resumed = short(kind, n_draws=20, checkpoint=tmp_path, **options).fit(X)
-    assert_same_answers(answers(whole, X), answers(resumed, X))
+    options = LITTLE | options
+    expected = answers(short(kind, **options | {"n_draws": 8}).fit(X), X)
+    half = short(kind, checkpoint=tmp_path, **options).fit(X)
+    resumed = clone(half).set_params(n_draws=8).fit(X)
+    assert_same_answers(expected, answers(resumed, X))
     warm = short(kind, warm_start=True, **options).fit(X)
-    assert_same_answers(answers(whole, X), answers(warm.set_params(n_draws=20).fit(X), X))
+    assert_same_answers(expected, answers(warm.set_params(n_draws=8).fit(X), X))
 
 
 def changed(name, function):
@@ -183,15 +189,21 @@ DAMAGED = {
 }
 
 
+@pytest.fixture(scope="module")
+def fitted(X):
+    """A fit of each kind; what a test changes of it, it puts back."""
+    return {kind: short(kind, **LITTLE).fit(X) for kind in DAMAGED}
+
+
 @pytest.mark.parametrize(
     ("kind", "how"), [(kind, how) for kind, cases in DAMAGED.items() for how in cases]
 )
-def test_a_damaged_draw_is_refused(X, tmp_path, kind, how):
-    model = short(kind).fit(X)
+def test_a_damaged_draw_is_refused(fitted, monkeypatch, tmp_path, kind, how):
+    model = fitted[kind]
     damaged = DAMAGED[kind][how](model.posterior_[0, 0])
     with pytest.raises(ValueError):
         model._check_draw(damaged)
-    model._reference = damaged
+    monkeypatch.setattr(model, "_reference", damaged)
     model.save(tmp_path / "damaged.skbnp")
     with pytest.raises(FileFormatError):
         kind.load(tmp_path / "damaged.skbnp")
@@ -205,7 +217,7 @@ def test_a_damaged_draw_is_refused(X, tmp_path, kind, how):
 def test_units_of_x(X, kind, options):
     """Powers of two give identical draws; densities and moments follow the units."""
     factors = 2.0 ** np.array([-20, 3, 0, 30])
-    one, other = short(kind, **options).fit(X), short(kind, **options).fit(X * factors)
+    one, other = (short(kind, **LITTLE, **options).fit(X * c) for c in (1.0, factors))
     for a, b in zip(one.posterior_, other.posterior_, strict=True):
         assert_array_equal(a["loadings1"], b["loadings1"])
     shift = np.where(np.isnan(X), 0.0, np.log(factors)).sum(axis=1)
@@ -238,7 +250,7 @@ def test_densities_integrate_to_one(kind, options):
     """Over the whole line, in the units of X; a missing cell leaves the marginal density."""
     rng = np.random.default_rng(4)
     X = 50.0 + 7.0 * rng.normal(size=(60, 2)) * (1 + 2 * (rng.random((60, 1)) < 0.3))
-    model = short(kind, **options).fit(X)
+    model = short(kind, **LITTLE, **options).fit(X)
     angle = np.linspace(-np.pi / 2, np.pi / 2, 1_003)[1:-1]
     rows = np.column_stack([50.0 + 10.0 * np.tan(angle), np.full(len(angle), np.nan)])
     slope = 10.0 / np.cos(angle) ** 2
@@ -249,7 +261,7 @@ def test_densities_integrate_to_one(kind, options):
 @over((InfiniteFactorClusterer, {}), (DeepScaleModel, {}))
 def test_pandas_and_names(X, kind, options):
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = short(kind).set_output(transform="pandas").fit(frame)
+    model = short(kind, **LITTLE).set_output(transform="pandas").fit(frame)
     out = model.transform(frame)
     assert list(out.columns) == list(model.get_feature_names_out())
     assert out.columns[0] == "factor0"
@@ -262,17 +274,17 @@ def test_pandas_and_names(X, kind, options):
     (DeepScaleModel, {"sampler": DeepScaleSampler()}),
 )
 def test_pipelines_and_searches(X, kind, options):
-    pipeline = make_pipeline(StandardScaler(), short(kind))
+    pipeline = make_pipeline(StandardScaler(), short(kind, **LITTLE))
     assert len(pipeline.fit_predict(X)) == len(X)
     values = {"mass": [1.0, Gamma(1, 1)], "sampler__n_split_merge": [0, 5]}
-    search = GridSearchCV(short(kind, **options), values, cv=KFold(2, shuffle=True))
+    search = GridSearchCV(short(kind, **LITTLE, **options), values, cv=KFold(2, shuffle=True))
     assert np.isfinite(search.fit(X).cv_results_["mean_test_score"]).all()
 
 
 @over((InfiniteFactorClusterer, {}), (DeepScaleModel, {}))
 def test_rows_without_cells(X, kind, options):
     empty = np.full((1, 4), np.nan)
-    model = short(kind).fit(X)
+    model = short(kind, **LITTLE).fit(X)
     assert model.score_samples(empty)[0] == 0.0
     assert np.isfinite(model.impute(empty)).all()
     assert_allclose(model.predict_proba(empty).sum(), 1.0)

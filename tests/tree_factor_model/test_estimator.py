@@ -26,11 +26,11 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def short(**changes):
-    options = dict(n_chains=2, n_warmup=15, n_draws=10, predict_draws=8, random_state=0)
+    options = dict(n_chains=2, n_warmup=8, n_draws=6, predict_draws=6, random_state=0)
     return TreeFactorModel(**(options | changes))
 
 
-@parametrize_with_checks([short(n_warmup=5, n_draws=5)])
+@parametrize_with_checks([short(n_chains=1, n_warmup=4, n_draws=4)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

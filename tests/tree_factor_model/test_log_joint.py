@@ -58,7 +58,7 @@ def test_after_random_sweeps(structure, branch_scale, path_update, holes, tail):
         structure, holes=holes, branch_scale=branch_scale, noise_precision=FREE_RATE, **tail
     )
     sampler = make_sampler(X, p, state, path_update=path_update)
-    for _ in range(20):
+    for _ in range(12):
         state = sampler.get_state()
         for scores in ("integrated", "explicit"):
             expected = _model.log_joint(state, X, p, scores=scores)
@@ -305,7 +305,9 @@ def test_depth_follows_the_data_in_warm_up():
         sampler.sweep()
         sampler.adapt(step)
         depths.append(sampler.state.depth)
-        assert_allclose(sampler.log_joint(), _model.log_joint(sampler.get_state(), X, p), rtol=1e-8)
+        if step % 10 == 0 or depths[-2:-1] != depths[-1:]:
+            expected = _model.log_joint(sampler.get_state(), X, p)
+            assert_allclose(sampler.log_joint(), expected, rtol=1e-8)
     assert 2 <= np.median(depths[100:]) <= 5
     other = make_sampler(X, p, state)
     other.set_state(sampler.get_state())
