@@ -59,7 +59,7 @@ def ratio(what, which, here, beside, unit=1.0, of="s"):
 
 def mixture_sweeps(quick):
     """The parallel pass over all rows: its products, exponentials and a copy of the rows."""
-    n = 5_000 if quick else 50_000
+    n = 1_000 if quick else 50_000
     for d in (8, 32):
         X, label = blobs(n, d, K)
         sampler = start_chain(X, label, "full", n_warmup=2, algorithm="parallel")
@@ -82,7 +82,7 @@ def tree_sweep(quick):
 def predictions(quick, estimators):
     """Densities of many rows and of one."""
     n = 300 if quick else 3_000
-    X, _ = blobs(1_000, 8, K)
+    X, _ = blobs(200 if quick else 1_000, 8, K)
     new, _ = blobs(n, 8, K)
     peer = GaussianMixture(K, random_state=0).fit(X)
     of_peer = N_DRAWS * least(lambda: peer.score_samples(new), 5)
@@ -102,7 +102,7 @@ def predictions(quick, estimators):
 
 def fits(quick):
     """Defaults beside a search."""
-    X, _ = blobs(1_000 if quick else 10_000, 8, K)
+    X, _ = blobs(200 if quick else 10_000, 8, K)
 
     def search():
         found = [GaussianMixture(k, random_state=0).fit(X) for k in range(1, 6 if quick else 21)]
