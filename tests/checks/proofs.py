@@ -36,7 +36,7 @@ import platform
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -359,6 +359,12 @@ def _is_there(name):
 
 def pytest_addoption(parser):
     parser.addoption("--proofs", choices=MODES, default="due", help="which proofs run, how long")
+    parser.addoption(
+        "--carry-over",
+        metavar="FILE",
+        help="an earlier setup.py, whose build makes the same draws: entries stay that it alone "
+        "has made due",
+    )
     parser.addoption("--write-seconds", action="store_true", help="keep those of short proofs")
 
 
@@ -396,7 +402,24 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in left]
 
 
+def carry_over(proofs, setup, ledger):
+    """Let entries stay that would be those of an earlier setup.py; return how many."""
+    entries, earlier = ledger.entries(), Sources(ROOT, build=Path(setup))
+    kept = [
+        entries[one.name] | {"key": one.key}
+        for one in proofs
+        if (old := entries.get(one.name, {}).get("key")) not in (None, one.key)
+        and replace(one, sources=earlier).key == old
+    ]
+    ledger.put(*kept)
+    return len(kept)
+
+
 def pytest_collection_finish(session):
+    setup = session.config.getoption("carry_over")
+    if setup is not None and not hasattr(session.config, "workerinput"):
+        n = carry_over(session.config.stash[PROOFS].values(), setup, Ledger(LEDGER))
+        print(f"{n} entries carried over")
     if session.config.getoption("proofs") in LONG:
         proofs = session.config.stash[PROOFS]
         used = set().union(*(proofs[item.nodeid].files for item in session.items))

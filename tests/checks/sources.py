@@ -29,7 +29,7 @@ DIRECTIVE = re.compile(r"#\s*(cython|distutils)\s*:")
 
 # What tests read beside modules: kernels of their own, by name and folder, and tables.
 COMPILED = re.compile(r"\bcompiled\(\s*[\"'](\w+)[\"'](?:,\s*[\"'](\w+)[\"'])?")
-INCLUDED = re.compile(r"^include[ \t]+[\"']([\w./]+)[\"']", re.M)
+INCLUDED = re.compile(r"^(?:include|cdef extern from)[ \t]+[\"']([\w./]+)[\"']", re.M)
 TABLE = re.compile(r"[\"']([\w.-]+\.(?:json|npz|npy|csv|txt))[\"']")
 
 
@@ -98,8 +98,9 @@ class Sources:
     Files are read once; make another object when they may have changed.
     """
 
-    def __init__(self, root):
+    def __init__(self, root, build=None):
         self.root = Path(root).resolve()
+        self.build = self.root / "setup.py" if build is None else build
         self.tests = self.root / "tests"
         # They keep the ledger; no figure depends on them.
         self.apart = {self.tests / "checks" / name for name in ("proofs.py", "sources.py")}
@@ -185,9 +186,10 @@ class Sources:
         files = [file for file in self.reached(source) if file not in self.apart]
         hasher = hashlib.sha256(stripped(source).encode())
         # How kernels are compiled is part of what they compute.
-        build = self.root / "setup.py"
-        for file in (*files, *([build] if build.is_file() else [])):
-            name = file.relative_to(self.root).as_posix()
+        named = [(file.relative_to(self.root).as_posix(), file) for file in files]
+        if self.build.is_file():
+            named.append(("setup.py", self.build))
+        for name, file in named:
             hasher.update(f"{name} {self.digest(file)}\n".encode())
         return files, hasher.hexdigest()
 
