@@ -238,7 +238,7 @@ class CIBPBeliefNet(
         n_burn_in : int, default=50
             First passes of each inner chain, which are left out. There are inner chains with more
             than one hidden layer or without row clusters, in more than eight columns or where
-            `visible` is "sigmoid"; otherwise only for rows unlike all that a draw makes up.
+            `visible` is "sigmoid".
         n_passes : int, default=80
             Passes that are kept after these. Networks of many units with one child need more.
 

@@ -26,6 +26,10 @@ cdef enum:
     N_NEWTON = 12
 
 cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is left out
+# For moments: nats behind the best, at their means, beyond which components are not expanded, and
+# the tolerance of their modes. Both together move filled pixels by a third of their Monte Carlo
+# error, which is .03 of their standard deviations.
+cdef double FAR_BEHIND = 15.0, NEAR_A_MODE = 1e-2
 
 # Of importance sampling: points of a row; width of the proposals around modes in that of a normal
 # law there, share of a mode's that are as wide as its prior, share of the prior among all. Beside
@@ -59,12 +63,15 @@ cdef class Expansion:
         double widened, loose, defensive
         Py_ssize_t most_components                      # that are kept
         double tolerance                                # of a mode
+        double far_behind                               # nats, of components that are not kept
         double log_left_out         # log of (evidence of all components / of those that are kept)
 
-    def __init__(self, DrawNetwork net, proposals=PROPOSALS, bint quick=False):
+    def __init__(self, DrawNetwork net, proposals=PROPOSALS, bint quick=False,
+                 double tolerance=1e-7, double far_behind=INFINITY):
         K = net.width[0]
         self.most_components = FEW_COMPONENTS if quick else MOST_COMPONENTS
-        self.tolerance = 1e-3 if quick else 1e-7
+        self.tolerance = 1e-3 if quick else tolerance
+        self.far_behind = far_behind
         self.widened, self.loose, self.defensive = proposals
         self.net, self.width = net, K
         self.u, self.slope, self.field, self.step = (np.empty(K) for _ in range(4))
@@ -148,6 +155,8 @@ cdef class Expansion:
                 i -= 1
             score[i] = value
             self.kept[i] = c
+        while score[self.n_modes - 1] < score[0] - self.far_behind:
+            self.n_modes -= 1
         self.log_left_out = total - special.log_sum_exp(score, self.n_modes)
         return 0
 
@@ -333,7 +342,9 @@ def expanded_moments(DrawNetwork net, A, Moments moments, seed, t, n_samples):
 
     O(C K^3) per row to screen C > 15 components, and O(15 K^3) per Newton step.
     """
-    cdef Expansion expansion = Expansion(net)
+    cdef Expansion expansion = Expansion(
+        net, tolerance=NEAR_A_MODE, far_behind=FAR_BEHIND
+    )
     cdef Py_ssize_t n = n_samples, i, g, k, at, _
     cdef bint entries = moments is not None
     cdef uint64_t seed_ = seed, t_ = t

@@ -163,10 +163,10 @@ class BeliefNetParameters(VisibleColumns):
         How `score_samples` integrates the hidden units out. "importance": by importance sampling
         around the modes of each row; for one hidden layer only. "ais": by annealed importance
         sampling, for any network; far slower. "auto": in up to eight columns by 2,000 samples of
-        the prior of the hidden units, and for rows and draws for which fewer than 5 in a half of
-        them have the weight, or in more columns, the first for draws of one hidden layer and the
-        second for deeper ones. All are unbiased for the density, so its logarithm is too low on
-        average.
+        the prior of the hidden units, and by 64 points around modes for rows and draws for which
+        fewer than 5 in a half of these have the weight; in more columns the first for draws of one
+        hidden layer and the second for deeper ones. All are unbiased for the density, so its
+        logarithm is too low on average.
         """,
     )
     sampler: BeliefNetSampler | None = parameter(

@@ -22,14 +22,13 @@ from skbnp.cibp_belief_net._expansion import (
 )
 from skbnp.cibp_belief_net._inner_chain import annealed, sampled
 from skbnp.cibp_belief_net._predictive_laws import (
-    from_the_top, has_row_clusters, means_given_fantasies,
+    from_the_top, has_row_clusters, labels_of, means_given_fantasies,
 )
 from skbnp.likelihoods.nonlinear_gaussian._fantasies import Fantasies, Noise
-from skbnp.numerics.moments import merged
+from skbnp.likelihoods.nonlinear_gaussian._leaf_network import FEW_FEATURES, LeafNetwork
 
-# Features up to which rows are compared with fantasies, how many of these there are of a draw, and
-# the effective number of a half below which something else is done.
-FEW_FEATURES, N_FANTASIES, FEWEST = 8, 2000, 5.0
+# Fantasies of a draw, and points around modes where few of them are near a row.
+N_FANTASIES, N_POINTS = 2000, 64
 
 
 def _own_component(draw):
@@ -41,30 +40,35 @@ def _own_component(draw):
     )
 
 
-def fantasies_of(draw, seed, t=0, components=None):
-    """Two halves of the fantasies that rows are compared with; None where they would not do.
+def fantasies_of(draw, seed, t=0, components=None, n_fantasies=N_FANTASIES):
+    """The network with fantasies that rows are compared with; None where they would not do.
 
     That is with many features, and without hidden units, where answers are exact.
     """
-    if draw["widths"][0] > FEW_FEATURES or len(draw["widths"]) == 1:
+    widths = np.asarray(draw["widths"])
+    cdef Py_ssize_t D = widths[0], n_units = widths.sum()
+    if D > FEW_FEATURES or len(widths) == 1:
         return None
-    generator = np.random.default_rng([seed, t])
-    mean = means_given_fantasies(
-        draw, 0, Noise(int(generator.integers(2**62)), N_FANTASIES), components
+    noise = Noise(int(np.random.default_rng([seed, t]).integers(2**62)), n_fantasies)
+    # Those of a component follow one another: every second one is in a half.
+    halves = np.r_[0:n_fantasies:2, 1:n_fantasies:2]
+    mean = means_given_fantasies(draw, 0, noise, components)
+    of_units = np.vstack([noise.of(m, widths[m]) for m in range(1, len(widths))])
+    component = None if components is None else labels_of(components[0], noise)[halves]
+    return LeafNetwork(
+        draw["edges"], draw["weights"], draw["biases"], draw["unit_precision"],
+        np.arange(D, n_units)[::-1], mean[:, halves], of_units[::-1, halves], components, component,
     )
-    precision = draw["unit_precision"][:draw["widths"][0]]
-    # Those of a component follow one another.
-    return Fantasies(mean[:, ::2], precision), Fantasies(mean[:, 1::2], precision)
 
 
 def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
                     n_kept=80, n_samples=8, fantasies=None):
     """Posterior mean and variance of missing entries under one draw.
 
-    By ``fantasies``, those of ``fantasies_of``, for "gaussian" units and rows near which there are
-    some; otherwise by an inner chain of ``n_burn_in`` + ``n_kept`` passes, or with ``components``
-    and one hidden layer by Laplace's approximation of each component, ``n_samples`` draws around
-    its mode.
+    By ``fantasies``, those of ``fantasies_of``, for "gaussian" units, and points around modes where
+    few of them are near a row; otherwise by an inner chain of ``n_burn_in`` + ``n_kept`` passes, or
+    with ``components`` and one hidden layer by Laplace's approximation of each component,
+    ``n_samples`` draws around its mode.
     About 0.7 ms per row by expansions (64 features, 20 units, 42 clusters), 1.5 ms by a chain.
 
     Parameters
@@ -87,8 +91,7 @@ def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
     """
     A = np.ascontiguousarray(A, dtype=np.float64)
     if fantasies is not None and visible == "gaussian":
-        return _moments_by_halves(draw, A, visible, seed, t, components, n_burn_in, n_kept,
-                                  n_samples, fantasies)
+        return fantasies.moments(A, seed, t, N_POINTS)
     net = DrawNetwork(draw, components)
     moments = Moments(net, visible)
     if net.n_layers == 1 and net.n_components > 0:
@@ -98,20 +101,6 @@ def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
             net, A, draw["activations"], moments, 0, seed, t, n_burn_in, n_kept
         )
     return _independent_moments(net, moments, A)
-
-
-def _moments_by_halves(draw, A, visible, seed, t, components, n_burn_in, n_kept, n_samples,
-                       fantasies):
-    """Moments by fantasies, otherwise where fewer than FEWEST of either half have the weight."""
-    parts = [half.moments(A) for half in fantasies]
-    _, mean, square = merged((1.0, mean, variance) for mean, variance, _ in parts)
-    variance = square / len(parts)
-    few = np.minimum(parts[0][2], parts[1][2]) < FEWEST
-    if few.any():
-        mean[few], variance[few] = imputed_moments(
-            draw, A[few], visible, seed, t, components, n_burn_in, n_kept, n_samples
-        )
-    return mean, variance
 
 
 def _independent_moments(DrawNetwork net, Moments moments, A):
@@ -136,9 +125,7 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     from Laplace's shares.
     "auto" is the first for one hidden layer, else the second. Without hidden units both are exact;
     a row without entries has log density 0. With ``fantasies``, those of ``fantasies_of``, "auto"
-    turns to these methods for a half of the fantasies where fewer than FEWEST of the other half
-    have the weight of a row: each half is judged by the other, since by itself that would stay
-    which happens to be high.
+    is the mean over them or, where few are near a row, over N_POINTS points around its modes.
 
     The other parameters are those of ``imputed_moments``.
     """
@@ -149,17 +136,7 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
         raise ValueError(f"method 'importance' needs at most one hidden layer, got {n_layers}")
     A = np.ascontiguousarray(A, dtype=np.float64)
     if method == "auto" and fantasies is not None:
-        (log_0, n_0), (log_1, n_1) = (half.log_densities(A) for half in fantasies)
-        few = n_1 < FEWEST, n_0 < FEWEST
-        todo = few[0] | few[1]
-        if todo.any():
-            better = np.zeros(len(A))
-            better[todo] = log_densities(
-                draw, A[todo], seed, t, components, method, n_temperatures, n_particles,
-                n_importance, proposals,
-            )
-            log_0[few[0]], log_1[few[1]] = better[few[0]], better[few[1]]
-        return np.logaddexp(log_0, log_1) - np.log(2.0)
+        return fantasies.log_densities(A, seed, t, N_POINTS)[0]
     sampling = method != "ais" and n_layers == 1
     if sampling and components is None and not has_row_clusters(draw):
         components = _own_component(draw)

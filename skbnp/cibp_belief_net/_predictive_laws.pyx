@@ -125,13 +125,13 @@ def means_given_fantasies(draw, Py_ssize_t layer, noise, components=None):
         precision = draw["unit_precision"][units, np.newaxis]
         if m == top and components is not None:
             log_weight, means, precisions = components
-            label = _labels(log_weight, noise)
+            label = labels_of(log_weight, noise)
             mean, precision = means[label].T, precisions[label].T
         a = mean + noise.of(m, widths[m]) / np.sqrt(precision)
         u[offset[m] - D:offset[m + 1] - D] = squashed(a)
 
 
-def _labels(log_weight, noise):
+def labels_of(log_weight, noise):
     """Components of fantasies: as many of each as its weight says, to within one."""
     passed = np.cumsum(np.exp(log_weight - np.max(log_weight)))
     place = (np.arange(noise.n_fantasies) + ndtr(noise.of(0, 1)[0, 0])) / noise.n_fantasies

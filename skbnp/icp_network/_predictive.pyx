@@ -28,7 +28,7 @@ from skbnp.icp_network._mixing import mixed, weighed
 from skbnp.icp_network._model import activations_from
 from skbnp.icp_network._modes import around_modes
 from skbnp.icp_network._outputs import Outputs
-from skbnp.likelihoods.nonlinear_gaussian._fantasies import Fantasies
+from skbnp.likelihoods.nonlinear_gaussian._leaf_network import FEW_FEATURES, LeafNetwork
 from skbnp.numerics.rows import patterns, row_keys
 
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
@@ -36,8 +36,8 @@ cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, betwee
 # Effective number of fantasies below which "auto" turns to importance sampling.
 cdef double FEWEST = 5.0
 cdef double POWER = 4.0                     # of the annealing's schedule
-# Columns, and fantasies, up to which those of a draw are worked out once for all rows.
-cdef Py_ssize_t FEW_FEATURES = 8, MOST_KEPT = 5000
+# Fantasies up to which those of a draw are worked out once for all rows.
+cdef Py_ssize_t MOST_KEPT = 5000
 
 
 # -- fantasies --------------------------------------------------------------------------------
@@ -56,11 +56,10 @@ def _noise(draw, seed, t, n_fantasies):
 
 
 def fantasies_of(draw, prior, seed, t=0, n_fantasies=2000):
-    """Two halves of the fantasies that rows are compared with, for ``log_densities`` and others.
+    """The network with fantasies that rows are compared with, for ``log_densities`` and others.
 
     None where they are not worth keeping, as with many columns, or not the same for all rows, as
-    where columns may have children; and without hidden nodes, where answers are exact. Importance
-    sampling looks at the first ``BLOCK`` of the noises alone.
+    where columns may have children; and without hidden nodes, where answers are exact.
     """
     cdef Py_ssize_t n_observed = prior.n_observed
     if n_observed > FEW_FEATURES or n_fantasies > MOST_KEPT or not prior.columns_are_leaves:
@@ -74,9 +73,11 @@ def fantasies_of(draw, prior, seed, t=0, n_fantasies=2000):
     parents, children = np.asarray(draw["edges"], dtype=np.intp).reshape(-1, 2).T
     into = children < n_observed
     weight[parents[into] - n_observed, children[into]] = draw["weights"][into]
-    mean = (u @ weight + draw["biases"][:n_observed]).T
-    precision = draw["unit_precision"][:n_observed]
-    return tuple(Fantasies(half, precision) for half in np.array_split(mean, 2, axis=1))
+    hidden = n_observed + np.argsort(-draw["order"][n_observed:], kind="stable")
+    return LeafNetwork(
+        draw["edges"], draw["weights"], draw["biases"], draw["unit_precision"], hidden,
+        (u @ weight + draw["biases"][:n_observed]).T, noise[hidden],
+    )
 
 
 def _outputs_of_nodes(Particles particles, noise_):
@@ -349,13 +350,7 @@ def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
     log_density, n_effective : array of shape (n_rows,)
     """
     if fantasies is not None and method == "auto":
-        A = np.ascontiguousarray(A, dtype=np.float64)
-        return _of_halves(
-            [(*half.log_densities(A), *np.zeros((2, len(A), 0))) for half in fantasies],
-            lambda todo: log_densities(
-                draw, prior, A[todo], seed, t, "importance", min(n_fantasies, BLOCK), n_importance
-            ),
-        )[:2]
+        return fantasies.log_densities(A, seed, t, n_importance)
     return _given(
         draw, prior, A, seed, t, _nothing, VALUES, 0, False, method, n_fantasies,
         n_importance, n_temperatures, n_particles,
@@ -376,19 +371,12 @@ def imputed_moments(draw, prior, A, visible, seed, t=0, method="auto", n_fantasi
     """
     mode = SQUASHED if visible == "sigmoid" else VALUES
 
-    def given(A, method, n_fantasies):
-        return _given(
-            draw, prior, A, seed, t, lambda known: np.flatnonzero(~known), mode, prior.n_observed,
-            True, method, n_fantasies, n_importance, n_temperatures, n_particles, n_after,
-        )
-
     if fantasies is not None and method == "auto" and mode == VALUES:
-        A = np.ascontiguousarray(A, dtype=np.float64)
-        halves = [(*half.log_densities(A), *half.moments(A)[:2]) for half in fantasies]
-        return _of_halves(
-            halves, lambda todo: given(A[todo], "importance", min(n_fantasies, BLOCK))
-        )[2:]
-    return given(A, method, n_fantasies)[2:]
+        return fantasies.moments(A, seed, t, n_importance)
+    return _given(
+        draw, prior, A, seed, t, lambda known: np.flatnonzero(~known), mode, prior.n_observed,
+        True, method, n_fantasies, n_importance, n_temperatures, n_particles, n_after,
+    )[2:]
 
 
 def expected_activations(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,

@@ -27,11 +27,17 @@ def merged(parts):
         before, total = total, total + weight
         rest, share, off = _share(before, total), _share(weight, total), other - mean
         # From the weightier of the two: a part far off that hardly counts would leave its rounding.
-        mean = np.where(weight <= before, mean + share * off, other - rest * off)
+        is_lighter = weight <= before
+        if np.ndim(is_lighter) == 0:
+            mean = mean + share * off if is_lighter else other - rest * off
+        else:
+            mean = np.where(is_lighter, mean + share * off, other - rest * off)
         square = square + more + weight * rest * off**2
     return total, mean, square
 
 
 def _share(weight, total):
+    if isinstance(weight, float) and isinstance(total, float):
+        return weight / total if total > 0 else 0.0
     weight, total = np.broadcast_arrays(weight, total)
     return np.divide(weight, total, where=total > 0, out=np.zeros(total.shape))

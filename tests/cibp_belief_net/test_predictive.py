@@ -198,6 +198,54 @@ def test_density_by_fantasies_is_unbiased(network):
     assert z_score(np.exp(np.array(found) - exact.row(x)[0]), 1.0)[0] < 4
 
 
+def test_points_around_modes_are_unbiased(network):
+    """Of eight fantasies so many are never near a row that they are enough."""
+    draw, x, components, exact = network
+    law = predictive.fantasies_of(draw, 3, 1, components, n_fantasies=8)
+    log_density, one, two, _ = exact.row(x)
+    found, n_effective = law.log_densities(copies(x, 2000), 3, 1, 20)
+    assert z_score(np.exp(found - log_density), 1.0) < 4
+    assert np.std(found) < 0.5
+    assert 5 < np.median(n_effective) <= 20
+    # Means over points are biased by one over their number.
+    mean, variance = law.moments(copies(x, 50), 3, 1, 3000)
+    missing = np.isnan(x)
+    assert_array_equal(mean[:, ~missing], 0.0)
+    assert_allclose(mean.mean(axis=0)[missing], one[missing], atol=0.02)
+    assert_allclose((variance + mean**2).mean(axis=0)[missing], two[missing], rtol=0.02)
+
+
+def test_density_is_unbiased_where_it_often_changes_to_points(network):
+    """Judged by their own effective number fantasies would be kept where they are too high."""
+    draw, x, components, exact = network
+    found = [
+        predictive.fantasies_of(draw, 3, t, components, n_fantasies=30).log_densities(
+            x[np.newaxis], 3, t, 20
+        )[0]
+        for t in range(600)
+    ]
+    assert z_score(np.exp(np.array(found) - exact.row(x)[0]), 1.0)[0] < 4
+
+
+def test_fantasies_do_not_depend_on_the_company_of_a_row(network):
+    """To the last bit; rows near fantasies and far from them, and one that is nowhere."""
+    draw, x, components, _ = network
+    law = predictive.fantasies_of(draw, 3, 1, components)
+    A = predictive.sample_rows(draw, 30, np.random.default_rng(0), components)
+    A[::3, 0], A[::4] = NAN, 8.0 * A[::4]
+    A[29], A[28] = np.full(len(x), 1e200), x
+    log_density, n_effective = law.log_densities(A, 3, 1, 30)
+    moments = law.moments(A, 3, 1, 30)
+    assert (n_effective < 40).any() and (n_effective > 100).any()
+    assert log_density[29] == -np.inf and np.isfinite(log_density[:29]).all()
+    assert np.isfinite(moments).all()
+    for i in range(30):
+        assert_array_equal(law.log_densities(A[i : i + 1], 3, 1, 30)[0], log_density[i])
+        assert_array_equal(
+            law.moments(A[i : i + 1], 3, 1, 30), [part[i : i + 1] for part in moments]
+        )
+
+
 @pytest.mark.parametrize("widths", [[9, 3], [9, 3, 2]])
 def test_laplace_is_near_in_many_columns(widths):
     draw = random_draw(widths, 4)

@@ -392,13 +392,37 @@ def test_kept_fantasies_say_the_same(method):
     A[::4, 0], A[1::4, 1], A[5], A[6] = NAN, NAN, NAN, 40.0
     log_density, n_effective = predictive.log_densities(draw, prior, A, 3, 1, method)
     found = predictive.log_densities(draw, prior, A, 3, 1, method, fantasies=kept)
-    assert_allclose(found[0], log_density, rtol=1e-12, atol=1e-12)
-    some = ~np.isnan(A).all(axis=1)
+    # Row 6 is far from all fantasies, and points around modes are other ones.
+    far = np.arange(30) == 6
+    assert_allclose(found[0][~far], log_density[~far], rtol=1e-12, atol=1e-12)
+    assert_allclose(found[0][far], log_density[far], atol=1.0)
+    some = ~np.isnan(A).all(axis=1) & ~far
     assert_allclose(found[1][some], n_effective[some], rtol=1e-9)
     for visible in ("gaussian", "sigmoid"):
-        expected = predictive.imputed_moments(draw, prior, A, visible, 3, 1, method)
-        found = predictive.imputed_moments(draw, prior, A, visible, 3, 1, method, fantasies=kept)
+        expected = predictive.imputed_moments(draw, prior, A[~far], visible, 3, 1, method)
+        found = predictive.imputed_moments(
+            draw, prior, A[~far], visible, 3, 1, method, fantasies=kept
+        )
         assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_points_around_modes_of_kept_networks():
+    """Against a million fantasies, where a kept network has fewer than are ever enough."""
+    orders, edges = DEEP[0], [edge for edge in DEEP[1] if edge[0] > 1]
+    draw, _ = sharp(*network(orders, edges))
+    prior = Prior(roles=("gaussian", "gaussian"), orders=(0.0, 0.0))
+    row = predictive.sample_rows(draw, prior, 3, np.random.default_rng(5))[2]
+    exact, _ = predictive.log_densities(draw, prior, [row], 0, 0, "fantasies", 1_000_000)
+    kept = predictive.fantasies_of(draw, prior, 0, n_fantasies=8)
+    A = row + 1e-11 * np.arange(1000)[:, np.newaxis]
+    found, _ = kept.log_densities(A, 0, 0, 20)
+    assert z_of(np.exp(found), np.exp(exact)) < 4
+    A[:, 1] = NAN
+    expected, _ = predictive.imputed_moments(
+        draw, prior, A[:1], "gaussian", 0, 0, "fantasies", 1_000_000
+    )
+    mean, _ = kept.moments(A[:50], 0, 0, 2000)
+    assert_allclose(mean[:, 1].mean(), expected[0, 1], atol=0.02)
 
 
 def test_fantasies_that_are_not_kept():

@@ -46,6 +46,28 @@ cdef extern from *:
                 square[k] += w * w;
             }
     }
+
+    static SKBNP_CLONES void skbnp_weighted_sums(
+        Py_ssize_t n_blocks, const double* weight, const double* y, double* lane, double* first)
+    {
+        Py_ssize_t i, k;
+        for (i = 0; i < n_blocks; i++)
+            for (k = 0; k < 8; k++) {
+                lane[k] += weight[8 * i + k];
+                first[k] += weight[8 * i + k] * y[8 * i + k];
+            }
+    }
+
+    static SKBNP_CLONES void skbnp_weighted_squares(
+        Py_ssize_t n_blocks, const double* weight, const double* y, double mean, double* lane)
+    {
+        Py_ssize_t i, k;
+        for (i = 0; i < n_blocks; i++)
+            for (k = 0; k < 8; k++) {
+                double off = y[8 * i + k] - mean;
+                lane[k] += weight[8 * i + k] * off * off;
+            }
+    }
     """
     void take_squares "skbnp_take_squares"(
         Py_ssize_t n, double x, const double* mean, double scale, double* score
@@ -55,6 +77,12 @@ cdef extern from *:
     ) noexcept nogil
     void weights "skbnp_weights"(
         Py_ssize_t n_blocks, double shift, double* score, double* lane, double* square
+    ) noexcept nogil
+    void weighted_sums "skbnp_weighted_sums"(
+        Py_ssize_t n_blocks, const double* weight, const double* y, double* lane, double* first
+    ) noexcept nogil
+    void weighted_squares "skbnp_weighted_squares"(
+        Py_ssize_t n_blocks, const double* weight, const double* y, double mean, double* lane
     ) noexcept nogil
 
 
@@ -148,61 +176,95 @@ cdef class Fantasies:
         n_effective : ndarray of shape (n_rows,)
         """
         cdef const double[:, ::1] x = np.ascontiguousarray(A, dtype=np.float64)
-        cdef Py_ssize_t n = self.mean.shape[1], i, d, f
+        cdef Py_ssize_t n = self.mean.shape[1], i
         cdef double[::1] score = np.empty(n), n_effective = np.empty(x.shape[0])
         cdef double[:, ::1] mean = np.zeros((x.shape[0], x.shape[1]))
         cdef double[:, ::1] variance = np.zeros((x.shape[0], x.shape[1]))
-        cdef double total, off
         with nogil:
             for i in range(x.shape[0]):
                 self.weigh(&x[i, 0], &score[0], &n_effective[i])
-                total = 0.0
-                for f in range(n):
-                    total += score[f]
-                for d in range(x.shape[1]):
-                    if x[i, d] == x[i, d]:
-                        continue
-                    for f in range(n):
-                        mean[i, d] += score[f] / total * self.mean[d, f]
-                    variance[i, d] = 1.0 / self.precision[d]
-                    for f in range(n):
-                        off = self.mean[d, f] - mean[i, d]
-                        variance[i, d] += score[f] / total * off * off
+                self.average(&x[i, 0], &score[0], &mean[i, 0], &variance[i, 0])
         return np.asarray(mean), np.asarray(variance), np.asarray(n_effective)
 
     cdef double weigh(self, const double* x, double* score, double* n_effective) noexcept nogil:
         """Log density of a row, and the weights of its fantasies relative to the largest."""
-        cdef Py_ssize_t d, f, k, n = self.mean.shape[1], n_blocks = n // LANES
-        cdef double constant = 0.0, highest = -INFINITY, total = 0.0, squares = 0.0
-        cdef double[LANES] lane
-        cdef double[LANES] square
+        cdef Py_ssize_t d, f, n = self.mean.shape[1]
+        cdef double constant = 0.0
         for f in range(n):
             score[f] = 0.0
         for d in range(self.mean.shape[0]):
             if x[d] == x[d]:
                 constant += 0.5 * (log(self.precision[d]) - LOG_2_PI)
                 take_squares(n, x[d], &self.mean[d, 0], 0.5 * self.precision[d], score)
+        return constant + weights_from_logs(n, score, n_effective)
+
+    cdef void average(
+        self, const double* x, const double* weight, double* mean, double* variance
+    ) noexcept nogil:
+        """Mean and variance of the missing entries of a row under weights of its fantasies."""
+        cdef Py_ssize_t d
+        for d in range(self.mean.shape[0]):
+            if x[d] != x[d]:
+                weighted_moments(
+                    self.mean.shape[1], weight, &self.mean[d, 0], &mean[d], &variance[d]
+                )
+                variance[d] += 1.0 / self.precision[d]
+
+
+cdef double weights_from_logs(Py_ssize_t n, double* score, double* n_effective) noexcept nogil:
+    """log of the mean of e^score; turns scores into weights relative to the largest."""
+    cdef Py_ssize_t f, k, n_blocks = n // LANES
+    cdef double highest = -INFINITY, total = 0.0, squares = 0.0
+    cdef double[LANES] lane
+    cdef double[LANES] square
+    for k in range(LANES):
+        lane[k], square[k] = -INFINITY, 0.0
+    maxima(n_blocks, score, lane)
+    for k in range(LANES):
+        highest = max(highest, lane[k])
+        lane[k] = 0.0
+    for f in range(n_blocks * LANES, n):
+        highest = max(highest, score[f])
+    if highest == -INFINITY:
+        # Nothing is anywhere near: the density is 0 to floats, and all are as good.
+        for f in range(n):
+            score[f] = 1.0
+        n_effective[0] = 1.0
+        return -INFINITY
+    weights(n_blocks, highest, score, lane, square)
+    for k in range(LANES):
+        total += lane[k]
+        squares += square[k]
+    for f in range(n_blocks * LANES, n):
+        score[f] = quick_exp(score[f] - highest)
+        total += score[f]
+        squares += score[f] * score[f]
+    n_effective[0] = total * total / squares
+    return highest + log(total / n)
+
+
+cdef void weighted_moments(
+    Py_ssize_t n, const double* weight, const double* y, double* mean, double* variance
+) noexcept nogil:
+    """Mean and variance of y under weights, which need not sum to one."""
+    cdef double[3][LANES] lane
+    cdef double[3] total
+    cdef Py_ssize_t f, k, i, n_blocks = n // LANES
+    for i in range(3):
+        total[i] = 0.0
         for k in range(LANES):
-            lane[k], square[k] = -INFINITY, 0.0
-        maxima(n_blocks, score, lane)
+            lane[i][k] = 0.0
+    weighted_sums(n_blocks, weight, y, lane[0], lane[1])
+    for i in range(2):
         for k in range(LANES):
-            highest = max(highest, lane[k])
-            lane[k] = 0.0
-        for f in range(n_blocks * LANES, n):
-            highest = max(highest, score[f])
-        if highest == -INFINITY:
-            # No fantasy is anywhere near: the density is 0 to floats, and all are as good.
-            for f in range(n):
-                score[f] = 1.0
-            n_effective[0] = 1.0
-            return -INFINITY
-        weights(n_blocks, highest, score, lane, square)
-        for k in range(LANES):
-            total += lane[k]
-            squares += square[k]
-        for f in range(n_blocks * LANES, n):
-            score[f] = quick_exp(score[f] - highest)
-            total += score[f]
-            squares += score[f] * score[f]
-        n_effective[0] = total * total / squares
-        return constant + highest + log(total / n)
+            total[i] += lane[i][k]
+    for f in range(n_blocks * LANES, n):
+        total[0] += weight[f]
+        total[1] += weight[f] * y[f]
+    mean[0] = total[1] / total[0]
+    weighted_squares(n_blocks, weight, y, mean[0], lane[2])
+    for k in range(LANES):
+        total[2] += lane[2][k]
+    for f in range(n_blocks * LANES, n):
+        total[2] += weight[f] * (y[f] - mean[0]) * (y[f] - mean[0])
+    variance[0] = total[2] / total[0]
