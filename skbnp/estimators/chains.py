@@ -502,12 +502,12 @@ class BaseMCMCEstimator(
             return [], []
         gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
         least *= self.n_features_in_
-        longer = {}
-        if posterior.warmup is not None and posterior.warmup.ended == "spent":
-            longer["longer"] = (
-                f"raise max_work (the warm-up ended when max_work={self.max_work} was spent)"
-            )
-        return problems, remedies(posterior.traces, names, gain, least, self._findings, **longer)
+        found = posterior.traces, names, gain, least, self._findings
+        if posterior.warmup is None or posterior.warmup.ended != "spent":
+            return problems, remedies(*found)
+        spent = f"the warm-up ended when max_work={self.max_work} was spent"
+        advice = remedies(*found, longer=f"raise max_work ({spent})")
+        return problems, advice if any(spent in one for one in advice) else [*advice, spent]
 
     def _warn_if_not_converged(self):
         problems, advice = self._lacks_of_chains()

@@ -302,7 +302,8 @@ def _find_columns(estimator, X, columns):
     if columns is None:
         columns = range(min(2, n_features))
     # In a frame with columns of several levels names are tuples.
-    is_one = isinstance(columns, (str, int, np.integer)) or columns in (names_of(X) or ())
+    is_name = isinstance(columns, tuple) and columns in (names_of(X) or ())
+    is_one = is_name or isinstance(columns, (str, int, np.integer))
     columns = (columns,) if is_one else tuple(columns)
     if len(columns) not in (1, 2):
         raise ValueError(f"columns must be one or two columns of X, got {columns}")

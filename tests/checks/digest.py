@@ -5,8 +5,8 @@
 
 50 sweeps of every main setting of every estimator (`contract.registry`), on a small table with
 holes and on one of more rows than a block of a sum has; a digest of all traces, all stored draws
-and the counts of accepted moves. NAME restricts it to settings that begin so. --without leaves traces out
-that look at the draws and change nothing, such as log_density.
+and the counts of accepted moves. NAME restricts it to settings that begin so. --without leaves out
+traces that look at the draws and change nothing, such as log_density.
 """
 
 import argparse

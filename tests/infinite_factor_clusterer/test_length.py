@@ -130,7 +130,7 @@ def test_work_of_a_sweep_counts_what_it_does():
 def test_warmup_ends_when_its_work_is_spent():
     X = signals(30, 12, seed=102)
     model = InfiniteFactorClusterer(n_chains=2, n_draws=5, max_work=1e-3, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="max_work=0.001 allows was spent: raise it"):
+    with pytest.warns(ConvergenceWarning, match="warm-up ended when max_work=0.001 was spent"):
         model.fit(X)
     assert (model.n_chains_, model.n_warmup_, model.n_draws_) == (2, 300, 5)
     assert model.posterior_.sweeps_per_draw == 1
