@@ -321,6 +321,19 @@ def test_a_forged_entry_fails_when_all_are_run_again(proved, field, value, messa
     assert status == 1 and message in text
 
 
+def test_entries_of_a_build_that_draws_the_same_are_carried_over(proved):
+    before = proved.entries()
+    proved.write("setup.py", "flags = ['-O2']\n")
+    _, text, _ = proved.run("--proofs=plan", "--carry-over=before.py")
+    assert "3 entries carried over" in text and "0 proofs are due" in text, text
+    assert all(one["key"] != before[name]["key"] for name, one in proved.entries().items())
+    # Of sources that changed as well nothing is known.
+    proved.write("setup.py", "flags = ['-O1']\n")
+    proved.write("toy/numbers.py", NUMBERS.replace("1.0", "1.00"))
+    _, text, _ = proved.run("--proofs=plan", "--carry-over=before.py")
+    assert "0 entries carried over" in text and "3 proofs are due" in text, text
+
+
 @pytest.mark.slow
 def test_digits_of_other_versions_are_not_compared(proved):
     entry = proved.entries()["toy/test_sweep.py::test_sweep[two]"]
