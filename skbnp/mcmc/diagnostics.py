@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from arviz_stats.base import array_stats
 
 from skbnp.mcmc.caller import warn
 
@@ -48,7 +47,7 @@ def rhat(trace):
     if _is_stuck(trace):
         # A variance within of zero: rounding errors alone would make it finite.
         return np.inf
-    return _figure(array_stats.rhat, trace, method="rank")
+    return _figure("rhat", trace, method="rank")
 
 
 def ess(trace, method="bulk"):
@@ -70,7 +69,7 @@ def ess(trace, method="bulk"):
     if _is_settled(trace):
         return float(trace.size)
     options = {"prob": (0.05, 0.95)} if method == "tail" else {}
-    return _figure(array_stats.ess, trace, method=method, **options)
+    return _figure("ess", trace, method=method, **options)
 
 
 def mcse(trace):
@@ -89,7 +88,7 @@ def mcse(trace):
     trace = np.asarray(trace, dtype=np.float64)
     if _is_settled(trace):
         return 0.0
-    return _figure(array_stats.mcse, trace, method="mean") * _unit(trace)
+    return _figure("mcse", trace, method="mean") * _unit(trace)
 
 
 def drift(trace):
@@ -359,7 +358,7 @@ def loo(log_likelihood):
     elpd_i, pareto_k = lowest - np.log(mean_ratio), np.where(uneven, np.inf, -np.inf)
     tailed = _has_tail(log_likelihood.reshape(total, n), efficiency)
     if tailed.any():
-        elpd_i[tailed], pareto_k[tailed] = array_stats.loo(
+        elpd_i[tailed], pareto_k[tailed] = _array_stats().loo(
             np.moveaxis(log_likelihood[:, :, tailed], 2, 0),
             chain_axis=1,
             draw_axis=2,
@@ -448,11 +447,22 @@ def _unit(trace):
     return largest if 0.0 < largest < 1e-100 or 1e100 < largest < np.inf else 1.0
 
 
-def _figure(function, trace, **options):
+def _array_stats():
+    """The functions of arviz-stats, which takes .2 s of xarray and scipy.signal with it.
+
+    Imported when first asked for, so that importing an estimator does not wait for it.
+    """
+    from arviz_stats.base import array_stats
+
+    return array_stats
+
+
+def _figure(name, trace, **options):
     """Call an arviz-stats function on a trace in its `_unit` where it is defined; NaN elsewhere."""
     if trace.shape[1] < MIN_DRAWS or not np.isfinite(trace).all():
         return np.nan
     with np.errstate(all="ignore"):
+        function = getattr(_array_stats(), name)
         return float(function(trace / _unit(trace), **_AXES, **options))
 
 

@@ -1,10 +1,13 @@
-/* exp, log and log1p of arrays, and squared distances of many rows, without branches.
+/* exp, log and log1p of arrays, and squared distances of rows or blocks, without branches.
 
    Compilers turn these loops into vector code. Each is compiled for several instruction sets where
    the platform can choose between them when the module is loaded; every operation is that of IEEE
    754 and none is contracted (-ffp-contract=off), so that all choices give the same bits, and an
    element's result does not depend on its place in the array. NaN and infinities are as in libm,
-   and errors below 1.5 units in the last place. */
+   and errors below 1.5 units in the last place.
+
+   The networks' kernels have an exponential of their own, in nonlinear_gaussian/_exponential.pxd: it
+   is cut off at both ends, and its bits are part of their draws. */
 
 #ifndef SKBNP_VECTOR_MATH_H
 #define SKBNP_VECTOR_MATH_H
@@ -16,13 +19,24 @@
 #if defined(SKBNP_CLONES)
 #elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) \
     && !defined(__SANITIZE_ADDRESS__)
-#define SKBNP_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+/* By names that GCC 11 knows too; it has none for the levels of x86-64. */
+#define SKBNP_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define SKBNP_CLONES
 #endif
 
+/* Before a loop over lanes: GCC unrolls short loops before it looks for vectors, and finds none. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SKBNP_ROLLED _Pragma("GCC unroll 1")
+#else
+#define SKBNP_ROLLED
+#endif
+
 /* Rows in one pass over the features: their residuals stay in the first cache. */
 enum { SKBNP_TILE = 64 };
+
+/* Blocks in one pass of forward substitution. */
+enum { SKBNP_LANES = 4 };
 
 /* Added to a double of less than 2^51 it leaves the nearest integer in the last bits. */
 #define SKBNP_ROUND 0x1.8p52
@@ -149,6 +163,46 @@ SKBNP_CLONES static void skbnp_squared_distances(
             double u = factor[b * d + a];
             for (i = 0; i < n; i++) r[i] -= u * y[i];
         }
+    }
+}
+
+/* out[k] = |U_k^-T (x - m_k)|^2 of one row x and n blocks, SKBNP_LANES at a time.
+
+   Means are (n / SKBNP_LANES, d, SKBNP_LANES), rounded up, and factors (..., d, d, SKBNP_LANES),
+   upper triangular with reciprocals in their diagonals; work has room for d * SKBNP_LANES. */
+SKBNP_CLONES static void skbnp_lane_distances(
+    Py_ssize_t n, Py_ssize_t d, const double *x, const double *mean, const double *factor,
+    double *restrict work, double *restrict out
+) {
+    enum { L = SKBNP_LANES };
+    Py_ssize_t first, a, b;
+    int l;
+    for (first = 0; first < n; first += L, mean += d * L, factor += d * d * L) {
+        double y[L], z[L], q[L];
+        for (a = 0; a < d; a++)
+            SKBNP_ROLLED for (l = 0; l < L; l++) work[a * L + l] = x[a] - mean[a * L + l];
+        SKBNP_ROLLED for (l = 0; l < L; l++) q[l] = 0.0;
+        /* Two features at a time: the residuals of all later ones are read and written once. */
+        for (b = 0; b + 1 < d; b += 2) {
+            const double *f = factor + (b * d + b) * L, *g = f + (d + 1) * L;
+            double *restrict r = work + b * L;
+            SKBNP_ROLLED for (l = 0; l < L; l++) {
+                y[l] = r[l] * f[l];
+                z[l] = (r[L + l] - f[L + l] * y[l]) * g[l];
+                q[l] = q[l] + y[l] * y[l] + z[l] * z[l];
+            }
+            f += 2 * L;
+            g += L;
+            r += 2 * L;
+            for (a = b + 2; a < d; a++, f += L, g += L, r += L)
+                SKBNP_ROLLED for (l = 0; l < L; l++) r[l] = r[l] - f[l] * y[l] - g[l] * z[l];
+        }
+        if (b < d)
+            SKBNP_ROLLED for (l = 0; l < L; l++) {
+                y[l] = work[b * L + l] * factor[(d * d - 1) * L + l];
+                q[l] += y[l] * y[l];
+            }
+        for (l = 0; l < L && first + l < n; l++) out[first + l] = q[l];
     }
 }
 

@@ -1,4 +1,4 @@
-"""exp, log and log1p of arrays, and squared distances of many rows, in vector code.
+"""exp, log and log1p of arrays, and squared distances of rows or blocks, in vector code.
 
 In C, as Cython cannot compile one function for several instruction sets: see ``vector_math.h``. The
 same bits on every machine, at every place of an array.
@@ -9,6 +9,7 @@ import numpy as np
 
 cdef extern from "vector_math.h" nogil:
     const int SKBNP_TILE
+    const int SKBNP_LANES
     void skbnp_exp_all(Py_ssize_t n, double* x)
     void skbnp_log_all(Py_ssize_t n, double* x)
     void skbnp_log1p_all(Py_ssize_t n, double* x)
@@ -16,8 +17,13 @@ cdef extern from "vector_math.h" nogil:
         Py_ssize_t n, Py_ssize_t d, const double* x, Py_ssize_t stride, const Py_ssize_t* feature,
         const double* mean, const double* factor, double* work, double* out,
     )
+    void skbnp_lane_distances(
+        Py_ssize_t n, Py_ssize_t d, const double* x, const double* mean, const double* factor,
+        double* work, double* out,
+    )
 
-assert TILE == SKBNP_TILE
+assert <int> TILE == SKBNP_TILE
+assert <int> LANES == SKBNP_LANES
 
 
 cdef void exp_all(Py_ssize_t n, double* x) noexcept nogil:
@@ -45,6 +51,18 @@ cdef void squared_distances(
     for d TILE numbers.
     """
     skbnp_squared_distances(n, d, x, stride, feature, mean, factor, work, out)
+
+
+cdef void lane_distances(
+    Py_ssize_t n, Py_ssize_t d, const double* x, const double* mean, const double* factor,
+    double* work, double* out,
+) noexcept nogil:
+    """out[k] = |U_k^-T (x - m_k)|^2 of one row x and n blocks, LANES of which lie side by side.
+
+    Means are (n / LANES, d, LANES), rounded up, factors (..., d, d, LANES), upper triangular with
+    reciprocals in their diagonals; ``work`` has room for d LANES numbers.
+    """
+    skbnp_lane_distances(n, d, x, mean, factor, work, out)
 
 
 def of_array(str name, x):
@@ -75,4 +93,13 @@ def distances_of(const double[:, ::1] columns, Py_ssize_t[::1] feature, const do
     for start in range(0, n, TILE):
         squared_distances(min(<Py_ssize_t> TILE, n - start), d, &columns[0, start], n, &feature[0],
                           &mean[0], &factor[0, 0], &work[0], &out[start])
+    return np.asarray(out)
+
+
+def lane_distances_of(const double[::1] x, const double[:, :, ::1] mean,
+                      const double[:, :, :, ::1] factor):
+    """Squared distances of one row from all blocks, means and factors by lanes, for tests."""
+    cdef Py_ssize_t n = mean.shape[0] * LANES, d = x.shape[0]
+    cdef double[::1] out = np.empty(n), work = np.empty(d * LANES)
+    lane_distances(n, d, &x[0], &mean[0, 0, 0], &factor[0, 0, 0, 0], &work[0], &out[0])
     return np.asarray(out)

@@ -83,6 +83,33 @@ def test_blocks_that_change_are_seen(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_member_is_scored_anew_when_its_block_has_changed(kind):
+    """What ``predictives`` has found of a row serves ``own_predictive`` while it is true."""
+    case = setting(kind, 3)
+    family, X, log_m = case.family, case.X, case.log_m
+    blocks = [list(range(4)), list(range(4, 9))]
+    for k, rows in enumerate(blocks):
+        family.build(k, rows)
+
+    def assert_is_right(i):
+        rest = [j for j in blocks[0] if j != i]
+        expected = log_m(X[blocks[0]], 0.6) - log_m(X[rest], 0.6)
+        assert_allclose(family.own_predictive(0, i), expected, atol=1e-9)
+
+    family.predictives(2, 2)
+    assert_is_right(2)
+    assert_is_right(1)  # another row
+    family.add_row(0, 10)
+    blocks[0].append(10)
+    assert_is_right(2)  # another block
+    family.predictives(2, 2)
+    assert not family.rescale(2, 0.6)
+    assert_is_right(2)
+    family.predictives(1, 10)  # a row that is not of this block
+    assert_is_right(2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_weights_of_the_scale(kind):
     """They differ by log m at each scale, and add to what is there."""
     case = setting(kind, 2)

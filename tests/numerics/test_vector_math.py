@@ -11,7 +11,7 @@ import pytest
 from scipy.linalg import solve_triangular
 
 import skbnp
-from skbnp.numerics.vector_math import distances_of, of_array
+from skbnp.numerics.vector_math import distances_of, lane_distances_of, of_array
 
 HEADER = Path(skbnp.__file__).parent / "numerics" / "vector_math.h"
 ENDS = np.array(
@@ -28,6 +28,8 @@ typedef ptrdiff_t Py_ssize_t;
 void exp_all(Py_ssize_t n, double *x) { skbnp_exp_all(n, x); }
 void log_all(Py_ssize_t n, double *x) { skbnp_log_all(n, x); }
 void log1p_all(Py_ssize_t n, double *x) { skbnp_log1p_all(n, x); }
+void lanes(Py_ssize_t n, Py_ssize_t d, const double *x, const double *mean, const double *factor,
+           double *work, double *out) { skbnp_lane_distances(n, d, x, mean, factor, work, out); }
 """
 
 
@@ -79,6 +81,30 @@ def test_squared_distances_are_those_of_triangular_solves():
     assert distances_of(alone, feature, mean, factor)[0] == found[77]
 
 
+def blocks_in_lanes(d, n_blocks=8):
+    """A row, means and factors of blocks, and both four side by side with reciprocal diagonals."""
+    rng = np.random.default_rng(d)
+    x, mean = rng.normal(size=d), rng.normal(size=(n_blocks, d))
+    factor = np.triu(rng.normal(size=(n_blocks, d, d))) + 3.0 * np.eye(d)
+    inverse = factor.copy()
+    inverse[:, range(d), range(d)] = 1.0 / factor[:, range(d), range(d)]
+    by_lanes = [
+        np.ascontiguousarray(np.moveaxis(a.reshape(n_blocks // 4, 4, *a.shape[1:]), 1, -1))
+        for a in (mean, inverse)
+    ]
+    return x, mean, factor, by_lanes
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8])
+def test_distances_by_lanes_are_those_of_triangular_solves(d):
+    x, mean, factor, by_lanes = blocks_in_lanes(d)
+    expected = [
+        np.sum(solve_triangular(U, x - m, trans="T") ** 2)
+        for m, U in zip(mean, factor, strict=True)
+    ]
+    np.testing.assert_allclose(lane_distances_of(x, *by_lanes), expected, rtol=1e-12)
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="there is one choice elsewhere")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler")
 @pytest.mark.parametrize("choice", CHOICES)
@@ -99,3 +125,9 @@ def test_every_instruction_set_gives_the_same_bits(choice, tmp_path):
         place = x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
         getattr(library, f"{name}_all")(ctypes.c_ssize_t(len(x)), place)
         np.testing.assert_array_equal(x, expected)
+    for d in (1, 2, 3, 8):
+        x, _, _, by_lanes = blocks_in_lanes(d)
+        work, found = np.empty(4 * d), np.empty(8)
+        places = [a.ctypes.data_as(ctypes.c_void_p) for a in (x, *by_lanes, work, found)]
+        library.lanes(ctypes.c_ssize_t(8), ctypes.c_ssize_t(d), *places)
+        np.testing.assert_array_equal(found, lane_distances_of(x, *by_lanes))

@@ -7,9 +7,14 @@ cdef class Lanes:
         unsigned char[::1] stale            # (n_slots,)
         bint any_stale
         double[::1] residual                # scratch, (4 n_features,)
+        double[::1] distance                # (n_slots,) of the row asked for last
+        Py_ssize_t row, n_known             # that row, and of how many slots
 
     cdef void touch(self, Py_ssize_t k) noexcept nogil
     cdef void refresh(
         self, Py_ssize_t n, const double* mean, const double* factor
     ) noexcept nogil
-    cdef void distances(self, Py_ssize_t n, const double* x, double* out) noexcept nogil
+    cdef void distances(
+        self, Py_ssize_t n, Py_ssize_t i, const double* x, double* out
+    ) noexcept nogil
+    cdef bint knows(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil

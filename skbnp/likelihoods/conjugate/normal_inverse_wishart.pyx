@@ -26,6 +26,7 @@ from skbnp.likelihoods.conjugate.gaussians cimport (
 from skbnp.likelihoods.conjugate.lanes cimport Lanes
 from skbnp.numerics cimport linalg, rng as draws
 from skbnp.numerics.special cimport lgamma, log_multigamma_ratio
+from skbnp.numerics.vector_math cimport log1p_all
 
 from skbnp.likelihoods.conjugate.family import check_array_of_state, check_positive_number
 from skbnp.numerics.linalg import cholesky_upper
@@ -360,21 +361,30 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         """O(n d^2 / 2)"""
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, members
+        cdef double kappa
         self.lanes.refresh(n, &self.mean[0, 0], &self.factor[0, 0, 0])
-        self.lanes.distances(n, &self.X[i, 0], out)
+        self.lanes.distances(n, i, &self.X[i, 0], out)
         for k in range(n):
-            out[k] = self._log_t(k, out[k])
+            kappa = self.mean_precision + self.n_members[k]
+            out[k] *= kappa / (kappa + 1.0)
+        log1p_all(n, out)
+        for k in range(n):
+            members = self.n_members[k]
+            out[k] = (self._t_constant(members) - 0.5 * self.log_det[k]
+                      - 0.5 * (self.df + members + 1.0) * out[k])
 
     cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """By the determinant lemma: |Psi without| = |Psi with| (1 - c r^T Psi^-1 r)."""
         cdef Py_ssize_t d = self.n_features, a, n = self.n_members[k] - 1
-        cdef double kappa = self.mean_precision + n + 1.0, left, log_left
-        for a in range(d):
-            self.vector[a] = self.X[i, a] - self.mean[k, a]
-        left = 1.0 - kappa / (kappa - 1.0) * linalg.solve_transposed(
-            &self.factor[k, 0, 0], d, &self.vector[0]
-        )
+        cdef double kappa = self.mean_precision + n + 1.0, distance, left, log_left
+        if self.lanes.knows(k, i):
+            distance = self.lanes.distance[k]
+        else:
+            for a in range(d):
+                self.vector[a] = self.X[i, a] - self.mean[k, a]
+            distance = linalg.solve_transposed(&self.factor[k, 0, 0], d, &self.vector[0])
+        left = 1.0 - kappa / (kappa - 1.0) * distance
         if not left > CANCELLED:
             return NAN
         log_left = log(left)
