@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp.estimators.partition import PartitionMixin
+from skbnp.infinite_factor_clusterer._components import components
 from skbnp.infinite_factor_clusterer._predictive import (
     cluster_probabilities,
-    components,
 )
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support

@@ -10,12 +10,12 @@ import numpy as np
 from skbnp.estimators.files import OldFileError
 from skbnp.infinite_factor_clusterer._cells import CellsMixin
 from skbnp.infinite_factor_clusterer._clustering import ClustersMixin
+from skbnp.infinite_factor_clusterer._components import components
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._old_files import ScalePrior, is_scale_model, parameters_of_now
 from skbnp.infinite_factor_clusterer._parameters import ClustererParameters
 from skbnp.infinite_factor_clusterer._predictive import (
     cell_moments,
-    components,
     expected_scores,
     log_densities,
     sample_rows,

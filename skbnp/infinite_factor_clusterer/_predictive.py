@@ -9,26 +9,24 @@ the other, each time replacing the law of the scores by the normal one of its me
 density is exact for one such cell, an approximation for more (assumed density filtering).
 """
 
-import zlib
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr, stdtr
 
-from skbnp.likelihoods.sparse_loadings.layers import n_layers
+from skbnp.infinite_factor_clusterer._components import Components, new_clusters, upper_variances
+from skbnp.likelihoods.dense_rows import DenseRows
 from skbnp.numerics.moments import merged
 
-# Draws from the prior that stand for a cluster that no training row has.
-N_NEW = 10
-# Draws of the upper scores, where there are layers above.
-N_UPPER = 32
 # Chances of censored cells are at least this: their logarithms are kept finite.
 SMALLEST_CHANCE = 1e-300
-_LEAST_GAMMA = 1e-290
 # Numbers that conditioning some components on rows may take at a time, and those of all draws
 # together; numbers that the loadings of these may take.
 _MOST_NUMBERS, _FEW_NUMBERS, _MOST_LOADINGS = 4_000_000, 1_000_000, 1_000_000
+# Up to so many features, and ratios of a cell's variance to its noise, covariances of components
+# are factored as they stand: nothing much cancels, and vector code for rows beats K x K matrices.
+_MOST_DENSE_FEATURES, _LARGEST_RATIO = 32, 1e8
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,11 @@ class Rows:
         """Rows with a censored cell, by position."""
         return np.flatnonzero(self.below.any(axis=1))
 
+    @cached_property
+    def dense(self):
+        """The same for laws that are given by their covariances."""
+        return DenseRows(self.x, self.patterns.astype(bool), self.pattern)
+
 
 def as_rows(X, limit=None):
     """Rows of standardised X, NaN where missing and -inf where below the detection limit."""
@@ -64,58 +67,6 @@ def as_rows(X, limit=None):
     patterns = seen[first].astype(np.float64)
     x = np.where(seen, X, 0.0)
     return Rows(x, seen.astype(np.float64), patterns, pattern.ravel(), np.isneginf(X), limit)
-
-
-@dataclass(frozen=True)
-class Components:
-    """The components of a draw, those of its clusters first, that of a new cluster last.
-
-    ``cluster`` (C,) says whose they are, ``log_share`` (C,) the logarithm of their shares in it;
-    ``spread`` (C, K) are standard deviations of the scores, which the layers above multiply by
-    ``factor`` (J, K), draws of equal weight. ``together`` are the components of all draws of a
-    prediction, of which this is that of the given ``number``.
-    """
-
-    log_weight: np.ndarray
-    cluster: np.ndarray
-    log_share: np.ndarray
-    loadings: np.ndarray
-    score_mean: np.ndarray
-    spread: np.ndarray
-    factor: np.ndarray
-    noise: np.ndarray
-    offset: np.ndarray
-    df: float | np.ndarray
-    together: "Together | None" = field(default=None, repr=False)
-    number: int = 0
-
-    @property
-    def n_clusters(self):
-        """Clusters of the draw, the new one left out."""
-        return len(self.log_weight) - 1
-
-
-def components(draw, prior):
-    """The components of a draw; random numbers that they take come from the draw itself."""
-    rng = _generator(draw)
-    w, m, v = draw["loadings1"], draw["score_mean"], draw["score_variance"]
-    n_clusters = len(m)
-    s = np.broadcast_to(draw["noise_variance"], draw["offset"].shape)
-    new_m, new_v, new_s, new_o = _new_clusters(draw, prior, N_NEW, rng)
-    n_members = draw["n_members"].astype(np.float64)
-    concentration, *_, df = draw["hyper"]
-    return Components(
-        log_weight=np.log(np.append(n_members, concentration) / (n_members.sum() + concentration)),
-        cluster=np.append(np.arange(n_clusters), np.full(N_NEW, n_clusters)),
-        log_share=np.append(np.zeros(n_clusters), np.full(N_NEW, -np.log(N_NEW))),
-        loadings=w,
-        score_mean=np.concatenate([m, new_m]),
-        spread=np.sqrt(np.concatenate([v, new_v])),
-        factor=np.sqrt(_upper_variances(draw, N_UPPER, rng)),
-        noise=np.concatenate([s, new_s]),
-        offset=np.concatenate([draw["offset"], new_o]),
-        df=float(df),
-    )
 
 
 class Together:
@@ -180,45 +131,6 @@ def together(laws):
     return [replace(one, together=whole, number=t) for t, one in enumerate(laws)]
 
 
-def _generator(draw):
-    """A generator that is the same whenever the draw is."""
-    return np.random.default_rng(zlib.crc32(np.ascontiguousarray(draw["noise_variance"]).tobytes()))
-
-
-def _new_clusters(draw, prior, n, rng):
-    """Means, variances, noise and offsets of clusters from the prior, given what all share."""
-    n_factors, n_features = draw["score_mean"].shape[1], draw["offset"].shape[1]
-    v = prior.score_variance.scale / _gamma(rng, prior.score_variance.shape, (n, n_factors))
-    m = np.zeros_like(v)
-    if prior.means != "feature":
-        m = rng.normal(size=v.shape) * np.sqrt(v / prior.mean_precision_prior)
-    s = draw["noise_variance"]
-    if prior.noise == "shared":
-        s = np.repeat(s, n, axis=0)
-    else:
-        s = draw["noise_rate"] / _gamma(rng, prior.noise_variance.shape, (n, n_features))
-    offset = np.zeros_like(s)
-    if prior.means != "factor":
-        offset = rng.normal(size=s.shape) * np.sqrt(s / draw["hyper"][2])
-    return m, v, s, offset
-
-
-def _gamma(rng, shape, size):
-    """Draws that are never 0, as those of a small shape would be below the range of floats."""
-    return np.maximum(rng.gamma(shape, size=size), _LEAST_GAMMA)
-
-
-def _upper_variances(draw, n, rng):
-    """u = 1 + A_2^2 of some draws of the upper scores, (n, K); a single row of ones without."""
-    variance = np.ones((1, draw["score_mean"].shape[1]))
-    for number in range(n_layers(draw), 1, -1):
-        w = draw[f"loadings{number}"]
-        top = f"loadings{number + 1}" not in draw
-        scores = rng.normal(size=(n, w.shape[1])) * (1.0 if top else np.sqrt(variance))
-        variance = 1 + (scores @ w.T) ** 2
-    return variance
-
-
 # -- components ---------------------------------------------------------------------------------
 
 
@@ -267,6 +179,8 @@ def _slices(rows, parts, n_components):
 
 def _log_densities(rows, parts, n_components):
     """log density of what is known of each row, given each of the first so many: (C, n)."""
+    if (laws := _dense_laws(rows, parts, n_components)) is not None:
+        return rows.dense.log_densities(*laws)
     if rows.censored.size or len(parts.factor) == 1:
         return np.concatenate([one.log_density for one in _given(rows, parts, n_components)])
     return np.concatenate(
@@ -275,6 +189,30 @@ def _log_densities(rows, parts, n_components):
             for these in _slices(rows, parts, n_components)
         ]
     )
+
+
+def _dense_laws(rows, parts, n_components):
+    """Means, scale matrices and degrees of freedom of components, or None: they are not for that.
+
+    Few rows meet the components of all draws together instead; censored cells and layers above the
+    clusters need the scores.
+    """
+    is_narrow = rows.x.shape[1] <= _MOST_DENSE_FEATURES and parts.loadings.ndim == 2
+    whole = parts.together
+    if not is_narrow or rows.censored.size or len(parts.factor) > 1:
+        return None
+    if whole is not None and whole.is_for(rows):
+        return None
+    w, noise = parts.loadings, parts.noise[:n_components]
+    root = w * (parts.spread[:n_components] * parts.factor)[:, np.newaxis]
+    scale = root @ np.swapaxes(root, 1, 2)
+    diagonal = np.arange(len(w))
+    scale[:, diagonal, diagonal] += noise
+    if np.max(scale[:, diagonal, diagonal] / noise) > _LARGEST_RATIO:
+        return None
+    mean = parts.score_mean[:n_components] @ w.T + parts.offset[:n_components]
+    df = np.broadcast_to(np.asarray(parts.df, dtype=np.float64), len(parts.cluster))
+    return mean, scale, np.ascontiguousarray(df[:n_components])
 
 
 def _mean_density(log_density):
@@ -513,7 +451,13 @@ def cell_moments(rows, parts):
     """Mean and variance of every cell given the row's readings, over the draw's clusters.
 
     Of use for missing cells, whose law this is; (n, n_features) each, a variance inf where it is.
+    Those of observed cells are 0 where covariances are factored.
     """
+    if (laws := _dense_laws(rows, parts, parts.n_clusters)) is not None:
+        weight = _shares(parts, rows.dense.log_densities(*laws))
+        moments = np.zeros((2, *rows.x.shape))
+        rows.dense.add_moments(*laws, weight, *moments)
+        return moments
     weight, given = _by_component(rows, parts)
     w, first = parts.loadings, np.cumsum([0, *map(len, weight)])
 
@@ -546,12 +490,14 @@ def _by_component(rows, parts):
     A slice of responsibilities is (C, n).
     """
     given = _given(rows, parts, parts.n_clusters)
-    log_p = np.concatenate([one.log_density for one in given])
-    log_p = log_p + parts.log_weight[: parts.n_clusters, np.newaxis]
-    weight = np.exp(log_p - log_p.max(axis=0))
-    weight /= weight.sum(axis=0)
+    weight = _shares(parts, np.concatenate([one.log_density for one in given]))
     stops = np.cumsum([len(one.log_density) for one in given])[:-1]
     return np.split(weight, stops), given
+
+
+def _shares(parts, log_density):
+    """Responsibilities (C, n) of the clusters, which have a component each."""
+    return responsibilities(log_density.T + parts.log_weight[: parts.n_clusters]).T
 
 
 def sample_rows(draw, prior, n, rng):
@@ -567,12 +513,12 @@ def sample_rows(draw, prior, n, rng):
     s = np.broadcast_to(draw["noise_variance"], draw["offset"].shape)
     parts = [draw["score_mean"], draw["score_variance"], s, draw["offset"]]
     # Two rows may be of the same new cluster only as rows drawn together could: each has its own.
-    new = _new_clusters(draw, prior, int(is_new.sum()), rng)
+    new = new_clusters(draw, prior, int(is_new.sum()), rng)
     m, v, s, o = (x[old] for x in parts)
     for x, y in zip((m, v, s, o), new, strict=True):
         x[is_new] = y
     precision = np.ones((n, 1)) if np.isinf(df) else rng.gamma(df / 2, 2 / df, size=(n, 1))
-    u = _upper_variances(draw, n, rng)
+    u = upper_variances(draw, n, rng)
     scores = m + rng.normal(size=m.shape) * np.sqrt(v * u / precision)
     mean = scores @ draw["loadings1"].T + o
     return mean + rng.normal(size=mean.shape) * np.sqrt(s / precision), cluster

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from skbnp.infinite_factor_clusterer._components import components
 from skbnp.infinite_factor_clusterer._model import Prior
-from skbnp.infinite_factor_clusterer._predictive import as_rows, components, log_densities
+from skbnp.infinite_factor_clusterer._predictive import as_rows, log_densities
 from skbnp.units import Units
 
 

@@ -10,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from checks.watched import table_with_holes
 from skbnp import InfiniteFactorClusterer
+from skbnp.infinite_factor_clusterer._components import components
 from skbnp.infinite_factor_clusterer._estimator import _work_of_sweep
 from skbnp.infinite_factor_clusterer._model import Prior
-from skbnp.infinite_factor_clusterer._predictive import as_rows, components, log_densities
+from skbnp.infinite_factor_clusterer._predictive import as_rows, log_densities
 
 QUICK = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 

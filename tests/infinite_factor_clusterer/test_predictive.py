@@ -6,17 +6,25 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 from scipy.special import logsumexp
 
+from skbnp.infinite_factor_clusterer import _predictive
+from skbnp.infinite_factor_clusterer._components import components
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._predictive import (
     as_rows,
     cell_moments,
     cluster_probabilities,
-    components,
     expected_scores,
     log_densities,
     sample_rows,
     together,
 )
+
+
+@pytest.fixture(params=["covariances", "scores"])
+def way(request, monkeypatch):
+    """By covariances as they stand, as in narrow tables, and by K x K matrices, as in wide ones."""
+    if request.param == "scores":
+        monkeypatch.setattr(_predictive, "_MOST_DENSE_FEATURES", 0)
 
 
 def one_cluster(df=np.inf):
@@ -73,6 +81,7 @@ def dense(draw, g):
 STUDENT = Prior(mass=2.0, concentration=1.5, tails="t")
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "df, expected",
     [
@@ -86,6 +95,7 @@ def test_quadrature_over_scores(df, expected):
     assert_allclose(got, expected, atol=2e-8)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("means", ["factor", "both", "feature"])
 @pytest.mark.parametrize("tails", ["gaussian", "t"])
 @pytest.mark.parametrize("noise", ["cluster", "shared"])
@@ -116,6 +126,7 @@ def test_densities_of_rows_with_holes(means, tails, noise):
             assert_allclose(value, expected, rtol=1e-9)
 
 
+@pytest.mark.usefixtures("way")
 def test_densities_integrate_to_one():
     for prior in (Prior(mass=2.0), STUDENT, Prior(mass=2.0, mass_upper=2.0, max_layers=2)):
         draw, _ = random_draw(3, prior, n_features=1, least_factors=1)
@@ -137,6 +148,7 @@ def test_marginals_are_those_of_the_joint_density():
     assert_allclose(log_density(draw, prior, row[np.newaxis])[0], total, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("tails", ["gaussian", "t"])
 def test_missing_cells_by_conditioning(tails):
     """Means and variances against dense conditioning in every cluster."""
@@ -202,6 +214,7 @@ def test_layers_above_by_conditioning():
         assert_allclose([first[i, 0], variance[i, 0]], [mean, square - mean**2], rtol=1e-8)
 
 
+@pytest.mark.usefixtures("way")
 def test_variances_that_are_infinite():
     draw, prior = random_draw(7, STUDENT)
     draw["hyper"][3] = 2.0
@@ -225,6 +238,7 @@ def test_scores_by_conditioning():
     assert_allclose(expected_scores(rows, parts), expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.usefixtures("way")
 def test_no_factors():
     draw, prior = random_draw(0, least_factors=0)
     n_clusters = len(draw["n_members"])
@@ -346,8 +360,13 @@ def test_few_rows_meet_the_components_of_all_draws_at_once(prior):
         prepared = as_rows(rows)
         for one, joined in zip(apart, together(apart), strict=True):
             assert joined.together.is_for(prepared) and one.together is None
-            for of in (log_densities, cluster_probabilities, expected_scores, cell_moments):
+            for of in (log_densities, cluster_probabilities, expected_scores):
                 assert_allclose(of(prepared, joined), of(as_rows(rows), one), rtol=1e-9, atol=1e-12)
+            missing = np.isnan(rows)
+            for found, expected in zip(
+                cell_moments(prepared, joined), cell_moments(as_rows(rows), one), strict=True
+            ):
+                assert_allclose(found[missing], expected[missing], rtol=1e-9)
 
 
 def test_many_rows_layers_and_cells_below_a_limit_meet_each_draw_by_itself():

@@ -221,10 +221,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         return self._derive(target)
 
     cdef int factor_base(self) noexcept nogil:
-        """Factor the base, and forget what else depends on the numbers of the prior alone.
-
-        Slots are as they were: ``derive`` them. Non-zero: the base is not positive definite.
-        """
+        """Factor the base; slots are as they were. Non-zero: it is not positive definite."""
         cdef Py_ssize_t d = self.n_features, a, b
         cdef double* factor = &self.base_factor[0, 0] if d > 0 else NULL
         cdef int failed
@@ -241,10 +238,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         return failed
 
     cdef int derive(self, Py_ssize_t n_slots) noexcept nogil:
-        """Bring the slots up to date with the numbers of the prior; from n_slots on they are empty.
-
-        Non-zero: a slot must be built anew from its rows.
-        """
+        """Bring the slots up to date with the prior. Non-zero: build one anew from its rows."""
         cdef Py_ssize_t k
         self.clear_from(n_slots)
         for k in range(n_slots):
