@@ -96,7 +96,7 @@ cdef class DenseRows:
         """
         cdef Py_ssize_t d = self.column.shape[0], n_rows = self.column.shape[1]
         cdef Py_ssize_t p, c, i, o, n, a, b, first, stop, row
-        cdef double q, inflation, schur
+        cdef double q, schur
         cdef bint failed = False
         cdef double[::1] total = np.zeros(n_rows)
         cdef double[::1] work = np.empty(max(d, 1) * TILE), value = np.empty(TILE)

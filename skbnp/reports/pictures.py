@@ -19,9 +19,11 @@ def cluster_count(n_blocks):
     """Posterior distribution of the number of blocks, chain by chain."""
 
     def draw(figure):
-        ClusterCountDisplay(n_blocks).plot(ax=figure.subplots())
+        ax = figure.subplots()
+        ClusterCountDisplay(n_blocks).plot(ax=ax)
+        ax.set_xlabel("number of pieces")
 
-    return Picture("Number of groups in the draws, before any joins", draw, (5.0, 3.2))
+    return Picture("Number of pieces in the draws, before any joins", draw, (5.0, 3.2))
 
 
 def pairs(draws, labels):
