@@ -1,9 +1,14 @@
 """Sphinx configuration; `make doc` runs it where the wheel is installed."""
 
-from docutils import nodes
+import os
+import sys
+from pathlib import Path
 
 import skbnp
 from skbnp import *  # noqa: F403  compiled modules, before autodoc reads their stubs in their place
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+from site_parts import reachable
 
 project = "skbnp"
 author = "The skbnp developers"
@@ -12,14 +17,53 @@ release = skbnp.__version__
 
 extensions = [
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "matplotlib.sphinxext.plot_directive",
+    "myst_parser",
     "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",  # MathJax and its fonts become a part of the site
+    "site_parts",
 ]
 exclude_patterns = ["_build"]
+source_suffix = {".rst": "restructuredtext"}
 templates_path = ["_templates"]
-html_theme = "alabaster"
-html_theme_options = {"description": "Bayesian nonparametrics as scikit-learn estimators"}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"skbnp {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "logo": {"text": html_title},
+    "header_links_before_dropdown": 7,
+    "navbar_end": ["theme-switcher"],
+    "navigation_with_keys": False,
+    "show_nav_level": 1,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc", "sg_download_links"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "whats_new": []}
+html_show_sourcelink = False
+
+# Links to other projects where these can be reached; without a network their names are plain text.
+intersphinx_mapping = reachable(
+    {}
+    if os.environ.get("SKBNP_DOC_OFFLINE")
+    else {
+        "sklearn": "https://scikit-learn.org/stable/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "arviz": "https://python.arviz.org/en/stable/",
+        "python": "https://docs.python.org/3/",
+    }
+)
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|arviz|python|matplotlib)\..*")]
 
 autosummary_generate = True
 numpydoc_show_class_members = False  # the template of classes shows them in full
@@ -33,28 +77,38 @@ numpydoc_validation_exclude = {
     r"\.(Look|Shrinkage)\.(count|index)$",
 }
 
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_formats = [("png", 150)]
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_(?!face_|populations|wifi_)",  # their data are not in the package
     "ignore_pattern": r"demo\.py$",  # a command, no page
+    "subsection_order": [
+        f"../examples/{name}"
+        for name in (
+            "quickstart",
+            "how_to",
+            "dirichlet_process_mixture",
+            "imputer",
+            "tree_factor_model",
+            "cibp_belief_net",
+            "icp_network",
+            "infinite_factor_clusterer",
+            "deep_scale_model",
+            "posterior",
+            "long_runs",
+        )
+    ],
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skbnp",),
+    "show_memory": False,
 }
-
-
-def number_equations(app, doctree):
-    """Let the number of an equation be its label: T4.2 is the second of section 4 of the tree's.
-
-    Code and tests cite equations by these numbers, so that they are written by hand.
-    """
-    equations = app.env.get_domain("math").equations
-    for node in doctree.findall(nodes.math_block):
-        if node.get("label"):
-            node["number"] = node["label"]
-            equations[node["label"]] = (app.env.docname, node["label"])
-
-
-def setup(app):
-    """Sphinx calls this."""
-    app.connect("doctree-read", number_equations)

@@ -9,13 +9,13 @@ and ends with exactly the draws of a run that nobody has disturbed.
 # %%
 # The run that is killed
 # ----------------------
-# A process of its own, so that it can be killed without warning, as a job scheduler or a flat
-# battery does. ``checkpoint_every=0.2`` writes five times a second; minutes are the rule.
+# A process of its own, which a callback kills without warning once the chains have made so many
+# sweeps, as a job scheduler or a flat battery does. ``checkpoint_every=0.2`` writes up to five
+# times a second; minutes are the rule.
 
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
@@ -32,29 +32,26 @@ plt.style.use(style())
 warnings.simplefilter("ignore", ConvergenceWarning)
 X = load_wine().data[:, :6]
 directory = Path(tempfile.mkdtemp())
-OPTIONS = dict(n_warmup=500, n_draws=4000, random_state=0, checkpoint_every=0.2)
+OPTIONS = dict(n_warmup=500, n_draws=2000, random_state=0, checkpoint_every=0.2)
 KILLED_RUN = f"""
+import os, signal, sys
 from sklearn.datasets import load_wine
 from skbnp import DirichletProcessMixture
+from skbnp.progress import ProgressLog
+
+class Killer(ProgressLog):
+    def on_progress(self, estimator, context, progress):
+        if progress.n_swept >= int(sys.argv[1]):
+            os.kill(os.getpid(), signal.SIGKILL)
 
 options = {OPTIONS}
-DirichletProcessMixture(checkpoint={str(directory)!r}, **options).fit(load_wine().data[:, :6])
+mixture = DirichletProcessMixture(checkpoint={str(directory)!r}, **options)
+mixture.set_callbacks(Killer(every=3600)).fit(load_wine().data[:, :6])
 """
 
-
-def kill_after_the_next_write():
-    """Start the run, wait until the file has been replaced, and kill it half a second later."""
-    before = {path: path.stat().st_mtime_ns for path in directory.glob("*.skbnp")}
-    process = subprocess.Popen([sys.executable, "-c", KILLED_RUN])
-    while before == {path: path.stat().st_mtime_ns for path in directory.glob("*.skbnp")}:
-        time.sleep(0.01)
-    time.sleep(0.5)
-    process.kill()
-    process.wait()
-
-
-for _ in range(2):
-    kill_after_the_next_write()
+for n_sweeps in (1000, 1800):
+    run = subprocess.run([sys.executable, "-c", KILLED_RUN, str(n_sweeps)])
+    print("killed by signal", -run.returncode)
 
 # %%
 # The third run, beside one that was left in peace
@@ -74,13 +71,12 @@ print("same labels:", np.array_equal(resumed.labels_, whole.labels_))
 # The seam
 # --------
 # One chain around the sweep at which the third run took over (dashed): the run that was never
-# killed, and on top of it what the third run added. Where it took over in the warm-up, before sweep
-# 500, all draws are its own.
+# killed, and on top of it what the third run added.
 
-first = 4500 - made // 4
+first = 2500 - made // 4
 print("the third run took over at sweep", first)
 start = max(500, first - 150)
-sweeps = np.arange(start, min(4500, start + 300))
+sweeps = np.arange(start, min(2500, start + 300))
 figure, ax = plt.subplots(figsize=(9, 3.5))
 log_joint = whole.posterior_.traces["log_joint"][0]
 ax.plot(sweeps, log_joint[sweeps - 500], linewidth=5, color="0.8", label="never killed")
@@ -100,8 +96,8 @@ ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 # again, and answers the same bit for bit. Leave-one-out densities need no refit; ``loo`` warns of
 # the rows for which they are too optimistic.
 
-resumed.set_params(n_draws=5000).fit(X)
-print("sweeps for another 1000 draws of four chains:", resumed.posterior_.n_sweeps_run)
+resumed.set_params(n_draws=2500).fit(X)
+print("sweeps for another 500 draws of four chains:", resumed.posterior_.n_sweeps_run)
 resumed.save(directory / "wine.skbnp")
 loaded = DirichletProcessMixture.load(directory / "wine.skbnp")
 print("same densities:", np.array_equal(loaded.score_samples(X), resumed.score_samples(X)))

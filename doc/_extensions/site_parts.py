@@ -1,0 +1,83 @@
+"""What the pages need beside published extensions of Sphinx."""
+
+import re
+import urllib.request
+import warnings
+from pathlib import Path
+
+import matplotlib.image
+from docutils import nodes
+from sphinx.util import logging
+
+ROOT = Path(__file__).resolve().parents[2]
+logger = logging.getLogger(__name__)
+
+
+def reachable(inventories, seconds=3):
+    """The entries of ``intersphinx_mapping`` whose site answers; without a network, none."""
+    found = {}
+    for name, address in inventories.items():
+        try:
+            with urllib.request.urlopen(f"{address}objects.inv", timeout=seconds):
+                found[name] = (address, None)
+        except OSError:
+            return found  # no network: do not wait for the others
+    return found
+
+
+def number_equations(app, doctree):
+    """Let the number of an equation be its label: T4.2 is the second of section 4 of the tree's.
+
+    Code and tests cite equations by these numbers, so that they are written by hand.
+    """
+    equations = app.env.get_domain("math").equations
+    for node in doctree.findall(nodes.math_block):
+        if node.get("label"):
+            node["number"] = node["label"]
+            equations[node["label"]] = (app.env.docname, node["label"])
+
+
+DEFINITION = re.compile(r"^(?:cpdef [\w. ]*?|def |cdef class |class )(\w+)(?=[(:])", re.M)
+
+
+def kernel_source(app, module):
+    """Source and places of the definitions of a compiled module, which Sphinx cannot read."""
+    path = ROOT.joinpath(*module.split(".")).with_suffix(".pyx")
+    if not path.is_file():
+        return None
+    source = path.read_text(encoding="utf-8")
+    tags = {}
+    for match in DEFINITION.finditer(source):
+        rest = re.search(r"^(?=\S)(?!\))", source[match.end() :], re.M)
+        end = match.end() + rest.start() if rest else len(source)
+        kind = "class" if "class" in match.group() else "def"
+        first = source.count("\n", 0, match.start()) + 1
+        tags[match.group(1)] = (
+            kind,
+            first,
+            first + source[match.start() : end].rstrip().count("\n"),
+        )
+    return source, tags
+
+
+def no_figure_is_blank(app, exception):
+    """A figure of the gallery that shows nothing is a fault of its example."""
+    if exception is None and app.builder.format == "html":
+        for path in sorted(Path(app.srcdir, "auto_examples").rglob("images/sphx_glr_*.png")):
+            pixels = matplotlib.image.imread(path)[..., :3]
+            if (abs(pixels - pixels[0, 0]).max(axis=-1) > 0.1).mean() < 0.005:
+                logger.warning("%s shows next to nothing", path.relative_to(app.srcdir))
+
+
+def short_warning(message, category, filename, lineno, line=None):
+    """Warnings on pages: without the place of the library on the machine that built them."""
+    return f"{category.__name__}: {message}\n"
+
+
+def setup(app):
+    """Sphinx calls this."""
+    warnings.formatwarning = short_warning
+    app.connect("doctree-read", number_equations)
+    app.connect("viewcode-find-source", kernel_source)
+    app.connect("build-finished", no_figure_is_blank)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,89 @@
+"""
+Read the diagnostics
+====================
+
+A posterior is explored by several chains. Two questions decide whether to believe the answer: do
+the chains agree, and are there enough draws? ``fit`` asks both and warns; this page shows how to
+ask yourself.
+"""
+
+# %%
+# A fit that is too short
+# -----------------------
+# Wines and 13 measurements of each. With a warm-up of ten sweeps the chains have not left their
+# starts. ``fit`` says what is wrong, of which quantity, and what to do.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.metrics import adjusted_rand_score
+
+from skbnp import DirichletProcessMixture
+from skbnp.plot import TraceDisplay, style
+
+plt.style.use(style())
+X = load_wine().data
+short = DirichletProcessMixture(n_warmup=10, n_draws=60, n_jobs=-1, random_state=0).fit(X)
+
+# %%
+# What to look at
+# ---------------
+# ``log_density``, the mean log density of training rows under a draw, comes first: it does not
+# depend on how clusters are numbered, nor on how many there are where that makes no difference.
+# Then come the quantities that you report.
+#
+# - *R-hat* compares the spread between chains with that within them. Up to 1.05 is good.
+# - *ESS*, the effective sample size, is the number of independent draws that these are worth. A
+#   hundred is enough for a mean; tails and rare events need more.
+
+judged = ["log_density", "n_clusters", "concentration", "largest_cluster"]
+figures = ["mean", "sd", "ess_bulk", "rhat"]
+print(short.posterior_.summary().loc[judged, figures].round(2))
+
+# %%
+# In the traces the chains should look alike, without a trend, and cross each other all the time.
+# These do not.
+
+TraceDisplay.from_estimator(short)
+
+# %%
+# The same model with time to warm up
+# -----------------------------------
+# By default the warm-up goes on until the chains agree or ``max_work`` is spent.
+
+mixture = DirichletProcessMixture(n_jobs=-1, random_state=0).fit(X)
+print(mixture.posterior_.summary().loc[judged, figures].round(2))
+print("sweeps of warm-up:", mixture.n_warmup_)
+
+# %%
+
+TraceDisplay.from_estimator(mixture)
+
+# %%
+# What the answer is worth
+# ------------------------
+# Convergence makes the draws a fair account of the posterior. How sure the posterior is of an
+# answer is another matter: how far are draws from the estimated partition, and how many clusters do
+# they have?
+
+for number, count in zip(*np.unique(mixture.merged_n_clusters_, return_counts=True), strict=True):
+    print(f"{number} clusters in {count / len(mixture.merged_n_clusters_):.0%} of the draws")
+print(f"expected distance of a draw to the partition: {mixture.expected_loss_:.2f} nats")
+print(f"agreement with the growers: {adjusted_rand_score(load_wine().target, mixture.labels_):.2f}")
+
+# %%
+# If chains still disagree
+# ------------------------
+# - ``log_density`` rises along the chains, or differs between them: a longer warm-up.
+# - ESS is low and R-hat is not: more draws, or ``thin`` if memory is short.
+# - Chains sit in different partitions: more chains rather than longer ones. ``pool()`` says what
+#   averaging over them gains for densities.
+# - Nothing helps: fewer columns or a simpler model.
+
+print({name: round(float(value), 3) for name, value in short.posterior_.pool().items()})
+
+# %%
+# ``mixture.report()`` says all this in words. :doc:`/user_guide/posterior` has the tools of ArviZ,
+# and the guide of each model says which disagreements are usual with it.
+
+plt.show()
