@@ -18,7 +18,7 @@
 #   make bench-all  all benchmarks, short form
 #   make bench-compare OLD=DIR  fits and predictions by the build of another checkout and by this one,
 #                   by turns; fails when one is slower by more than a tenth
-#   make doc        HTML pages in doc/_build/html
+#   make doc        HTML pages in doc/_build/html; fails on any warning, and on a blank figure
 #   make install    editable development install in .venv
 #   make clean      back to a fresh clone
 #
@@ -148,7 +148,7 @@ bench-all: .venv-bench/installed
 	@for script in $(BENCHMARKS); do .venv-bench/bin/python $$script $(BENCH_ARGS) || exit 1; done
 
 doc: .venv-doc/installed
-	.venv-doc/bin/sphinx-build -b html doc doc/_build/html
+	MPLBACKEND=Agg .venv-doc/bin/sphinx-build -W --keep-going -b html doc doc/_build/html
 
 install:
 	$(call environment,.venv)

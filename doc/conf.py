@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 import skbnp
-from skbnp import *  # noqa: F403  compiled modules, before autodoc reads their stubs in their place
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
-from site_parts import reachable
+from site_parts import import_all, reachable
+
+import_all(skbnp)
 
 project = "skbnp"
 author = "The skbnp developers"
@@ -63,7 +64,7 @@ intersphinx_mapping = reachable(
     }
 )
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|arviz|python|matplotlib)\..*")]
+nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|arviz|matplotlib|collections)\..*")]
 
 autosummary_generate = True
 numpydoc_show_class_members = False  # the template of classes shows them in full
@@ -75,6 +76,9 @@ numpydoc_validation_exclude = {
     # Results, whose fields are attributes; methods of a tuple.
     r"\.(CredibleBall|LeaveOneOut|Look)$",
     r"\.(Look|Shrinkage)\.(count|index)$",
+    r"\.MergeTree$",
+    # The protocol of scikit-learn's callbacks.
+    r"\.Progress(Bar|Log)\.(setup|teardown|on_fit_task_begin|on_fit_task_end)$",
 }
 
 plot_html_show_source_link = False

@@ -96,7 +96,13 @@ class Law:
         return float(found[0]) if size is None else found
 
     def mean(self):
-        """Expected value; inf or NaN where there is none."""
+        """Expected value.
+
+        Returns
+        -------
+        mean : float
+            inf or NaN where there is none.
+        """
         self._refuse_laws()
         return float(_frozen(self, get_ident()).mean())
 
@@ -267,7 +273,7 @@ class NormalGamma(Law):
 
         Returns
         -------
-        draws : ndarray of shape (*size, 2)
+        draws : ndarray of shape `size` + (2,)
             Mean and precision.
         """
         rng = _rng(random_state)
@@ -276,7 +282,12 @@ class NormalGamma(Law):
         return np.stack([mean, precision], axis=-1)
 
     def mean(self):
-        """Expected mean and precision, (2,)."""
+        """Expected mean and precision.
+
+        Returns
+        -------
+        mean : ndarray of shape (2,)
+        """
         return np.array([self.location, self.shape / self.rate])
 
 
@@ -329,18 +340,44 @@ class Grid(Law):
         object.__setattr__(self, "values", tuple(float(x) for x in values))
 
     def log_density(self, x):
-        """Log probability of each x, -inf where it is no value of the grid; NaN of NaN."""
+        """Log probability.
+
+        Parameters
+        ----------
+        x : array-like
+            Of any shape.
+
+        Returns
+        -------
+        log_density : float or ndarray of the shape of x
+            -inf where it is no value of the grid, NaN of NaN.
+        """
         x = np.asarray(x, dtype=np.float64)
         found = np.where(np.isin(x, self.values), -np.log(len(self.values)), -np.inf)
         return np.where(np.isnan(x), np.nan, found)[()]
 
     def sample(self, size=None, random_state=None):
-        """Independent draws."""
+        """Independent draws.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+        random_state : int, RandomState instance, Generator or None
+
+        Returns
+        -------
+        draws : float or ndarray of shape `size`
+        """
         found = np.asarray(self.values)[_rng(random_state).choice(len(self.values), size)]
         return float(found) if size is None else found
 
     def mean(self):
-        """Expected value."""
+        """Expected value.
+
+        Returns
+        -------
+        mean : float
+        """
         return float(np.mean(self.values))
 
 
@@ -375,14 +412,36 @@ class ShiftedBetaNegativeBinomial(Law):
                 )
 
     def log_density(self, x):
-        """Log probability of each x, -inf unless it is 1, 2, ...; NaN of NaN."""
+        """Log probability.
+
+        Parameters
+        ----------
+        x : array-like
+            Of any shape.
+
+        Returns
+        -------
+        log_density : float or ndarray of the shape of x
+            -inf unless it is 1, 2, ...; NaN of NaN.
+        """
         x = np.asarray(x, dtype=np.float64)
         inside = (x >= 1) & (x == np.floor(x))
         found = stats.betanbinom.logpmf(np.where(inside, x, 1) - 1, self.a, self.b, self.c)
         return np.where(np.isnan(x), np.nan, np.where(inside, found, -np.inf))[()]
 
     def sample(self, size=None, random_state=None):
-        """Independent draws, of type float so that none is too large."""
+        """Independent draws.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+        random_state : int, RandomState instance, Generator or None
+
+        Returns
+        -------
+        draws : float or ndarray of shape `size`
+            Of type float so that none is too large.
+        """
         rng = _rng(random_state)
         p = rng.beta(self.b, self.c, size)
         # Negative binomial as a Poisson mixture.
@@ -390,7 +449,13 @@ class ShiftedBetaNegativeBinomial(Law):
         return 1.0 + rng.poisson(np.minimum(rate, 1e18))
 
     def mean(self):
-        """Expected value."""
+        """Expected value.
+
+        Returns
+        -------
+        mean : float
+            inf where there is none.
+        """
         return 1 + self.a * self.c / (self.b - 1) if self.b > 1 else np.inf
 
 

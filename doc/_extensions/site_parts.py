@@ -1,5 +1,7 @@
 """What the pages need beside published extensions of Sphinx."""
 
+import importlib
+import pkgutil
 import re
 import urllib.request
 import warnings
@@ -23,6 +25,27 @@ def reachable(inventories, seconds=3):
         except OSError:
             return found  # no network: do not wait for the others
     return found
+
+
+def import_all(package):
+    """Import compiled modules before autodoc reads their stubs in their place."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+# Labels of scikit-learn's own pages, in docstrings that are inherited from it.
+THEIRS = {"accuracy_score", "r2_score"}
+
+
+def plain_text(app, env, node, content):
+    """What another project explains stays text where that project cannot be reached."""
+    return content if node.get("reftarget") in THEIRS else None
+
+
+def skip_routing(app, what, name, thing, skip, options):
+    """Leave out the methods that scikit-learn's metadata routing generates."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
 def number_equations(app, doctree):
@@ -77,7 +100,9 @@ def short_warning(message, category, filename, lineno, line=None):
 def setup(app):
     """Sphinx calls this."""
     warnings.formatwarning = short_warning
+    app.connect("autodoc-skip-member", skip_routing)
     app.connect("doctree-read", number_equations)
+    app.connect("missing-reference", plain_text, priority=900)  # after intersphinx
     app.connect("viewcode-find-source", kernel_source)
     app.connect("build-finished", no_figure_is_blank)
     return {"parallel_read_safe": True}

@@ -12,5 +12,10 @@ class SamplerSettings(Declared, BaseEstimator):
     """
 
     def to_data(self):
-        """What files and fingerprints hold."""
+        """What files and fingerprints hold.
+
+        Returns
+        -------
+        data : dict
+        """
         return self.get_params(deep=False)

@@ -362,8 +362,8 @@ class BNPImputer(ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, 
     def multiple(self, m=20, X=None, random_state=None):
         """Completed tables for multiple imputation, their missing cells drawn from the posterior.
 
-        Analyse each table as if it had been complete, and pool the estimates by Rubin's rules
-        [1]_: `skbnp.summaries.pool`. For a model with `sample_missing`.
+        Analyse each table as if it had been complete, and pool the estimates by Rubin's
+        rules: :func:`skbnp.summaries.pool`. For a model with `sample_missing`.
 
         Parameters
         ----------

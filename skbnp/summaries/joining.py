@@ -45,6 +45,8 @@ def cluster_shares(reference, labels, responsibilities=None, *, rows=None):
         one. Best with each row left out of what it is compared with. An iterator keeps one draw
         in memory. The rows may be others than those of `labels`. None puts every row of `labels`
         in its own block.
+    rows : array-like of int, default=None
+        Which rows to answer for; None for all. Without `responsibilities` alone.
 
     Returns
     -------

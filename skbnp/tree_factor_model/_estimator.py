@@ -229,7 +229,7 @@ class TreeFactorModel(
         """Reconstruct rows from linear measurements: their mean, averaged over draws alike.
 
         The measurements of a row y are v = Phi y + e with e ~ N(0, `noise_var`). This is
-        compressive sensing [3]_.
+        compressive sensing.
 
         Parameters
         ----------
