@@ -49,6 +49,13 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# The file that lists the versions of a deployed site, if there is one.
+if switcher := os.environ.get("SKBNP_DOC_VERSIONS"):
+    html_theme_options |= {
+        "switcher": {"json_url": switcher, "version_match": release},
+        "check_switcher": False,
+        "navbar_start": ["navbar-logo", "version-switcher"],
+    }
 html_sidebars = {"index": [], "whats_new": []}
 html_show_sourcelink = False
 

@@ -5,7 +5,9 @@ import pkgutil
 import re
 import urllib.request
 import warnings
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import matplotlib.image
 from docutils import nodes
@@ -92,6 +94,37 @@ def no_figure_is_blank(app, exception):
                 logger.warning("%s shows next to nothing", path.relative_to(app.srcdir))
 
 
+class Links(HTMLParser):
+    """What a page links to, and the places on it that others may link to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.targets, self.anchors = [], {""}
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.anchors |= {attributes.get("id"), attributes.get("name")}
+        if tag in ("a", "img", "link", "script"):
+            target = attributes.get("src" if tag in ("img", "script") else "href")
+            if target and not re.match(r"[a-z]+:|//", target):
+                self.targets.append(unquote(target))
+
+
+def links_resolve(app, exception):
+    """Every link from a page to a page, a place on it, a picture or a file has its target."""
+    if exception is not None or app.builder.format != "html":
+        return
+    pages = {path.resolve(): Links(path) for path in Path(app.outdir).rglob("*.html")}
+    for path, page in sorted(pages.items()):
+        for target in sorted(set(page.targets)):
+            name, _, anchor = target.partition("#")
+            file = Path(path.parent, name.partition("?")[0]).resolve() if name else path
+            found = file in pages and anchor in pages[file].anchors or file.is_file() and not anchor
+            if not found:
+                logger.warning("%s links to %s", path.relative_to(app.outdir), target)
+
+
 def short_warning(message, category, filename, lineno, line=None):
     """Warnings on pages: without the place of the library on the machine that built them."""
     return f"{category.__name__}: {message}\n"
@@ -105,4 +138,5 @@ def setup(app):
     app.connect("missing-reference", plain_text, priority=900)  # after intersphinx
     app.connect("viewcode-find-source", kernel_source)
     app.connect("build-finished", no_figure_is_blank)
+    app.connect("build-finished", links_resolve, priority=900)  # when all files are there
     return {"parallel_read_safe": True}

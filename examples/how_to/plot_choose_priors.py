@@ -60,19 +60,19 @@ ax.legend(title="concentration")
 # Look at tables from the prior
 # -----------------------------
 # ``sample_prior`` draws tables as they would be if the prior were all there is, in the units of the
-# training table. Clusters far larger, smaller or more numerous than anything plausible are a reason
+# training table (black below). Clusters far larger, smaller or more numerous than anything plausible are a reason
 # to change ``mean_prior``, ``covariance_prior`` or the concentration.
 
 X = load_iris().data
 mixture = DirichletProcessMixture(n_jobs=-1, random_state=0).fit(X)
-figure, axes = plt.subplots(1, 4, figsize=(9, 2.6), sharex=True, sharey=True)
-axes[0].scatter(*X[:, 2:].T, s=6, color="0.2")
-axes[0].set_title("data")
-for seed, ax in enumerate(axes[1:]):
+figure, axes = plt.subplots(1, 3, figsize=(9, 3))
+for seed, ax in enumerate(axes):
     rows, labels = mixture.sample_prior(150, random_state=seed)
     ax.scatter(*rows[:, 2:].T, s=6, c=labels, cmap="tab10")
-    ax.set_title(f"prior, {labels.max() + 1} clusters")
-axes[0].set(xlim=(-6, 14), ylim=(-4, 7))
+    ax.set_title(f"{labels.max() + 1} clusters")
+    ax.scatter(*X[:, 2:].T, s=6, color="0.2")
+    ax.set_xlabel("petal length (cm)")
+axes[0].set_ylabel("petal width (cm)")
 
 # %%
 # Does it matter?

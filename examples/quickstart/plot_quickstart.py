@@ -23,10 +23,11 @@ from skbnp.plot import ClusterDisplay, TraceDisplay, style
 plt.style.use(style())
 rng = np.random.default_rng(0)
 columns = ["sepal length (cm)", "sepal width (cm)", "petal length (cm)", "petal width (cm)"]
-means = np.array([[5.0, 3.4, 1.5, 0.3], [5.9, 2.8, 4.2, 1.3], [6.7, 3.0, 5.8, 2.1]])
+means = np.array([[5.0, 3.4, 1.5, 0.3], [5.9, 2.8, 4.2, 1.3], [6.6, 3.0, 5.5, 2.0]])
 kind = np.repeat([0, 1, 2], 60)
 size = rng.normal(size=(180, 1))  # large flowers are large in all measurements
-whole = means[kind] + 0.2 * size + rng.normal(scale=0.25, size=(180, 4))
+whole = means[kind] * (1 + 0.05 * size) + rng.normal(size=(180, 4)) * [0.3, 0.25, 0.35, 0.15]
+whole = np.maximum(whole, 0.1)
 
 table = pd.DataFrame(whole.round(1), columns=columns)
 table = table.mask(rng.random(table.shape) < 0.1)
