@@ -7,7 +7,7 @@ from pathlib import Path
 import skbnp
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
-from site_parts import import_all, reachable
+from site_parts import draw_thumbnail, import_all, reachable
 
 import_all(skbnp)
 
@@ -73,6 +73,7 @@ intersphinx_mapping = reachable(
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|arviz|matplotlib|collections)\..*")]
 
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 numpydoc_show_class_members = False  # the template of classes shows them in full
 numpydoc_validation_checks = {"GL08", "PR01", "PR02", "RT01"}
@@ -119,6 +120,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "capture_repr": (),  # what is to be seen is printed
+    "default_thumb_file": draw_thumbnail(Path(__file__).parent / "_build" / "no_figure.png"),
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skbnp",),
     "show_memory": False,

@@ -10,8 +10,12 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import matplotlib.image
+import matplotlib.pyplot as plt
+import numpy as np
 from docutils import nodes
 from sphinx.util import logging
+
+from skbnp.plot import class_look, style
 
 ROOT = Path(__file__).resolve().parents[2]
 logger = logging.getLogger(__name__)
@@ -34,6 +38,21 @@ def import_all(package):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+
+
+def draw_thumbnail(path):
+    """A picture for examples that draw none: three components of a mixture."""
+    x = np.linspace(-4, 5, 400)
+    with plt.style.context(style()):
+        figure, ax = plt.subplots(figsize=(4, 2.8))
+        for i, (center, width) in enumerate([(-1.8, 0.8), (0.6, 0.6), (2.4, 1.1)]):
+            density = np.exp(-0.5 * ((x - center) / width) ** 2) / width
+            ax.fill_between(x, density, color=class_look(i).color, alpha=0.35, linewidth=0)
+        ax.axis("off")
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+    return str(path)
 
 
 # Labels of scikit-learn's own pages, in docstrings that are inherited from it.
@@ -115,14 +134,17 @@ def links_resolve(app, exception):
     """Every link from a page to a page, a place on it, a picture or a file has its target."""
     if exception is not None or app.builder.format != "html":
         return
-    pages = {path.resolve(): Links(path) for path in Path(app.outdir).rglob("*.html")}
+    files = Path(app.outdir).resolve().rglob("*.html")
+    pages = {path: Links(path) for path in files if "_static" not in path.parts}
     for path, page in sorted(pages.items()):
         for target in sorted(set(page.targets)):
             name, _, anchor = target.partition("#")
             file = Path(path.parent, name.partition("?")[0]).resolve() if name else path
             found = file in pages and anchor in pages[file].anchors or file.is_file() and not anchor
             if not found:
-                logger.warning("%s links to %s", path.relative_to(app.outdir), target)
+                logger.warning(
+                    "%s links to %s", path.relative_to(Path(app.outdir).resolve()), target
+                )
 
 
 def short_warning(message, category, filename, lineno, line=None):

@@ -47,8 +47,8 @@ for level, share in zip(LEVELS, held, strict=True):
 # %%
 # The share has an error of its own, from the number of cells hidden: about two standard errors are
 # shaded. A curve within the shade gives no reason for doubt; one above it belongs to intervals that
-# are too long, one below it to intervals that are too short. Here intervals of 50 to 80 % are longer
-# than need be, and those of 95 % hold what they say.
+# are too long, one below it to intervals that are too short. Here intervals of 50 to 80 % are
+# longer than need be, and those of 95 % hold what they say.
 
 figure, ax = plt.subplots(figsize=(4.5, 4.2))
 error = 2 * np.sqrt(LEVELS * (1 - LEVELS) / hidden.sum())

@@ -60,8 +60,8 @@ ax.legend(title="concentration")
 # Look at tables from the prior
 # -----------------------------
 # ``sample_prior`` draws tables as they would be if the prior were all there is, in the units of the
-# training table (black below). Clusters far larger, smaller or more numerous than anything plausible are a reason
-# to change ``mean_prior``, ``covariance_prior`` or the concentration.
+# training table (black below). Clusters far larger, smaller or more numerous than anything
+# plausible are a reason to change ``mean_prior``, ``covariance_prior`` or the concentration.
 
 X = load_iris().data
 mixture = DirichletProcessMixture(n_jobs=-1, random_state=0).fit(X)
