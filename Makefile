@@ -5,6 +5,8 @@
 #                   a model, short, and whether all are in the ledger
 #   make test-slow  the longer tests, in the same way, and short all proofs that are not in the ledger
 #   make test-cost  the fast tests; fails when one takes more than 2 CPU seconds
+#   make test-lowest  the fast tests, beside the lowest versions that pyproject.toml allows
+#   make test-extras  the wheel with each extra alone: it installs, and what the extra is for imports
 #   make prove      the proofs that changed sources have made due, at their long size, each written
 #                   to tests/proofs/LEDGER.jsonl when it has passed; MODEL=tree_factor_model: its own
 #   make plan       which those are, and how long each is expected to take
@@ -41,11 +43,13 @@ BENCHMARKS := $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 ONE_BLAS_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # Tests run from an empty directory, so that `import skbnp` can only find the installed wheel.
+TEST_VENV := .venv-test
 RUN_PYTEST = mkdir -p build/test && cd build/test && env $(ONE_BLAS_THREAD) MPLBACKEND=Agg \
-    SKBNP_TEST_INSTALLED=1 ../../.venv-test/bin/python -m pytest -c ../../pyproject.toml \
+    SKBNP_TEST_INSTALLED=1 ../../$(TEST_VENV)/bin/python -m pytest -c ../../pyproject.toml \
     -p no:cacheprovider
 # Kernels that fast tests ask for; cached.
-FACES = mkdir -p build/test && cd build/test && ../../.venv-test/bin/python ../../tests/checks/mutants.py faces
+FACES = mkdir -p build/test && cd build/test && ../../$(TEST_VENV)/bin/python \
+    ../../tests/checks/mutants.py faces
 IN_PARALLEL := -n auto --dist worksteal
 RUN_TESTS = $(RUN_PYTEST) $(IN_PARALLEL) ../../tests
 
@@ -90,8 +94,8 @@ environment = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
     "skbnp needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")' && \
     { test $(1)/pyvenv.cfg -nt pyproject.toml || $(PYTHON) -m venv --clear $(1); }
 
-.PHONY: demo test test-slow test-cost prove plan prove-all test-debug test-debug-smoke fuzz lint bench bench-all doc \
-    bench-compare install clean FORCE
+.PHONY: demo test test-slow test-cost test-lowest test-extras prove plan prove-all test-debug \
+    test-debug-smoke fuzz lint bench bench-all doc bench-compare install clean FORCE
 
 demo: .venv-plot/installed
 	env $(ONE_BLAS_THREAD) .venv-plot/bin/python examples/demo.py --output demo_output
@@ -107,6 +111,14 @@ test-slow: .venv-test/installed
 test-cost: .venv-test/installed
 	@$(FACES)
 	$(RUN_PYTEST) ../../tests --proofs=smoke --cpu-seconds=2 $(PYTEST_ARGS)
+
+test-lowest: TEST_VENV := .venv-lowest
+test-lowest: .venv-lowest/installed
+	@$(FACES)
+	$(RUN_TESTS) $(PYTEST_ARGS)
+
+test-extras: dist/built
+	$(PYTHON) .ci/extras.py dist/*.whl
 
 # What is left of a run that was killed is in the ledger: start it again.
 prove: .venv-test/installed
@@ -200,6 +212,16 @@ build/sanitize/built: $(SOURCES) build/sources .venv-debug/installed
 	$(call environment,.venv-$*)
 	.venv-$*/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	.venv-$*/bin/python -m pip install --quiet "$$(echo dist/*.whl)[$*]"
+	@touch $@
+
+# Libraries that only tests are written with stay free.
+.venv-lowest/installed: dist/built .ci/lowest.py
+	$(call environment,.venv-lowest)
+	$(PYTHON) .ci/lowest.py plot progress arviz dask cli > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
+	.venv-lowest/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt \
+	    "$$(echo dist/*.whl)[test]"
 	@touch $@
 
 .venv-build/installed: pyproject.toml

@@ -1,1 +1,1 @@
-"""The moves of a chain, one class each, with the scratch that only they need."""
+"""The moves of a chain of networks, one class each, with the scratch that only they need."""
