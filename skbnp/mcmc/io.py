@@ -26,6 +26,8 @@ FORMAT_VERSION = 1
 
 _DOCUMENT = "document.json"
 _A_DAY = 86_400.0  # seconds
+# On Windows ``os.kill`` with 0 sends Ctrl-C, and with any other number it kills.
+_CAN_ASK = os.name == "posix"
 # Bool, integers, floats up to 64 bits, text, times; never objects.
 _KINDS = "biufUSMm"
 
@@ -115,7 +117,8 @@ def _replacing(path):
 def remove_unfinished(path):
     """Remove what writers of this file left behind when they were killed.
 
-    Those of other machines, or with a process of the same number, are taken for dead after a day.
+    Those of other machines, or with a process of the same number, are taken for dead after a day;
+    on Windows all are.
 
     Parameters
     ----------
@@ -262,6 +265,9 @@ def _sync_directory(directory):
 
 
 def _is_alive(process):
+    """Whether there is such a process, or nobody can say."""
+    if not _CAN_ASK:
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

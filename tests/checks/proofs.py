@@ -28,7 +28,6 @@ plan                  none; what ``prove`` would run, and the seconds that it is
 long a proof takes that has never been run at its long size.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -45,6 +44,11 @@ import numpy as np
 import pytest
 
 from checks.sources import Sources
+
+try:
+    import fcntl
+except ImportError:  # Windows, where no proof is written
+    fcntl = None
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent

@@ -621,6 +621,19 @@ def test_unfinished_files_of_the_dead_are_removed(tmp_path):
     assert {name: (tmp_path / name).exists() for name in names} == names
 
 
+def test_processes_are_not_asked_where_that_would_end_them(tmp_path, monkeypatch):
+    """As on Windows, where signal 0 is Ctrl-C."""
+    monkeypatch.setattr(io, "_CAN_ASK", False)
+    monkeypatch.setattr(os, "kill", lambda *args: pytest.fail("a signal was sent"))
+    path = tmp_path / "Toy-1.skbnp"
+    new, old = (tmp_path / f".{path.name}.{socket.gethostname()}-1-{name}" for name in "ab")
+    for unfinished, days in [(new, 0.5), (old, 2)]:
+        unfinished.touch()
+        os.utime(unfinished, (time.time() - days * 86400,) * 2)
+    io.remove_unfinished(path)
+    assert new.exists() and not old.exists()
+
+
 def test_fingerprints_tell_runs_apart():
     same = [1, 1.0, np.float32(1), np.int8(1)]
     assert len({digest(value) for value in same}) == 1
