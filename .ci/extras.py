@@ -80,7 +80,7 @@ def use(wheel, extra):
     """Install, and run what stands above."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        venv.create(folder / "venv", with_pip=True)
+        venv.create(folder / "venv", with_pip=True, upgrade_deps=True)
         python = folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
         pip = (python, "-m", "pip", "--quiet", "--disable-pip-version-check")
         run(*pip, "install", f"{wheel}[{extra}]" if extra else wheel)
