@@ -14,7 +14,7 @@ import skbnp
 
 ROOT = Path(__file__).resolve().parents[1]
 DOC, EXAMPLES = ROOT / "doc", ROOT / "examples"
-GENERATED = {"_build", "_templates", "auto_examples", "generated"}
+GENERATED = {"_build", "_templates", "auto_examples", "generated", "sg_execution_times.rst"}
 PAGES = sorted(
     path for path in DOC.rglob("*.rst") if not GENERATED & set(path.relative_to(DOC).parts)
 )
