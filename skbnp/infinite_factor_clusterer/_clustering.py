@@ -5,9 +5,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.infinite_factor_clusterer._components import components
-from skbnp.infinite_factor_clusterer._predictive import (
-    cluster_probabilities,
-)
+from skbnp.infinite_factor_clusterer._predictive import cluster_probabilities
 from skbnp.mcmc.caller import warn
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus, support
 from skbnp.summaries.factors import aligned, some_rows

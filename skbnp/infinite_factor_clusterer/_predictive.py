@@ -497,7 +497,8 @@ def _by_component(rows, parts):
 
 def _shares(parts, log_density):
     """Responsibilities (C, n) of the clusters, which have a component each."""
-    return responsibilities(log_density.T + parts.log_weight[: parts.n_clusters]).T
+    share = responsibilities(log_density.T + parts.log_weight[: parts.n_clusters])
+    return np.ascontiguousarray(share.T)
 
 
 def sample_rows(draw, prior, n, rng):

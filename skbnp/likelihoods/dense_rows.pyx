@@ -18,6 +18,7 @@ from skbnp.numerics.vector_math cimport TILE, log1p_all, squared_distances
 cdef double LOG_PI = 1.1447298858494002
 cdef double LOG_2_PI = 1.8378770664093453
 
+
 cdef class DenseRows:
     """Rows sorted by their pattern of missing cells, column by column.
 
