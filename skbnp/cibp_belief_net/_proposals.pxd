@@ -24,7 +24,7 @@ cdef class BirthProposal:
     cdef:
         Network net
         StructureChange change
-        public long n_beyond                # that would have exceeded ``max_units``
+        public long long n_beyond           # that would have exceeded ``max_units``
         # The newborn comes first, then, layer by layer, what its birth brings along.
         Py_ssize_t n_units
         Py_ssize_t[::1] layer, n_takers     # (n_unit_slots,)

@@ -29,7 +29,7 @@ cdef class Activations(Move):
     cdef void _sum_children(self, Unit* unit) noexcept nogil
     cdef void _load(self, const Unit* unit) noexcept nogil
     cdef void _move(self, const Unit* unit) noexcept nogil
-    cdef long _update_on_grid(self, const Unit* unit, double spread) noexcept nogil
+    cdef long long _update_on_grid(self, const Unit* unit, double spread) noexcept nogil
     cdef void _pass_on(self, const Unit* unit) noexcept nogil
     cdef bint _store(self, const Unit* unit) noexcept nogil
 

@@ -131,7 +131,7 @@ cdef class Activations(Move):
             for i in range(n):
                 output[i] = quick_squash(own[i])
 
-    cdef long _update_on_grid(self, const Unit* unit, double spread) noexcept nogil:
+    cdef long long _update_on_grid(self, const Unit* unit, double spread) noexcept nogil:
         """Metropolis steps from the grid; the number accepted."""
         return update_on_grid(
             self.rng, unit.n, &self.own[0], &self.output[0], &self.mean[0], spread,

@@ -18,7 +18,7 @@ cdef class Trajectories(Move):
         Py_ssize_t n_leapfrog
         public double length                # of a step
         double _total_acceptance            # since the last adaptation
-        long _n_adapting
+        long long _n_adapting
         # By position in ``forward``.
         double[:, ::1] pre, post            # (n_slots, stride) a and u
         double[:, ::1] noise, impulse       # (n_slots, stride) e and its momentum

@@ -13,9 +13,9 @@ cdef class Activations:
         readonly str method
         readonly Py_ssize_t n_passes, n_tries
         public double step              # of "hmc", in units of the masses' scale
-        readonly long n_accepted, n_proposed    # rows of "hmc", single units of "mtm"
+        readonly long long n_accepted, n_proposed    # rows of "hmc", single units of "mtm"
         double total_acceptance         # sum of the probabilities of "hmc" since the last adapt
-        long n_adapting
+        long long n_adapting
         int kind
         double[::1] scratch             # (5 * BLOCK + N_VECTORS, width)
         double[::1] candidate           # (2, n_tries)

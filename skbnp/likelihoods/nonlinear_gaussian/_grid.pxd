@@ -5,7 +5,7 @@ cdef double draw_on_grid(
     bitgen_t* rng, double mean, double spread, double t, double s, double* a
 ) noexcept nogil
 cdef double weigh_on_grid(double a, double mean, double spread, double t, double s) noexcept nogil
-cdef long update_on_grid(
+cdef long long update_on_grid(
     bitgen_t* rng, Py_ssize_t n, double* a, double* u, const double* mean, double spread,
     const double* t, double s,
 ) noexcept nogil

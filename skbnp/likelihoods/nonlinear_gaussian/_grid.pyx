@@ -110,7 +110,7 @@ cdef double weigh_on_grid(double a, double mean, double spread, double t, double
     return log_weight(a, t, s, weight[cell_of((a - mean) / spread)] / total)
 
 
-cdef long update_on_grid(
+cdef long long update_on_grid(
     bitgen_t* rng, Py_ssize_t n, double* a, double* u, const double* mean, double spread,
     const double* t, double s,
 ) noexcept nogil:
@@ -118,7 +118,7 @@ cdef long update_on_grid(
     cdef double[CELLS] weight
     cdef double total, share, point, now
     cdef Py_ssize_t i
-    cdef long n_accepted = 0
+    cdef long long n_accepted = 0
     for i in range(n):
         total = weigh_cells(MIDDLE, mean[i], spread, t[i], s, LEAST_SHARE, weight)
         point = propose(rng, mean[i], spread, weight, total, &share)
