@@ -12,6 +12,9 @@ from skbnp.mcmc import diagnostics
 _MOST_RECORDED = 200
 # Effective draws that thinning aims at: twice as many as the least that raises no warning.
 _AIMED_ESS = 200
+# Effective draws of a round's last half that let a warm-up end: so many for each chain up to the
+# least of a fit that raises no warning. One chain alone needs no more than each of four.
+_ESS_PER_CHAIN, _MOST_ESS = 25, 100
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,8 @@ def is_settled(traces, names):
     """
     followed = traces.get("log_density", traces["log_joint"])
     difference, error = diagnostics.drift(followed)
+    least = min(_MOST_ESS, _ESS_PER_CHAIN * len(followed))
     # A NaN of either compares as not settled.
     return bool(np.abs(difference) <= 2 * error) and not diagnostics.convergence_problems(
-        traces, names
+        traces, names, min_ess=least
     )

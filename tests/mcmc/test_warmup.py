@@ -11,7 +11,7 @@ from checks.answers import assert_same_answers
 from checks.processes import Child
 from checks.toy_samplers import StopAt, ToyDensity, ToyEstimator, ToySampler
 from checks.watched import fit, table_with_holes
-from skbnp.mcmc import Posterior, io, run_chains, runner
+from skbnp.mcmc import Posterior, diagnostics, io, run_chains, runner
 from skbnp.mcmc.warmup import Warmup, WarmupRounds, is_settled
 
 NAMES = ("log_density", "x", "y")
@@ -99,6 +99,14 @@ def test_few_draws_are_not_enough():
     assert not is_settled(traces, ("log_density",))
     short = {name: x[:, :6] for name, x in traces.items()}
     assert not is_settled(short, ())
+
+
+def test_a_chain_alone_needs_as_many_draws_as_each_of_four():
+    traces = {"log_density": noise(1, 100, 0.3, seed=4), "log_joint": noise(1, 100)}
+    assert 25 < diagnostics.ess(traces["log_density"]) < 100
+    assert is_settled(traces, ("log_density",))
+    fewer = {name: x[:, :12] for name, x in traces.items()}
+    assert not is_settled(fewer, ("log_density",))
 
 
 def decided(rule, traces, n_rounds=0, work=None):
