@@ -15,7 +15,6 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -348,10 +347,11 @@ def test_callbacks_see_fit_chain_sweep(tmp_path, X, backend):
 
 
 def test_progress_bar_inside_a_grid_search(X, capsys):
+    callback = pytest.importorskip("sklearn.callback", reason="came with scikit-learn 1.9")
     search = GridSearchCV(
         short(), {"n_components": [2, None]}, cv=KFold(2, shuffle=True, random_state=0)
     )
-    search.set_callbacks(ProgressBar()).fit(X)
+    search.set_callbacks(callback.ProgressBar()).fit(X)
     assert search.best_estimator_.n_clusters_ == 2
     shown = capsys.readouterr().out
     assert "DirichletProcessMixture - chain #1" in shown

@@ -62,8 +62,11 @@ def show_progress(model, arguments):
     except ImportError:
         note("no progress bar, rich is not installed: pip install 'skbnp[cli]'")
         return
-    from skbnp.progress import ProgressBar
-
+    try:
+        from skbnp.progress import ProgressBar
+    except ImportError as error:
+        note(f"no progress bar: {error}")
+        return
     rich.reconfigure(stderr=True)
     model.set_callbacks(ProgressBar())
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 
 from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skbnp.estimators.draws import DrawsMixin
 from skbnp.estimators.export import ExportMixin
 from skbnp.estimators.files import FilesMixin

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from skbnp.estimators.arguments import check_count
+from skbnp.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.imputer._default import default_estimator, holds_names

@@ -4,9 +4,14 @@ import threading
 from abc import ABC, abstractmethod
 from pickle import UnpicklingError
 
-from sklearn.callback._transport import close_listener, open_listener, send
-
 from skbnp.mcmc.caller import warn
+
+try:
+    from sklearn.callback._transport import close_listener, open_listener, send
+except ImportError as error:
+    raise ImportError(
+        "progress bars and logs need scikit-learn 1.9 or newer; verbose=1 prints where fits stand"
+    ) from error
 
 # What shows the fits of this process, by the address at which it listens. Not on the callback,
 # which travels to worker processes.

@@ -5,8 +5,8 @@ They live in a module so that they pickle.
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 
+from skbnp.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skbnp.mcmc import run_chains
 
 

@@ -201,7 +201,7 @@ def test_tasks_of_a_mixture(tmp_path, backend):
 
 
 def test_progress_bar_of_mixtures_in_a_search(capsys):
-    from sklearn.callback import ProgressBar
+    ProgressBar = pytest.importorskip("sklearn.callback").ProgressBar
 
     mixture = WatchedMixture(n_chains=2, n_warmup=3, n_draws=4, random_state=0)
     search = GridSearchCV(mixture, {"concentration": [0.5, 2.0]}, cv=2, n_jobs=2)
