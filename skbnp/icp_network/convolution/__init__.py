@@ -1,0 +1,1 @@
+"""Convolutional networks of unknown architecture under the Indian chefs process."""
