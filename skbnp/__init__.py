@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from skbnp.deep_scale_model import DeepScaleModel
     from skbnp.dirichlet_process_mixture import DirichletProcessMixture
     from skbnp.icp_network import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
+    from skbnp.icp_network.convolution import ICPConvClassifier
     from skbnp.imputer import BNPImputer
     from skbnp.infinite_factor_clusterer import InfiniteFactorClusterer
     from skbnp.tree_factor_model import TreeFactorModel
@@ -19,6 +20,7 @@ __all__ = [
     "CIBPBeliefNet",
     "DeepScaleModel",
     "DirichletProcessMixture",
+    "ICPConvClassifier",
     "ICPNetwork",
     "ICPNetworkClassifier",
     "ICPNetworkRegressor",
@@ -33,6 +35,7 @@ _FOLDERS = {
     "CIBPBeliefNet": "cibp_belief_net",
     "DeepScaleModel": "deep_scale_model",
     "DirichletProcessMixture": "dirichlet_process_mixture",
+    "ICPConvClassifier": "icp_network.convolution",
     "ICPNetwork": "icp_network",
     "ICPNetworkClassifier": "icp_network",
     "ICPNetworkRegressor": "icp_network",

@@ -432,6 +432,8 @@ def test_attributes_are_documented(estimator, X):
     options = dict(n_chains=2, n_warmup=2, n_draws=4, random_state=0)
     if "interval_calibration" in estimator._parameter_constraints:
         options["interval_calibration"] = "holes"
+    if "image_shape" in estimator._parameter_constraints:
+        options["image_shape"] = (1, 3)
     fit = estimator(**options).fit(frame, target)
     lazy = {
         name
@@ -513,6 +515,8 @@ def test_warnings_of_fit_name_the_line_that_called_it(estimator):
     y = {True: X[:, 0] > 0, False: X[:, 0]}[is_classifier(estimator())]
     # The mixture refuses constant columns but where its components are diagonal.
     options = {"covariance_type": "diag"} if estimator is DirichletProcessMixture else {}
+    if "image_shape" in estimator._parameter_constraints:
+        options["image_shape"] = (1, 3)
     model = estimator(n_chains=2, n_warmup=2, n_draws=4, predict_draws=4, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

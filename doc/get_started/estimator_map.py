@@ -29,6 +29,7 @@ QUESTIONS = {
     "Predict a target\nand its uncertainty": [
         ("numbers", "ICPNetworkRegressor"),
         ("classes", "ICPNetworkClassifier"),
+        ("classes of images", "ICPConvClassifier"),
     ],
 }
 # Left and right end of each column of boxes.

@@ -388,17 +388,18 @@ def _has_tail(log_likelihood, efficiency):
     That divides by the first quartile of the tail less the largest ratio below it. Both are the
     same where draws tie, as those of a partition without other unknowns do, and differ by
     rounding alone where the draws say nothing of the row; both underflow where a single draw
-    has all the weight.
+    has all the weight. A tail of equal ratios, as of draws that stay where they are, has no shape.
     """
     total = len(log_likelihood)
     length = total // 5  # as in arviz_stats
     if total * efficiency > _SHORT_TAILS:
         length = math.floor(3 * math.sqrt(total / efficiency))
     quartile = length - int(length / 4 + 0.5)
-    inside, below = np.partition(log_likelihood, (quartile, length), axis=0)[[quartile, length]]
+    places = [0, quartile, length - 1, length]
+    lowest, inside, last, below = np.partition(log_likelihood, places, axis=0)[places]
     rounding = _ROUNDING * np.maximum(1.0, np.abs(log_likelihood).max(axis=0))
-    underflows = np.exp(log_likelihood.min(axis=0) - inside) < np.finfo(np.float64).tiny
-    return (below - inside > rounding) & ~underflows
+    underflows = np.exp(lowest - inside) < np.finfo(np.float64).tiny
+    return (below - inside > rounding) & (last - lowest > rounding) & ~underflows
 
 
 def _problems_of(name, trace, max_rhat, min_ess):

@@ -10,7 +10,7 @@ from skbnp.reports.words import spread
 _MOST_NAMED = 6
 # A column moves predictions if shuffling it changes them by this part of their spread.
 _MOVES = 0.05
-_HONEST = (
+HONEST = (
     "Hold rows out to see how well it predicts: cross_val_score(estimator, X, y) from "
     "sklearn.model_selection, or score(X_new, y_new) on rows that fit has not seen."
 )
@@ -79,7 +79,7 @@ def section(traces, network, influence, names, ancestors, target, noise=None, po
     ]
     verdict = Verdict(
         "how well it predicts new rows", "no",
-        "a score on the rows of fit would be too good; nothing else is known here", _HONEST,
+        "a score on the rows of fit would be too good; nothing else is known here", HONEST,
     )  # fmt: skip
     tried = [j for j in order if np.isfinite(influence[j])]
     bars = pictures.bars(

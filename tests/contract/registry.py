@@ -15,6 +15,7 @@ from skbnp import (
     CIBPBeliefNet,
     DeepScaleModel,
     DirichletProcessMixture,
+    ICPConvClassifier,
     ICPNetwork,
     ICPNetworkClassifier,
     ICPNetworkRegressor,
@@ -22,12 +23,21 @@ from skbnp import (
     TreeFactorModel,
 )
 from skbnp.laws import Normal, ShiftedBetaNegativeBinomial
-from skbnp.samplers import MixtureSampler
+from skbnp.samplers import ICPConvSampler, MixtureSampler
 
 # Chains as short as an answer can be: promises hold for any length.
 SHORT = dict(n_chains=2, n_warmup=4, n_draws=4, random_state=0)
+# Networks that are hardly trained.
+SHORT_TRAINING = ICPConvSampler(n_start_steps=10, n_steps=2, n_weight_steps=80)
 # And shorter still, where a test has many fits and looks at anything but the chains.
 SHORTEST = dict(n_chains=1, n_warmup=1, n_draws=2)
+
+
+class ImagesOfOneRow(ICPConvClassifier):
+    """Any number of pixels are an image: tables of any number of columns are such images."""
+
+    def _image_shape(self, shape):
+        return (1, self.n_features_in_, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +119,11 @@ SETTINGS = [
     Setting("icp-free", ICPNetwork, {"observed_order": "free"}),
     Setting("icp-regressor", ICPNetworkRegressor),
     Setting("icp-classifier", ICPNetworkClassifier),
+    Setting(
+        "icp-images",
+        ImagesOfOneRow,
+        {"n_architectures": 2, "sampler": SHORT_TRAINING},
+    ),
     Setting("clusterer", InfiniteFactorClusterer),
     Setting("scale", DeepScaleModel),
     Setting("scale-drift", DeepScaleModel, {"drift": Normal(0.0, 1.0), "max_layers": 2}),

@@ -34,6 +34,10 @@ OWN = {
     "TreeFactorModel": {"invert"},
     "DeepScaleModel": {"predict", "predict_proba"},
     "ICPNetworkRegressor": {"predict", "sample_y", "score"},
+    "ImagesOfOneRow": {
+        *("predict", "predict_proba", "predict_log_proba", "predict_std", "score"),
+        *("feature_maps", "architecture", "structure_graph"),
+    },
     "ICPNetworkClassifier": {"predict", "predict_proba", "score"},
 }
 # Of all estimators: scikit-learn's, and files.

@@ -23,7 +23,7 @@ HOLES = np.where(X > 1, np.nan, X)
 DISPLAYS = {
     "clusters": (
         lambda estimator: ClusterDisplay.from_estimator(estimator, X),
-        {"mixture", "tree", "clusterer", "scale", "icp-classifier"},
+        {"mixture", "tree", "clusterer", "scale", "icp-classifier", "icp-images"},
     ),
     "profiles": (
         ClusterProfileDisplay.from_estimator,

@@ -1,0 +1,190 @@
+"""The convolutional classifier beside support vectors, neural networks and logistic regression.
+
+Digits of 8 x 8 pixels: 500 to learn from, 500 others, splits 0 to 5 (`train_test_split` with the
+number of the split, stratified), pixels divided by 4. "one network" is stochastic-gradient HMC on
+one fixed architecture, a chain of three maps, with as many draws: what averaging over architectures
+has to beat. MNIST: digits 1 to 3, 600 images of each to learn from, 100 others of each. All rivals
+see pixels with one scale. Seconds are those of one core, in the same run.
+
+    python benchmarks/icp_conv_classifier.py [--data ../shared/data] [--quick] [--only digits mnist]
+"""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from _cibp_belief_net_density import in_words
+from _report import cpu_seconds
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+from skbnp import ICPConvClassifier
+from skbnp.icp_network.convolution._model import network_of
+from skbnp.samplers import ICPConvSampler
+
+N_SPLITS, N_DIGITS = 6, 500
+QUICK = dict(n_warmup=20, n_draws=20, n_architectures=2)
+GRID = {"hidden_layer_sizes": [(20,), (50,), (100,)], "alpha": [0.1, 1.0, 10.0]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="*", choices=["digits", "mnist"], default=None)
+    options = parser.parse_args()
+    parts = {"digits": lambda: digits(options.quick), "mnist": lambda: mnist(options)}
+    for name, part in parts.items():
+        if options.only is None or name in options.only:
+            print_table(part())
+
+
+def digits(quick):
+    """Figures of all methods over the splits."""
+    X, y = load_digits(return_X_y=True)
+    found, n = {}, 150 if quick else N_DIGITS
+    for name, fit in METHODS.items():
+        for split in range(1 if quick else N_SPLITS):
+            parts = train_test_split(
+                X / 4, y, train_size=n, test_size=n, random_state=split, stratify=y
+            )
+            figures = figures_of(fit, parts, quick)
+            found.setdefault(name, []).append(figures)
+            print(f"digits, {split}, {name}: {np.round(figures, 4).tolist()}", flush=True)
+    return found
+
+
+def mnist(options):
+    """The paper's task: ones, twos and threes."""
+    path = options.data / "mnist_subset.npz"
+    if not path.exists():
+        sys.exit(f"{path} is not there: name the folder of the data by --data")
+    with np.load(path) as arrays:
+        parts = {name: arrays[name] for name in arrays.files}
+    found, tables = {}, []
+    for part, n in (("train", 60 if options.quick else 600), ("test", 100)):
+        labels = parts[f"{part}_labels"]
+        rows = np.concatenate([np.flatnonzero(labels == digit)[:n] for digit in (1, 2, 3)])
+        tables.append((parts[f"{part}_images"][rows].reshape(len(rows), -1) / 64.0, labels[rows]))
+    (X, y), (new, y_new) = tables
+    for name, fit in {**METHODS, "point weights of the search": point_networks}.items():
+        found[name] = [figures_of(fit, (X, new, y, y_new), options.quick)]
+        print(f"MNIST 1-3, {name}: {np.round(found[name][0], 4).tolist()}", flush=True)
+    return found
+
+
+def figures_of(fit, parts, quick):
+    """Accuracy, log loss, mean accuracy of single networks, seconds."""
+    X, new, y, y_new = parts
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        (probability, singles), seconds = cpu_seconds(fit, X, y, new, quick)
+    classes = np.unique(y)
+    right = np.mean(classes[probability.argmax(axis=1)] == y_new)
+    alone = [np.mean(classes[one] == y_new) for one in singles]
+    loss = log_loss(y_new, probability, labels=classes)
+    return right, loss, np.mean(alone) if alone else np.nan, seconds
+
+
+def print_table(found):
+    print("\n| method | accuracy, % | log loss | single networks, % | CPU s |")
+    print("|---|---|---|---|---|")
+    for name, figures in found.items():
+        right, loss, alone, seconds = np.transpose(figures)
+        words = in_words(100 * right, ".1f"), in_words(loss, ".3f")
+        alone = "" if np.isnan(alone).all() else f"{100 * alone.mean():.1f}"
+        print(f"| {name} | {words[0]} | {words[1]} | {alone} | {seconds.mean():.1f} |")
+    print(flush=True)
+
+
+# -- functions of (X, y, new X, quick): probabilities, and classes that single networks say
+
+
+def networks(X, y, new, quick, **options):
+    """The library's, at its defaults."""
+    model = ICPConvClassifier(random_state=0, **((QUICK if quick else {}) | options)).fit(X, y)
+    images = model._images(model._check_new(new))
+    singles = []
+    for draw in model.ensemble_.evenly_spaced(60):
+        network, weights = network_of(draw, model._prior)
+        singles.append(network.logits(images, weights).argmax(axis=1))
+    summary = model.architecture_summary_["live edges"]
+    means = model.posterior_.traces["n_edges"].mean(axis=1).round(2).tolist()
+    print(f"  live edges of the chains: {means}, R-hat {summary['r_hat']:.2f}")
+    return model.predict_proba(new), singles
+
+
+def one_network(X, y, new, quick):
+    """The same draws of weights of one architecture, in eight independent runs' time."""
+    sampler = ICPConvSampler(init="chain", n_weight_steps=200 if quick else 32_000)
+    options = dict(n_chains=1, n_warmup=0, n_draws=1, max_units=2, n_architectures=1)
+    return networks(X, y, new, False, sampler=sampler, **options)
+
+
+def point_networks(X, y, new, quick):
+    """Weights as the search leaves them, averaged over its draws."""
+    options = (QUICK if quick else {}) | dict(n_architectures=1)
+    sampler = ICPConvSampler(n_weight_steps=0)
+    model = ICPConvClassifier(random_state=0, sampler=sampler, **options).fit(X, y)
+    images = model._images(model._check_new(new))
+    found = [
+        model._probabilities(draw, 0, images)[0] for draw in model.posterior_.evenly_spaced(100)
+    ]
+    return np.mean(found, axis=0), [one.argmax(axis=1) for one in found]
+
+
+def support_vectors(X, y, new, quick):
+    """Radial kernel, C = 10, probabilities by Platt's method."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        model = SVC(C=10.0, probability=True, random_state=0).fit(*scaled(X, y))
+    return model.predict_proba(scaled_like(new, X)), []
+
+
+def tuned_network(X, y, new, quick):
+    """MLPClassifier, width and penalty by cross-validation."""
+    model = MLPClassifier(solver="lbfgs", activation="tanh", max_iter=500, random_state=0)
+    grid = {name: values[:1] for name, values in GRID.items()} if quick else GRID
+    search = GridSearchCV(model, grid, cv=5, scoring="neg_log_loss").fit(*scaled(X, y))
+    return search.predict_proba(scaled_like(new, X)), []
+
+
+def logistic(X, y, new, quick):
+    """Its penalty by cross-validation."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        model = LogisticRegressionCV(
+            Cs=5, l1_ratios=(0,), scoring="neg_log_loss", use_legacy_attributes=False,
+            max_iter=5000,
+        ).fit(*scaled(X, y))  # fmt: skip
+    return model.predict_proba(scaled_like(new, X)), []
+
+
+def scaled(X, y):
+    return scaled_like(X, X), y
+
+
+def scaled_like(new, X):
+    """Pixels with the mean and the deviation of all pixels of X."""
+    return (new - X.mean()) / X.std()
+
+
+METHODS = {
+    "ICPConvClassifier": networks,
+    "one network": one_network,
+    "SVC": support_vectors,
+    "MLPClassifier, tuned": tuned_network,
+    "LogisticRegression, tuned": logistic,
+}
+
+
+if __name__ == "__main__":
+    main()

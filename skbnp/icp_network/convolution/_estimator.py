@@ -1,0 +1,588 @@
+"""Classification of images by convolutional networks of unknown architecture."""
+
+from functools import partial
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.icp_network.convolution._architectures_estimator import ArchitecturesMixin
+from skbnp.icp_network.convolution._ensemble import MOST_HALVINGS, make_weights
+from skbnp.icp_network.convolution._images import (
+    LabelledImages,
+    TrainingImages,
+    WatchedLabels,
+    channels_first,
+    kept_apart,
+)
+from skbnp.icp_network.convolution._model import Prior, check_prior, checked_state, network_of
+from skbnp.icp_network.convolution._parameters import ConvNetworkParameters
+from skbnp.icp_network.convolution._sampler_settings import ICPConvSampler
+from skbnp.icp_network.convolution._search import make_search, start_graph
+from skbnp.mcmc.arviz import Group
+from skbnp.mcmc.caller import warn
+from skbnp.mcmc.posterior import Posterior
+from skbnp.summaries.reference import reference_draw
+from skbnp.units import Units, check_units
+
+# Proposals per chain: warm-up, and after it.
+_LENGTHS = 300, 300
+# Largest side of maps that the output reads pixel by pixel.
+_MOST_READ = 14
+_MOST_BINS = 4
+# Steps between kept weights, the share of them that is dropped, and steps of Adam before.
+_STEPS_PER_DRAW, _DROPPED, _POINT_STEPS, _POINT_RATE = 40, 0.2, 200, 0.01
+# Multiplications of a step of training above which it is slow, and passes that one is.
+_MANY_MULTIPLICATIONS, _PASSES = 1e9, 3
+# Pixels beyond so many deviations of the training pixels are taken for these.
+_FARTHEST_PIXEL = 1e6
+# What tells the seed of the weights from those of the chains, which are numbered from 0.
+_KEY_OF_WEIGHTS = 2**32 - 2
+
+
+class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParameters):
+    r"""Classification of images by convolutional networks whose architecture is inferred.
+
+    .. math::
+
+        T_i = \mathrm{ReLU}\Big(\beta_i + \sum_{k \to i} W_{ki} * \mathrm{pool}(T_k)\Big), \qquad
+        y \sim \mathrm{Categorical}\Big(\mathrm{softmax}\big(\beta_Y + \sum_{k \to Y}
+        \langle V_k, \mathrm{pool}(T_k) \rangle\big)\Big)
+
+    where T is the map of a node, kernels W are 3 x 3, padded by one pixel, and pool takes means of
+    pixels. The graph of nodes follows the Indian chefs process [1]_: the image has the order 1, the
+    output the order 0, hidden nodes have orders between, and parents are above their children. The
+    hidden nodes, with their orders and popularities, are a Poisson process of intensity
+    :math:`\alpha \gamma \pi^{-1} (1 - \pi)^{\alpha - 1}`, with mass :math:`\gamma` and
+    concentration :math:`\alpha`; a node is a parent of each node below it with the probability of
+    its popularity :math:`\pi`, that of the image being :math:`\mathrm{Beta}(\phi, \alpha)`. The
+    order of a node decides its map: orders are cut into bins, and each bin downwards halves the
+    side and doubles the channels. Weights are normal: W with the variance `weight_variance` / (9
+    channels), V with `readout_variance` / (numbers of the map), both of the parent, biases with 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, sorted.
+    image_shape_ : tuple of int
+        Height, width and channels.
+    n_bins_ : int
+        What `n_bins` came to.
+    posterior_ : skbnp.mcmc.posterior.Posterior
+        Architectures, with the weights that the search gave them, and traces: ``log_kept``, the log
+        likelihood of the labels that are kept apart, ``n_live``, ``n_edges``, ``depth``, ``width``,
+        ``n_weights`` and others. Each draw is a dict: ``order`` of the nodes, output and image
+        first; ``edges``, each [parent, child]; ``weights``, those of all live edges.
+    ensemble_ : skbnp.mcmc.posterior.Posterior
+        What predictions average over: a chain for each of `n_architectures` architectures of
+        `posterior_`, whose draws differ in their weights.
+    architecture_summary_ : dict
+        Of live nodes, live edges, depth, width and weights: mean, sd and quantiles over all draws,
+        and R-hat.
+    node_activity_ : list of ndarray
+        For each draw of `ensemble_`, in order: the share of the pixels of each live hidden node
+        that are above 0, over at most 200 training images.
+    inference_info_ : dict
+        In words, what the draws of architectures and of weights are, and what they are not.
+    n_hidden_ : int
+        Number of hidden nodes of the reference draw, the draw of the highest log joint density.
+    n_edges_ : int
+        Number of its edges.
+    depth_ : int
+        Number of live edges on its longest path from image to output.
+    n_chains_ : int
+        Number of chains.
+    n_warmup_ : int
+        Proposals of warm-up: what "auto" stood for.
+    n_draws_ : int
+        Draws per chain: what "auto" stood for.
+    seed_ : int
+        Entropy from which the seeds of all chains are derived.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X had any.
+
+    See Also
+    --------
+    ICPNetworkClassifier : Networks of single units, whose draws are those of the posterior.
+
+    Notes
+    -----
+    **Architectures** are proposed as the process has them: an edge comes or goes, a node is born
+    or dies with all its edges, or takes another order, an edge is split by a node, or a node
+    merged into one. Where that changes live edges, the network is trained for some steps on three
+    quarters of the images, and the log likelihood of the others stands for its evidence. This is an
+    approximation: training is noisy, weights are single ones, a quarter of the images decides, and
+    weights that stay are trained on and on. Posteriors of architectures are *indicative*.
+
+    **Weights** of `n_architectures` of them are then drawn on all images, by stochastic-gradient
+    Hamiltonian Monte Carlo [2]_ of the posterior raised to the power 1 / `temperature`. Such a
+    tempered posterior is none, and predicts better here ("cold posteriors" [3]_).
+
+    A search costs about `n_steps` gradients a proposal, of `batch_size` images each. On 500 images
+    of 8 x 8 pixels a fit takes about half a minute on one core. There are no augmentation, no
+    dropout and no batch normalisation: each would end the meaning of a posterior. All is compiled
+    for CPUs in single precision. For a GPU, or for more than about 1e6 weights, use torch.
+
+    Pixels are centred and scaled by one mean and one deviation over all training pixels. Missing
+    pixels are refused: fill them before, by :class:`~skbnp.BNPImputer` say. Chains find different
+    architectures that predict alike: expect `fit` to warn. `sample_weight` and `partial_fit` are
+    not available.
+
+    References
+    ----------
+    .. [1] P. Dallaire, L. Ambrogioni, L. Trottier, U. Guclu, M. Hinne, P. Giguere, B. Chaib-draa,
+       M. van Gerven and F. Laviolette (2020). The Indian Chefs Process.
+    .. [2] T. Chen, E. B. Fox and C. Guestrin (2014). Stochastic gradient Hamiltonian Monte Carlo.
+       Proceedings of the 31st International Conference on Machine Learning, 1683-1691.
+    .. [3] F. Wenzel et al. (2020). How good is the Bayes posterior in deep neural networks really?
+       Proceedings of the 37th International Conference on Machine Learning, 10248-10259.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skbnp import ICPConvClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = ICPConvClassifier(n_chains=1, n_warmup=20, n_draws=20, n_architectures=2)
+    >>> clf = clf.set_params(random_state=0).fit(X[:300], y[:300])
+    >>> bool(clf.score(X[300:600], y[300:600]) > 0.75)
+    True
+    """
+
+    _finite = True
+    _reported_traces = ("log_kept", "n_live", "n_edges")
+    _findings = "architectures"
+    _parameters_after_sampling = ("n_architectures", "temperature", "allow_slow")
+    _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "allow_slow")
+    _settings_type = ICPConvSampler
+    _saved_types = (Prior, Units, TrainingImages)
+    _fitted_attributes: ClassVar[dict] = {
+        **BaseMCMCEstimator._fitted_attributes,
+        "classes_": np.ndarray,
+        "image_shape_": tuple,
+        "n_bins_": Integral,
+        "n_hidden_": Integral,
+        "n_edges_": Integral,
+        "depth_": Integral,
+        "ensemble_": Posterior,
+        "node_activity_": list,
+        "_prior": Prior,
+        "_units": Units,
+        "_reference": dict,
+        "_training_rows": TrainingImages,
+    }
+
+    @refuses_by_name
+    def predict(self, X):
+        """The most probable class of each image.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New images, in any form that `fit` takes.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        probability = self.predict_proba(X)
+        return self.classes_[np.argmax(probability, axis=1)]
+
+    @refuses_by_name
+    def predict_proba(self, X):
+        """Probabilities of the classes, means over architectures and weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New images, in any form that `fit` takes.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self._predicted(X)[0]
+
+    @refuses_by_name
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New images, in any form that `fit` takes.
+
+        Returns
+        -------
+        log_probability : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @refuses_by_name
+    def predict_std(self, X):
+        """How much the draws disagree: standard deviations of the probabilities over them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New images, in any form that `fit` takes.
+
+        Returns
+        -------
+        std : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return np.sqrt(np.maximum(self._predicted(X)[1], 0.0))
+
+    @refuses_by_name
+    def feature_maps(self, X, draw=None):
+        """Maps of the live nodes for some images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Images, in any form that `fit` takes.
+        draw : dict, default=None
+            One of `posterior_` or `ensemble_`; None is the reference draw.
+
+        Returns
+        -------
+        maps : dict
+            Number of a node -> ndarray of shape (n_samples, height, width, channels); node 1 is the
+            image as it is scaled inside.
+        """
+        images = self._images(self._check_new(X))
+        network, weights = network_of(self._given_draw(draw), self._prior)
+        layout = self._layout(draw)
+        return dict(zip(layout.nodes, network.maps(images, weights), strict=True))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+    # -- before sampling
+
+    def _check_training(self, X, y):
+        shape = self._shape_of(X)
+        X = super()._check_training(self._rows(X, shape), y)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        if np.ma.is_masked(y):
+            raise ValueError("y must not hold masked cells: every image needs its label")
+        labels = self._labels(y)
+        check_consistent_length(X, labels)
+        self.image_shape_ = self._image_shape(shape)
+        return np.column_stack([X, labels])
+
+    def _labels(self, y):
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must have at least 2 classes, got {len(self.classes_)} class(es)")
+        return labels.astype(np.float64)
+
+    def _shape_of(self, X):
+        """What X itself says of the shape of images: None where its rows are flat."""
+        shape = np.shape(X) if hasattr(X, "shape") else ()
+        return tuple(map(int, shape[1:])) if len(shape) in (3, 4) else None
+
+    def _rows(self, X, shape):
+        """X with a row for each image."""
+        return X if shape is None else np.ma.asanyarray(X).reshape(len(X), -1)
+
+    def _image_shape(self, shape):
+        """Height, width and channels."""
+        d, given = self.n_features_in_, self.image_shape
+        if given is None and shape is None:
+            side = int(round(d**0.5))
+            if side * side != d:
+                raise ValueError(
+                    "image_shape must be given where rows of X are not square images of one "
+                    f"channel, got {d} features"
+                )
+            return side, side, 1
+        found = _three("image_shape", shape if given is None else given)
+        if given is not None and shape is not None and _three("X", shape) != found:
+            raise ValueError(f"X must have images of image_shape {given}, got {shape}")
+        if int(np.prod(found)) != d:
+            raise ValueError(
+                f"image_shape must have as many numbers as X has features, {d}, got {given}"
+            )
+        return found
+
+    def _lattice_columns(self, X):
+        # Grey levels are measurements.
+        return ()
+
+    def _as_floats(self, X, reset=True, finite=None):
+        try:
+            return super()._as_floats(X, reset, finite)
+        except ValueError as error:
+            if not any(word in str(error) for word in ("NaN", "missing", "masked")):
+                raise
+            raise ValueError(
+                f"{str(error).splitlines()[0]} Missing pixels are refused: fill them before, by "
+                "BNPImputer say"
+            ) from error
+
+    def _auto_n_chains(self, X):
+        return 2
+
+    def _auto_lengths(self, X):
+        return _LENGTHS
+
+    def _prepare(self, X):
+        settings = self._sampler_settings()
+        labels = X[:, -1].astype(np.intp)
+        self._units = _units_of(X[:, :-1])
+        self._prior = self._make_prior()
+        inits = ("chain", "prior") if settings.init == "auto" else (settings.init,)
+        self._refuse_slow(settings)
+        if inits == ("prior",):
+            # To see that chains can start, before any does.
+            start_graph("prior", self._prior, np.random.default_rng(0))
+        images = self._images(X[:, :-1])
+        kept = kept_apart(labels, np.random.default_rng(0))
+        if not len(kept):
+            warn(
+                "X has too few images of each class to keep some apart: architectures follow the "
+                "prior"
+            )
+        learnt = np.setdiff1d(np.arange(len(labels)), kept)
+        data = LabelledImages(images, labels, learnt, kept)
+        # A copy: what the user does with X afterwards is no business of ours.
+        self._training_rows = TrainingImages(X[:, :-1].copy(), images, labels, self._prior)
+        return partial(
+            make_search,
+            data=data,
+            prior=self._prior,
+            inits=inits,
+            settings=settings.get_params(deep=False),
+        )
+
+    def _make_prior(self):
+        side = max(self.image_shape_[:2])
+        bins = max(1, min(_MOST_BINS, int(np.floor(np.log2(side)))))
+        self.n_bins_ = bins if self.n_bins == "auto" else int(self.n_bins)
+        return Prior(
+            image_shape=self.image_shape_,
+            n_classes=len(self.classes_),
+            n_bins=self.n_bins_,
+            n_channels=int(self.n_channels),
+            readout=_MOST_READ if self.readout == "auto" else int(self.readout),
+            weight_variance=float(self.weight_variance),
+            readout_variance=float(self.readout_variance),
+            mass=float(self.mass),
+            concentration=float(self.concentration),
+            observed_popularity=float(self.observed_popularity),
+            max_units=int(self.max_units),
+        )
+
+    def _refuse_slow(self, settings):
+        graph = start_graph("chain", self._prior, None)
+        per_image = self._prior.layout(graph["order"], graph["edges"]).multiplications()
+        n = _PASSES * settings.batch_size * per_image
+        if n > _MANY_MULTIPLICATIONS and not self.allow_slow:
+            raise ValueError(
+                f"X has images of {self.image_shape_} and a step of training takes {n:.2g} "
+                "multiplications, more than 1e9: make them smaller, or set allow_slow=True"
+            )
+
+    def _feature_units(self):
+        return self._units
+
+    def _check_new(self, X):
+        shape = self._shape_of(X)
+        check_is_fitted(self, "posterior_")
+        if shape is not None and _three("X", shape) != self.image_shape_:
+            raise ValueError(f"X must have images of shape {self.image_shape_}, got {shape}")
+        return super()._check_new(self._rows(X, shape))
+
+    def _images(self, X):
+        scaled = np.clip(self._units.scaled(X), -_FARTHEST_PIXEL, _FARTHEST_PIXEL)
+        return channels_first(scaled, self.image_shape_)
+
+    # -- after sampling
+
+    def _summarise(self, X):
+        draw = self._reference = reference_draw(self.posterior_)
+        layout = self._layout(draw)
+        self.n_hidden_, self.n_edges_ = len(draw["order"]) - 2, len(draw["edges"])
+        self.depth_ = layout.depth
+        rows = self._training_rows
+        everything = np.arange(len(rows.labels))
+        self.ensemble_ = self._drawn_weights(
+            LabelledImages(rows.images, rows.labels, everything, everything[:0])
+        )
+        self.node_activity_ = self._activities(rows.images)
+
+    def _drawn_weights(self, data):
+        """Draws of the weights of some architectures: a chain of each."""
+        settings = self._sampler_settings()
+        chosen = self.posterior_.evenly_spaced(self.n_architectures)
+        n_all = max(1, settings.n_weight_steps // _STEPS_PER_DRAW)
+        n_dropped = int(np.ceil(_DROPPED * n_all)) if n_all > 1 else 0
+        options = settings.get_params(deep=False) | {
+            "n_point_steps": _POINT_STEPS if settings.n_start_steps else 0,
+            "point_rate": _POINT_RATE,
+            "steps_per_draw": min(_STEPS_PER_DRAW, settings.n_weight_steps),
+            "temperature": float(self.temperature),
+        }
+        seeds = np.random.SeedSequence(self.seed_, spawn_key=(_KEY_OF_WEIGHTS,)).spawn(len(chosen))
+
+        def of_one(t, _):
+            chain = make_weights(seeds[t], chosen[t], self._prior, data, options)
+            return chain.run(n_dropped, n_all - n_dropped)
+
+        found = self._by_blocks(of_one, len(chosen), size=1)
+        posterior = Posterior(
+            [draws for draws, _ in found],
+            {name: [traces[name] for _, traces in found] for name in found[0][1]},
+            n_warmup=n_dropped,
+            sweeps_per_draw=1,
+            seed=self.seed_,
+        )
+        lost = np.flatnonzero((posterior.traces["n_halvings"] > MOST_HALVINGS).any(axis=1))
+        if len(lost):
+            warn(
+                f"Steps of {len(lost)} of {len(chosen)} networks were too long, and they stay at "
+                "the weights that they were trained to; lower step_length of sampler"
+            )
+        return posterior
+
+    def _predicted(self, X):
+        """Means and variances of the probabilities over the draws."""
+        images = self._images(self._check_new(X))
+        moments = self._moments(images, self._probabilities)
+        _, mean, variance = zip(*moments, strict=True)
+        return np.concatenate(mean), np.concatenate(variance)
+
+    def _prediction_draws(self):
+        return self.ensemble_.evenly_spaced(self.predict_draws)
+
+    def _probabilities(self, draw, t, images):
+        """Of the classes under one draw, without a variance of their own."""
+        network, weights = network_of(draw, self._prior)
+        logits = network.logits(np.ascontiguousarray(images), weights).astype(np.float64)
+        probability = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probability /= probability.sum(axis=1, keepdims=True)
+        return probability, np.zeros_like(probability)
+
+    def _density(self, X, rows):
+        return WatchedLabels(self._training_rows, rows)
+
+    def _attach_rows(self):
+        self.posterior_.attach_rows(self._training_rows)
+
+    # -- for ArviZ
+
+    def _observed_group(self):
+        rows = self._rows_axis()
+        return Group({"y": ((rows.dim,), self._training_rows.labels)}, rows.coords())
+
+    def _constant_group(self):
+        group = self._table_group("X", self._training_rows.table)
+        names = np.array([str(label) for label in self.classes_.tolist()], dtype=object)
+        group.variables["classes"] = ("code",), names
+        return group
+
+    def _replicate(self, draw, rng):
+        probability, _ = self._probabilities(draw, 0, self._training_rows.images)
+        u = rng.uniform(size=(len(probability), 1))
+        return np.minimum((np.cumsum(probability, axis=1) < u).sum(axis=1), len(self.classes_) - 1)
+
+    def _replicated(self, A):
+        return {"y": A}
+
+    def _prior_chain(self, rng):
+        rows = self._training_rows
+        data = LabelledImages(rows.images, rows.labels, np.arange(len(rows.labels)), np.arange(0))
+        settings = self._sampler_settings().get_params(deep=False)
+        options = settings | {"n_start_steps": 0}
+        chain = make_search(
+            rng.bit_generator, 0, data=data, prior=self._prior, inits=("prior",), settings=options
+        )
+        return chain, self._replicate(chain.draw(), rng)
+
+    # -- files
+
+    def _check_draw(self, draw):
+        checked_state(draw, self._prior)
+
+    def _check_loaded(self):
+        check_prior(self._prior)
+        check_units(self._units, self.n_features_in_)
+        if len(self._units.columns) != self.n_features_in_ or not (self._units.scale > 0.0).all():
+            raise ValueError("all pixels must have units")
+        if self.image_shape_ != self._prior.image_shape:
+            raise ValueError("image_shape_ must be that of the prior")
+        if self._prior.n_pixels != self.n_features_in_ or self._prior.n_bins != self.n_bins_:
+            raise ValueError("the prior must be of as many pixels as there are features")
+        if self.classes_.ndim != 1 or not np.array_equal(np.unique(self.classes_), self.classes_):
+            raise ValueError("classes_ must be sorted, each once")
+        if len(self.classes_) != self._prior.n_classes:
+            raise ValueError("the prior must have a class for each of classes_")
+        for chain in self.ensemble_.all_draws():
+            for draw in chain:
+                self._check_draw(draw)
+        if not self.ensemble_.n_stored:
+            raise ValueError("ensemble_ must hold draws")
+        rows = self._training_rows
+        n = len(rows.labels)
+        if rows.table.shape != (n, self.n_features_in_) or rows.prior != self._prior:
+            raise ValueError("the training images must be of the prior")
+        if rows.images.shape != rows.table.shape or rows.images.dtype != np.float32:
+            raise ValueError("the training images must be there as they are scaled inside")
+        if rows.labels.ndim != 1 or not np.isin(rows.labels, np.arange(len(self.classes_))).all():
+            raise ValueError("labels of the training images must be of classes that there are")
+        draw = self._reference
+        self._check_draw(draw)
+        found = (len(draw["order"]) - 2, len(draw["edges"]), self._layout(draw).depth)
+        if (self.n_hidden_, self.n_edges_, self.depth_) != found:
+            raise ValueError("n_hidden_, n_edges_ and depth_ must be those of the reference draw")
+        if not all(isinstance(one, np.ndarray) and one.ndim == 1 for one in self.node_activity_):
+            raise ValueError("node_activity_ must be arrays")
+
+
+def _three(name, shape):
+    """Height, width and channels, of two numbers or three."""
+    try:
+        sizes = tuple(shape)
+        whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in sizes)
+    except TypeError:
+        sizes, whole = (), False
+    if len(sizes) not in (2, 3) or not whole or min(sizes) < 1:
+        raise ValueError(
+            f"{name} must be (height, width) or (height, width, channels), integers >= 1, got "
+            f"{shape!r}"
+        )
+    return (*map(int, sizes), 1)[:3]
+
+
+def _units_of(X):
+    """One mean and one deviation over all pixels."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = float(X.mean())
+        scale = float(X.std())
+    if not np.isfinite(scale) or not np.isfinite(center):
+        raise ValueError("X must hold pixels whose squares floats hold")
+    if scale <= 1e-12 * abs(center) or scale == 0.0:
+        raise ValueError(f"X must have pixels that vary, got {center:g} in all of them")
+    d = X.shape[1]
+    return Units("gaussian", np.arange(d), np.zeros(d), np.full(d, center), np.full(d, scale))

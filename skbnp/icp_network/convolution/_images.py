@@ -1,0 +1,93 @@
+"""Images with labels, and which of them architectures are judged by."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbnp.icp_network.convolution._model import Prior, network_of
+
+# One image in so many is kept apart.
+_SHARE = 4
+
+
+@dataclass(frozen=True)
+class LabelledImages:
+    """Images (n, n_pixels), channels first, in single precision, and their labels (n,).
+
+    ``learnt`` and ``kept`` are the rows that weights are fitted to, and those that are kept apart
+    to judge architectures by.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    learnt: np.ndarray
+    kept: np.ndarray
+
+
+def kept_apart(labels, rng):
+    """Rows to judge by: a quarter of each class, of no class all; sorted.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n_samples,)
+    rng : numpy.random.Generator
+    """
+    chosen, n_seen, n_chosen = [], 0, 0
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        n_seen += len(rows)
+        # Small classes share a quarter.
+        n = min(n_seen // _SHARE - n_chosen, len(rows) - 1)
+        chosen.append(rows[:n])
+        n_chosen += n
+    return np.sort(np.concatenate(chosen))
+
+
+def channels_first(X, image_shape):
+    """Rows of pixels, channels last, as the kernels take them: (n, n_pixels)."""
+    images = np.asarray(X, dtype=np.float32).reshape(len(X), *image_shape)
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(len(X), -1)
+
+
+@dataclass(frozen=True)
+class TrainingImages:
+    """Training images in their own units (n, n_features) and as kernels take them, and labels."""
+
+    table: np.ndarray
+    images: np.ndarray
+    labels: np.ndarray
+    prior: Prior
+
+    def __call__(self, draw):
+        """Log density of each label given its image and a network."""
+        return log_densities(draw, self.prior, self.images, self.labels)
+
+    def observed_data(self):
+        """The images in their own units."""
+        return self.table
+
+
+class WatchedLabels:
+    """Log density of some training labels in the present state of a sampler."""
+
+    def __init__(self, training, rows):
+        self._prior, self._images = training.prior, training.images[rows]
+        self._labels = training.labels[rows]
+
+    @property
+    def n_rows(self):
+        """How many they are."""
+        return len(self._labels)
+
+    def __call__(self, sampler):
+        """Their log densities, shape (n_rows,)."""
+        return log_densities(sampler.draw(), self._prior, self._images, self._labels)
+
+
+def log_densities(draw, prior, images, labels):
+    """Log probability of each label given its image, (n,)."""
+    network, weights = network_of(draw, prior)
+    logits = network.logits(np.ascontiguousarray(images), weights).astype(np.float64)
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    log_sums = np.log(np.exp(shifted).sum(axis=1))
+    return shifted[np.arange(len(labels)), labels] - log_sums
