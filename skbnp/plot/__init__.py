@@ -1,6 +1,7 @@
 """Display classes for fitted estimators, and their style; matplotlib is imported on use."""
 
 from skbnp.plot._style import Look, class_look, frame_image, save_figure, style
+from skbnp.plot.architecture import ArchitectureDisplay
 from skbnp.plot.cluster_count import ClusterCountDisplay
 from skbnp.plot.cluster_profile import ClusterProfileDisplay
 from skbnp.plot.clusters import ClusterDisplay
@@ -13,6 +14,7 @@ from skbnp.plot.trace import TraceDisplay
 from skbnp.plot.tree import TreeDisplay
 
 __all__ = [
+    "ArchitectureDisplay",
     "ClusterCountDisplay",
     "ClusterDisplay",
     "ClusterProfileDisplay",

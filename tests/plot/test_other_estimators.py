@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from contract.registry import DEFAULTS
 from skbnp.plot import (
+    ArchitectureDisplay,
     ClusterDisplay,
     ClusterProfileDisplay,
     CoclusteringDisplay,
@@ -42,6 +43,7 @@ DISPLAYS = {
         NetworkDisplay.from_estimator,
         {"cibp", "icp", "icp-regressor", "icp-classifier"},
     ),
+    "architecture": (ArchitectureDisplay.from_estimator, {"icp-images"}),
     "tree": (TreeDisplay.from_estimator, {"tree"}),
 }
 

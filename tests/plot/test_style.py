@@ -11,6 +11,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from skbnp.plot import (
+    ArchitectureDisplay,
     ClusterCountDisplay,
     ClusterDisplay,
     CoclusteringDisplay,
@@ -54,6 +55,14 @@ DISPLAYS = {
         np.where(IMAGES > 0, np.nan, IMAGES), IMAGES, image_shape=(2, 3)
     ),
     "features": FeatureDisplay(IMAGES, image_shape=(2, 3), titles=["unit 1", "unit 2"]),
+    "architecture": ArchitectureDisplay(
+        [0.0, 1.0, 0.8, 0.3],
+        [[1, 2], [2, 0], [3, 0]],
+        [36, 100, 0],
+        [(1, 1, 2), (2, 3, 1), (2, 3, 4), (1, 2, 8)],
+        [True, True, True, False],
+        maps={1: IMAGES[0].reshape(2, 3, 1)},
+    ),
     "network": NetworkDisplay(
         [0, 0, 0, 1, 1],
         [[3, 0], [3, 1], [4, 2]],

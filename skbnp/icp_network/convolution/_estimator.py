@@ -149,9 +149,12 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     --------
     >>> from sklearn.datasets import load_digits
     >>> from skbnp import ICPConvClassifier
+    >>> from skbnp.samplers import ICPConvSampler
     >>> X, y = load_digits(return_X_y=True)
-    >>> clf = ICPConvClassifier(n_chains=1, n_warmup=20, n_draws=20, n_architectures=2)
-    >>> clf = clf.set_params(random_state=0).fit(X[:300], y[:300])
+    >>> sampler = ICPConvSampler(n_start_steps=300, n_steps=20, n_weight_steps=400)
+    >>> clf = ICPConvClassifier(
+    ...     n_chains=1, n_warmup=10, n_draws=10, n_architectures=2, sampler=sampler, random_state=0
+    ... ).fit(X[:300], y[:300])
     >>> bool(clf.score(X[300:600], y[300:600]) > 0.75)
     True
     """
