@@ -469,3 +469,16 @@ def test_what_reports_call_sure(monkeypatch, capsys):
     )  # fmt: skip
     assert given["of them in truth"] == 0.75 and given["their mean p"] == 0.6
     assert np.isnan(given["right"])
+
+
+def test_images_beside_rivals(monkeypatch, tmp_path):
+    module = load("icp_conv_classifier", monkeypatch)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 16)), np.arange(60) % 2
+    X[y == 1] += 1.0
+    parts = X[:40], X[40:], y[:40], y[40:]
+    for name in ("SVC", "LogisticRegression, tuned"):
+        accuracy, loss, alone, seconds = module.figures_of(module.METHODS[name], parts, True)
+        assert accuracy > 0.8 and loss < 0.6 and np.isnan(alone) and seconds > 0
+    with pytest.raises(SystemExit, match="name the folder of the data by --data"):
+        module.mnist(SimpleNamespace(data=tmp_path, quick=True))

@@ -13,7 +13,7 @@ from skbnp.plot._style import (
 )
 
 EDGE, DEAD = COLORS[0], GREY
-THICKEST, FAINTEST = 3.0, 0.35  # points of the edge of most weights; opacity of all edges
+THICKEST, FAINTEST = 3.0, 0.6  # points of the edge of most weights; opacity of all edges
 TILE = 0.16  # height of a map, as a share of that of the axes
 GAP = 0.03  # between a map and what it is called
 

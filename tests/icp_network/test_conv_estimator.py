@@ -285,7 +285,7 @@ def test_too_few_images_to_keep_some_apart():
 
 
 def test_large_images_are_refused_unless_asked_for():
-    X = np.zeros((4, 400 * 400))
+    X = np.zeros((4, 180 * 180))
     X[:, 0] = [0, 1, 2, 3]
     with pytest.raises(ValueError, match="allow_slow=True"):
         short().fit(X, [0, 1, 0, 1])

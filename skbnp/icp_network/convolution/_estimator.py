@@ -25,6 +25,7 @@ from skbnp.icp_network.convolution._model import Prior, check_prior, checked_sta
 from skbnp.icp_network.convolution._parameters import ConvNetworkParameters
 from skbnp.icp_network.convolution._sampler_settings import ICPConvSampler
 from skbnp.icp_network.convolution._search import make_search, start_graph
+from skbnp.icp_network.convolution._structure import KINDS
 from skbnp.mcmc.arviz import Group
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.posterior import Posterior
@@ -162,6 +163,10 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     _finite = True
     _reported_traces = ("log_kept", "n_live", "n_edges")
     _findings = "architectures"
+    _moves_of_traces: ClassVar[dict] = {
+        "n_hidden": ("births", "deaths", "splits", "merges"),
+        "n_edges": KINDS,
+    }
     _parameters_after_sampling = ("n_architectures", "temperature", "allow_slow")
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "allow_slow")
     _settings_type = ICPConvSampler
