@@ -7,7 +7,12 @@ from scipy.linalg import solve_discrete_lyapunov
 from checks.convolution import gradient, random_images, random_network, small_prior
 from checks.monte_carlo import z_score
 from skbnp.icp_network.convolution._ensemble import MOST_HALVINGS, Weights, make_weights
-from skbnp.icp_network.convolution._images import LabelledImages, channels_first, kept_apart
+from skbnp.icp_network.convolution._images import (
+    LabelledImages,
+    channels_first,
+    kept_apart,
+    shared_out,
+)
 from skbnp.icp_network.convolution._model import draw_graph, log_joint, log_likelihood
 from skbnp.icp_network.convolution._search import Network, SearchChain, make_search, start_graph
 from skbnp.icp_network.convolution._training import Training
@@ -265,3 +270,11 @@ def test_steps_that_are_too_long_are_halved_and_then_given_up():
     assert isinstance(chain.state, Weights)
     np.testing.assert_array_equal(chain.state.z, chain.state.point)
     assert all(np.isfinite(draw["weights"]).all() for draw in draws)
+
+
+def test_chains_share_draws_by_their_evidence():
+    assert shared_out(8, np.array([0.0, 0.0]), [300, 300]) == [4, 4]
+    assert shared_out(8, np.array([-17.0, -21.0]), [300, 300]) == [8, 0]
+    assert shared_out(8, np.array([-17.0, -18.0]), [300, 300]) == [6, 2]
+    assert shared_out(8, np.array([-17.0, -40.0]), [5, 300]) == [5, 3]
+    assert shared_out(2, np.array([-1e5, 3.0, 3.0]), [4, 4, 4]) == [0, 1, 1]

@@ -20,6 +20,9 @@ from skbnp.icp_network.convolution._images import (
     WatchedLabels,
     channels_first,
     kept_apart,
+    shared_out,
+    sizes_of,
+    units_of_pixels,
 )
 from skbnp.icp_network.convolution._model import Prior, check_prior, checked_state, network_of
 from skbnp.icp_network.convolution._parameters import ConvNetworkParameters
@@ -128,7 +131,7 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     tempered posterior is none, and predicts better here ("cold posteriors" [3]_).
 
     A search costs about `n_steps` gradients a proposal, of `batch_size` images each. On 500 images
-    of 8 x 8 pixels a fit takes about half a minute on one core. There are no augmentation, no
+    of 8 x 8 pixels a fit takes a minute or two of one core. There are no augmentation, no
     dropout and no batch normalisation: each would end the meaning of a posterior. All is compiled
     for CPUs in single precision. For a GPU, or for more than about 1e6 weights, use torch.
 
@@ -325,8 +328,8 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
                     f"channel, got {d} features"
                 )
             return side, side, 1
-        found = _three("image_shape", shape if given is None else given)
-        if given is not None and shape is not None and _three("X", shape) != found:
+        found = sizes_of("image_shape", shape if given is None else given)
+        if given is not None and shape is not None and sizes_of("X", shape) != found:
             raise ValueError(f"X must have images of image_shape {given}, got {shape}")
         if int(np.prod(found)) != d:
             raise ValueError(
@@ -358,7 +361,7 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     def _prepare(self, X):
         settings = self._sampler_settings()
         labels = X[:, -1].astype(np.intp)
-        self._units = _units_of(X[:, :-1])
+        self._units = units_of_pixels(X[:, :-1])
         self._prior = self._make_prior()
         inits = ("chain", "prior") if settings.init == "auto" else (settings.init,)
         self._refuse_slow(settings)
@@ -418,7 +421,7 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     def _check_new(self, X):
         shape = self._shape_of(X)
         check_is_fitted(self, "posterior_")
-        if shape is not None and _three("X", shape) != self.image_shape_:
+        if shape is not None and sizes_of("X", shape) != self.image_shape_:
             raise ValueError(f"X must have images of shape {self.image_shape_}, got {shape}")
         return super()._check_new(self._rows(X, shape))
 
@@ -443,7 +446,7 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     def _drawn_weights(self, data):
         """Draws of the weights of some architectures: a chain of each."""
         settings = self._sampler_settings()
-        chosen = self.posterior_.evenly_spaced(self.n_architectures)
+        chosen = self._chosen_draws_of_chains()
         n_all = max(1, settings.n_weight_steps // _STEPS_PER_DRAW)
         n_dropped = int(np.ceil(_DROPPED * n_all)) if n_all > 1 else 0
         options = settings.get_params(deep=False) | {
@@ -473,6 +476,21 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
                 "the weights that they were trained to; lower step_length of sampler"
             )
         return posterior
+
+    def _chosen_draws_of_chains(self):
+        """Draws to average over: evenly spaced in each chain, whose share follows its evidence.
+
+        Chains stay near where they started. How likely they find the labels that are kept apart
+        says how much each of them counts.
+        """
+        chains = self.posterior_.all_draws()
+        n = min(self.n_architectures, sum(map(len, chains)))
+        counts = shared_out(n, self.posterior_.traces["log_kept"].mean(axis=1), map(len, chains))
+        return [
+            draws[int((i + 0.5) * len(draws) / count)]
+            for draws, count in zip(chains, counts, strict=True)
+            for i in range(count)
+        ]
 
     def _predicted(self, X):
         """Means and variances of the probabilities over the draws."""
@@ -566,31 +584,3 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
             raise ValueError("n_hidden_, n_edges_ and depth_ must be those of the reference draw")
         if not all(isinstance(one, np.ndarray) and one.ndim == 1 for one in self.node_activity_):
             raise ValueError("node_activity_ must be arrays")
-
-
-def _three(name, shape):
-    """Height, width and channels, of two numbers or three."""
-    try:
-        sizes = tuple(shape)
-        whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in sizes)
-    except TypeError:
-        sizes, whole = (), False
-    if len(sizes) not in (2, 3) or not whole or min(sizes) < 1:
-        raise ValueError(
-            f"{name} must be (height, width) or (height, width, channels), integers >= 1, got "
-            f"{shape!r}"
-        )
-    return (*map(int, sizes), 1)[:3]
-
-
-def _units_of(X):
-    """One mean and one deviation over all pixels."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        center = float(X.mean())
-        scale = float(X.std())
-    if not np.isfinite(scale) or not np.isfinite(center):
-        raise ValueError("X must hold pixels whose squares floats hold")
-    if scale <= 1e-12 * abs(center) or scale == 0.0:
-        raise ValueError(f"X must have pixels that vary, got {center:g} in all of them")
-    d = X.shape[1]
-    return Units("gaussian", np.arange(d), np.zeros(d), np.full(d, center), np.full(d, scale))

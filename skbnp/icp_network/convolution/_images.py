@@ -1,10 +1,12 @@
 """Images with labels, and which of them architectures are judged by."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
 from skbnp.icp_network.convolution._model import Prior, network_of
+from skbnp.units import Units
 
 # One image in so many is kept apart.
 _SHARE = 4
@@ -41,6 +43,30 @@ def kept_apart(labels, rng):
         chosen.append(rows[:n])
         n_chosen += n
     return np.sort(np.concatenate(chosen))
+
+
+def shared_out(n, log_weights, most):
+    """Divide n among parts in proportion to weights, none of which gets more than it can take.
+
+    Parameters
+    ----------
+    n : int
+        At most the sum of ``most``.
+    log_weights : ndarray of shape (n_parts,)
+    most : iterable of int
+
+    Returns
+    -------
+    counts : list of int
+    """
+    most = np.fromiter(most, dtype=np.intp)
+    share = np.exp(log_weights - np.max(log_weights))
+    counts = np.zeros(len(most), dtype=np.intp)
+    for _ in range(n):
+        # The part that is furthest behind its share (Sainte-Lague).
+        behind = np.where(counts < most, share / (2 * counts + 1), -1.0)
+        counts[np.argmax(behind)] += 1
+    return counts.tolist()
 
 
 def channels_first(X, image_shape):
@@ -91,3 +117,31 @@ def log_densities(draw, prior, images, labels):
     shifted = logits - logits.max(axis=1, keepdims=True)
     log_sums = np.log(np.exp(shifted).sum(axis=1))
     return shifted[np.arange(len(labels)), labels] - log_sums
+
+
+def sizes_of(name, shape):
+    """Height, width and channels, of two numbers or three."""
+    try:
+        sizes = tuple(shape)
+        whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in sizes)
+    except TypeError:
+        sizes, whole = (), False
+    if len(sizes) not in (2, 3) or not whole or min(sizes) < 1:
+        raise ValueError(
+            f"{name} must be (height, width) or (height, width, channels), integers >= 1, got "
+            f"{shape!r}"
+        )
+    return (*map(int, sizes), 1)[:3]
+
+
+def units_of_pixels(X):
+    """One mean and one deviation over all pixels."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = float(X.mean())
+        scale = float(X.std())
+    if not np.isfinite(scale) or not np.isfinite(center):
+        raise ValueError("X must hold pixels whose squares floats hold")
+    if scale <= 1e-12 * abs(center) or scale == 0.0:
+        raise ValueError(f"X must have pixels that vary, got {center:g} in all of them")
+    d = X.shape[1]
+    return Units("gaussian", np.arange(d), np.zeros(d), np.full(d, center), np.full(d, scale))

@@ -101,8 +101,8 @@ class ConvNetworkParameters(BaseMCMCEstimator):
         kind="int",
         rules=[Interval(Integral, 1, 100_000, closed="both")],
         text="""
-        Architectures, evenly spaced over the draws of all chains, whose weights are drawn for
-        predictions.
+        Architectures whose weights are drawn for predictions: evenly spaced draws of the chains, of
+        each as many as follow from how likely it finds the labels that are kept apart.
         """,
     )
     temperature: float = parameter(
