@@ -33,6 +33,52 @@ elif DEBUG:
 else:
     # No contracted products and sums: the same bits whatever the instruction set.
     COMPILE = ["-O3", "-fno-trapping-math", "-ffp-contract=off", "-g0"]
+    # Nothing is thrown through our C.
+    COMPILE += ["-fno-asynchronous-unwind-tables"]
+    # Names of what only the file itself uses: nobody reads them without debug information.
+    LINK = ["-Wl,-x" if sys.platform == "darwin" else "-Wl,--strip-all"]
+
+# Laws that are asked for by name, states as Python sees them, and moves that try one thing in a
+# sweep: their loops over rows are in other files. Optimised for speed, this code is half as large
+# again and takes twice as long to compile.
+SMALL = [
+    "skbnp/_cyutility.c",
+    "skbnp/mcmc/*",
+    "skbnp/processes/*",
+    "skbnp/summaries/partitions.pyx",
+    "skbnp/summaries/_draws.pyx",
+    *(
+        f"skbnp/*/{name}.pyx"
+        for name in ("_sampler", "_laws", "_law", "_table", "_graph", "_depth")
+    ),
+    *(f"skbnp/*/{name}.pyx" for name in ("_draw_network", "_predictive_laws", "_hyperparameters")),
+    "skbnp/dirichlet_process_mixture/_state.pyx",
+    "skbnp/infinite_factor_clusterer/_state.pyx",
+    "skbnp/tree_factor_model/_state.pyx",
+    "skbnp/deep_scale_model/_state.pyx",
+    "skbnp/deep_scale_model/moves/*",
+    "skbnp/icp_network/moves/_*",
+    *(
+        f"skbnp/*/moves/{name}.pyx"
+        for name in (
+            "affine",
+            "births",
+            "concentrations",
+            "edges",
+            "hyper",
+            "hyperparameters",
+            "missing",
+            "orders",
+            "rescales",
+            "rotations",
+            "swaps",
+            "toggles",
+            "upper",
+        )
+    ),
+    "skbnp/likelihoods/sparse_loadings/layer_schedule.pyx",
+    "skbnp/likelihoods/sparse_loadings/moves/*",
+]
 
 # Neither Cython nor setuptools notices that options have changed: each kind of build has its own
 # directory. In the source tree there is room for one kind of kernels only.
@@ -45,6 +91,13 @@ if DEBUG and {"--inplace", "-i", "develop", "editable_wheel"}.intersection(sys.a
 # An sdist and metadata need no C: translating takes a minute, and the wheel's build does it again.
 TRANSLATES = {"build", "build_ext", "bdist_wheel", "develop", "editable_wheel", "install"}
 
+
+def options_for(source):
+    """Of the compiler, for one file."""
+    small = any(Path(source).match(pattern) for pattern in SMALL)
+    return ["-Os" if small and option == "-O3" else option for option in COMPILE]
+
+
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
@@ -53,25 +106,30 @@ extensions = [
         depends=["skbnp/numerics/vector_math.h"],
         library_dirs=[str(Path(np.get_include()).parents[1] / "random" / "lib")],
         libraries=["npyrandom"] + ([] if sys.platform == "win32" else ["m"]),
-        extra_compile_args=COMPILE,
+        extra_compile_args=options_for(source),
         extra_link_args=LINK,
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
     )
     for source in sources
 ]
+# Packages whose functions are documented for users.
+PUBLIC = {"processes", "summaries", "mcmc", "numerics"}
+
 # Cython's own code for memoryviews and functions, once and not in each extension: without it
 # building takes twice as long and twice as much is installed. Cython writes its C.
 SHARED = "skbnp._cyutility"
 shared = Extension(
     SHARED,
     [f"{SHARED.replace('.', '/')}.c"],
-    extra_compile_args=COMPILE,
+    extra_compile_args=options_for(f"{SHARED.replace('.', '/')}.c"),
     extra_link_args=LINK,
 )
 
-if TRANSLATES.intersection(sys.argv):
-    extensions = cythonize(
-        [shared, *extensions],
+
+def translated(extensions, **directives):
+    """The C of some files, with directives besides those of all."""
+    return cythonize(
+        extensions,
         shared_utility_qualified_name=SHARED,
         build_dir=str(TRANSLATED),
         nthreads=os.cpu_count() or 1,
@@ -84,8 +142,18 @@ if TRANSLATES.intersection(sys.argv):
             "cdivision": True,
             "embedsignature": True,
             "freethreading_compatible": True,
+            # Nothing of ours is pickled as it is: states are plain data.
+            "auto_pickle": False,
+            **directives,
         },
     )
+
+
+if TRANSLATES.intersection(sys.argv):
+    # What users may call has signatures that Python can read; what our own Python calls has none.
+    public = [one for one in extensions if one.name.split(".")[1] in PUBLIC]
+    inner = [one for one in extensions if one.name.split(".")[1] not in PUBLIC]
+    extensions = translated([shared, *public]) + translated(inner, binding=False)
     # The longest first: no core waits for one that began last.
     extensions.sort(key=lambda extension: -os.path.getsize(extension.sources[0]))
 
