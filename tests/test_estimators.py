@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import joblib
 import numpy as np
@@ -36,6 +37,9 @@ PUBLIC = [getattr(skbnp, name) for name in skbnp.__all__ if name[0].isupper()]
 ESTIMATORS = [one for one in PUBLIC if issubclass(one, BaseMCMCEstimator)]
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+NEEDS_CALLBACKS = pytest.mark.skipif(
+    find_spec("sklearn.callback") is None, reason="callbacks came with scikit-learn 1.9"
+)
 
 
 def short(**changes):
@@ -332,6 +336,7 @@ def test_random_state(X):
 # -- callbacks, warnings
 
 
+@NEEDS_CALLBACKS
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_callbacks_see_fit_chain_sweep(tmp_path, X, backend):
     log = TaskLog(tmp_path / "log")
@@ -346,17 +351,20 @@ def test_callbacks_see_fit_chain_sweep(tmp_path, X, backend):
             assert task.startswith(names[level])
 
 
+@NEEDS_CALLBACKS
 def test_progress_bar_inside_a_grid_search(X, capsys):
-    callback = pytest.importorskip("sklearn.callback", reason="came with scikit-learn 1.9")
+    from sklearn.callback import ProgressBar
+
     search = GridSearchCV(
         short(), {"n_components": [2, None]}, cv=KFold(2, shuffle=True, random_state=0)
     )
-    search.set_callbacks(callback.ProgressBar()).fit(X)
+    search.set_callbacks(ProgressBar()).fit(X)
     assert search.best_estimator_.n_clusters_ == 2
     shown = capsys.readouterr().out
     assert "DirichletProcessMixture - chain #1" in shown
 
 
+@NEEDS_CALLBACKS
 def test_watching_changes_nothing(tmp_path, X, expected):
     watched = short().set_callbacks(TaskLog(tmp_path / "log")).fit(X)
     assert_same_answers(expected, answers(watched, X))

@@ -9,13 +9,15 @@ from skbnp.plot import class_look, style
 QUESTIONS = {
     "Fill missing cells": [
         ("before another model", "BNPImputer"),
+        ("a table of few columns", "DirichletProcessMixture"),
+        ("a wide table of numbers", "TreeFactorModel"),
         ("images of one kind", "CIBPBeliefNet"),
-        ("one picture with holes", "skbnp inpaint"),
+        ("one picture with holes", "TreeFactorModel"),
     ],
     "Find clusters": [
         ("few columns of any kind", "DirichletProcessMixture"),
         ("tens to a thousand real columns", "TreeFactorModel"),
-        ("clusters differ in what is loud", "InfiniteFactorClusterer"),
+        ("clusters differ in what varies", "InfiniteFactorClusterer"),
     ],
     "Estimate a density": [
         ("clusters of simple shapes", "DirichletProcessMixture"),
@@ -24,7 +26,7 @@ QUESTIONS = {
     ],
     "See how columns depend\non each other": [
         ("which may act on which", "ICPNetwork"),
-        ("loud and quiet together", "DeepScaleModel"),
+        ("large and small together", "DeepScaleModel"),
     ],
     "Predict a target\nand its uncertainty": [
         ("numbers", "ICPNetworkRegressor"),

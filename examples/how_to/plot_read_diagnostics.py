@@ -66,19 +66,33 @@ TraceDisplay.from_estimator(mixture)
 # answer is another matter: how far are draws from the estimated partition, and how many clusters do
 # they have?
 
+print(f"labels_ has {mixture.n_clusters_} clusters")
 for number, count in zip(*np.unique(mixture.merged_n_clusters_, return_counts=True), strict=True):
     print(f"{number} clusters in {count / len(mixture.merged_n_clusters_):.0%} of the draws")
 print(f"expected distance of a draw to the partition: {mixture.expected_loss_:.2f} nats")
 print(f"agreement with the growers: {adjusted_rand_score(load_wine().target, mixture.labels_):.2f}")
 
 # %%
-# If chains still disagree
-# ------------------------
-# - ``log_density`` rises along the chains, or differs between them: a longer warm-up.
-# - ESS is low and R-hat is not: more draws, or ``thin`` if memory is short.
-# - Chains sit in different partitions: more chains rather than longer ones. ``pool()`` says what
-#   averaging over them gains for densities.
-# - Nothing helps: fewer columns or a simpler model.
+# If ``fit`` still warns
+# ----------------------
+# ============================  ========================================  ====================
+# The warning says              It means                                  Do
+# ============================  ========================================  ====================
+# still improving               kept draws are from before the arrival    twice ``n_warmup``
+# few effective draws           the chains have arrived and move slowly   twice ``n_draws``
+# found different partitions    each chain sits in an answer of its own   twice ``n_chains``
+# ============================  ========================================  ====================
+#
+# Where ``n_warmup`` is "auto", twice ``max_work`` is a longer warm-up.
+# More draws need no new warm-up: with ``warm_start`` the chains go on where they ended. If nothing
+# helps, take fewer columns or a simpler model.
+
+more = mixture.set_params(warm_start=True, n_draws=400).fit(X)
+print(more.posterior_.summary().loc[judged, figures].round(2))
+
+# %%
+# ``pool()`` says what averaging over chains gains: ``pool_gain`` is in nats a row, the unit of
+# ``log_density``. In the short fit, whose chains differ:
 
 print({name: round(float(value), 3) for name, value in short.posterior_.pool().items()})
 

@@ -107,6 +107,6 @@ for predict_draws in (100, 20, 5):
 # - More BLAS threads: chains already use the cores.
 # - ``n_jobs`` above the number of chains, except where the guide of a model says that its threads
 #   share the work of a chain.
-# - ``thin``: it saves memory, not time.
+# - ``thin``: the run is longer, for no more memory.
 #
 # Long fits that may be interrupted, and clusters of machines: :doc:`/user_guide/long_runs`.

@@ -27,6 +27,15 @@ except ImportError:
         def set_callbacks(self, *callbacks):
             """Take none.
 
+            Parameters
+            ----------
+            *callbacks : callbacks of scikit-learn
+                None, since there are none before version 1.9.
+
+            Returns
+            -------
+            self : estimator
+
             Raises
             ------
             ImportError

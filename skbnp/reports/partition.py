@@ -25,6 +25,8 @@ _MOST_NAMED, _MOST_CLUSTERS = 3, 12
 # Doubtful rows that are shown, at most, and rows in the table of all rows.
 _MOST_DOUBTFUL = 8
 _MOST_LISTED = 10_000
+# Share of draws with as many pieces as there are clusters, below which joins decide their number.
+_OWN_PIECES = 0.1
 # Numbers of clusters that are shown: with this probability and more.
 _LEAST_PROBABILITY = 0.01
 # Share of rows with a probable cluster from which a partition is to be trusted, or with care.
@@ -226,8 +228,16 @@ def rows(partition, table, probability):
         here = np.flatnonzero(labels == k)
         # Of equally sure rows those nearest to the mean of the cluster.
         best = here[np.lexsort((distance[here], -np.round(own[here], 2)))[:_MOST_NAMED]]
-        sentence = f"{partition.noun.capitalize()} {k}: typical are rows {_named(table, best)}"
         doubtful = here[own[here] < DOUBTFUL]
+        best = best[own[best] >= DOUBTFUL]
+        sentence = f"{partition.noun.capitalize()} {k}: "
+        if best.size:
+            typical = "row" if best.size == 1 else "rows"
+            sentence += (
+                f"typical {'is' if best.size == 1 else 'are'} {typical} {_named(table, best)}"
+            )
+        else:
+            sentence += "no row is typical"
         if several and doubtful.size:
             worst = doubtful[np.argsort(own[doubtful], kind="stable")[:_MOST_NAMED]]
             shown = [f"{table.row(i)} ({_doubt(partition.noun, own[i], others[i])})" for i in worst]
@@ -318,9 +328,10 @@ def how_many(partition):
     likely = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.05][:4]
     shown = [f"{percent(shares[k])} have {k}" for k in likely]
     shown[-1] += f" {partition.noun if likely[-1] == 1 and nouns != 'pieces' else nouns}"
+    of = "Of these" if counts is drawn else f"Of {number(len(counts))} of these"
     sentences = [
         "The method keeps many answers that the data allow, its draws. "
-        f"Of these {listed(shown)}"
+        f"{of} {listed(shown)}"
         + ("." if counts is drawn else ", after pieces that overlap are joined.")
     ]
     if _has_pieces_alone(partition):
@@ -333,7 +344,8 @@ def how_many(partition):
             "A piece is one bell curve of a draw; skewed groups take several, and small ones come "
             f"and go. Nine in ten draws have {_range(of_pieces)} pieces. Those that overlap "
             "are one cluster, whose rows could as well be of either. merge_overlap sets how much "
-            "they must overlap, and merge_tree_ has all joins."
+            "they must overlap, and merge_tree_ has all joins; where a join is near that limit, "
+            "more draws of the same chains can change the number."
         )
     mode = int(shares.argmax())
     is_less = _share(shares, found) < _share(shares, mode)
@@ -383,6 +395,9 @@ def _verdict_of_number(partition, shares, found):
     if trust == "yes" and lowest is not None:
         trust = "yes" if lowest >= 0.8 else "with care"
         why += f", in no chain fewer than {percent(lowest)}"
+    if trust == "yes" and _hangs_on_joins(partition, found):
+        trust = "with care"
+        why += " once pieces are joined, and hardly any has so many pieces: joins decide"
     if _has_pieces_alone(partition):
         # Joined draws are not counted: what is left is whether groups were given up.
         n = len(partition.labels)
@@ -402,6 +417,11 @@ def _verdict_of_number(partition, shares, found):
         why,
         "" if trust == "yes" else remedy,
     )
+
+
+def _hangs_on_joins(partition, found):
+    """Whether few draws have as many pieces as there are clusters."""
+    return partition.n_joined is not None and np.mean(partition.n_blocks == found) < _OWN_PIECES
 
 
 def _lowest_share(partition, found):
