@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_BYTES = 8_000_000
+MOST_BYTES = 6_000_000
 
 
 def version():

@@ -133,7 +133,7 @@ cdef class BirthsWithoutJacobian(Births):
 cdef class NoGrid(Activations):
     """Grid proposals always accepted."""
 
-    cdef long _update_on_grid(self, const Unit* unit, double spread) noexcept nogil:
+    cdef long long _update_on_grid(self, const Unit* unit, double spread) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(unit.n):
             draw_on_grid(
