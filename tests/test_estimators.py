@@ -505,6 +505,8 @@ def test_the_number_of_chains_may_be_left_to_the_estimator(estimator, X):
     rows = np.nan_to_num(X[20:40])
     y = {True: rows[:, 0] > 0, False: rows[:, 0]}[is_classifier(estimator())]
     options = dict(n_warmup=1, n_draws=4, predict_draws=4, random_state=0)
+    if "image_shape" in estimator._parameter_constraints:
+        options["image_shape"] = (1, 3)
     auto = estimator(**options).fit(rows, y)
     told = estimator(n_chains=auto.n_chains_, **options).fit(rows, y)
     assert auto.n_chains == "auto" and auto.n_chains_ == auto.posterior_.n_chains == 4

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -121,7 +122,7 @@ def gaussian():
     return DirichletProcessMixture(**SMALL, random_state=0).fit(table_with_holes())
 
 
-def test_loaded_estimator_is_an_estimator(fitted, tmp_path):
+def test_loaded_estimator_is_an_estimator(fitted, tmp_path, monkeypatch):
     X, _ = mixed_table()
     fitted.set_output(transform="pandas")
     fitted.save(tmp_path / "file")
@@ -130,7 +131,9 @@ def test_loaded_estimator_is_an_estimator(fitted, tmp_path):
     assert list(loaded.feature_names_in_) == list(X.columns)
     with pytest.raises(ValueError, match="feature names"):
         loaded.predict(X.rename(columns={"size": "other"}))
-    loaded.save(tmp_path / "again")
+    with monkeypatch.context() as later:
+        later.setattr(time, "time", lambda then=time.time(): then + 5000)
+        loaded.save(tmp_path / "again")
     assert (tmp_path / "file").read_bytes() == (tmp_path / "again").read_bytes()
 
 

@@ -201,7 +201,8 @@ def _write_archive(file, document, arrays):
                 np.lib.format.write_array_header_1_0(member, header)
                 for part in parts:
                     member.write(part.reshape(-1).view(np.uint8).data)
-        archive.writestr(_DOCUMENT, document)
+        # A ZipInfo has the same date whenever it is made: equal contents make equal files.
+        archive.writestr(zipfile.ZipInfo(_DOCUMENT), document)
 
 
 def _read_document(archive, path, kind):
