@@ -34,6 +34,7 @@ from skbnp.dirichlet_process_mixture._sweep import SUBSET
 from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
+from skbnp.estimators.collections import CollectionsMixin
 from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.summaries.consensus import (
@@ -60,7 +61,7 @@ _TOO_WIDE = (
 
 
 class DirichletProcessMixture(
-    ClusterMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
+    CollectionsMixin, ClusterMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
 ):
     r"""Mixture with an unknown number of components, by Markov chain Monte Carlo.
 
