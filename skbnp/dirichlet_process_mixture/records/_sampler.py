@@ -1,0 +1,175 @@
+"""One chain of the mixture whose rows are visited cell by cell, wherever they are."""
+
+from functools import partial
+
+import numpy as np
+
+from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
+from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, united
+from skbnp.dirichlet_process_mixture.records._moves import (
+    HYPERPARAMETERS,
+    PassOverRows,
+    SubsetGibbs,
+)
+from skbnp.dirichlet_process_mixture.records._slice import draw_key
+from skbnp.dirichlet_process_mixture.records._split_merge import RecordSplitMerge
+from skbnp.dirichlet_process_mixture.records._whole import Whole
+from skbnp.dirichlet_process_mixture.records._wide_families import families_of
+from skbnp.mcmc.chain import Chain
+
+# Rows that are redrawn one by one in a sweep.
+SUBSET = 2000
+# Sweeps over the kept rows alone, before a chain looks at all others for the first time.
+SWEEPS_AT_START = 50
+
+
+class RecordSampler(Chain):
+    """One chain of the mixture over a table of any length.
+
+    A sweep: collapsed Gibbs over ``n_subset`` rows at hand, which opens and closes blocks; now and
+    then splits and merges; the hyperparameters; then the labels of all rows given weights,
+    parameters and anchors, in one pass over the cells. What describes that pass is its record, and
+    labels are a function of it: `RowSlice`.
+
+    Cost of a sweep for N rows, K blocks and d features with full covariance: O(N K d^2) where the
+    rows are, O(n_subset K d^2 + K d^3) here.
+
+    Parameters
+    ----------
+    service : RowsInMemory or alike
+        All rows of the table.
+    prior : Prior
+    labels : ndarray of int of shape (n_kept,)
+        Where the chain starts, of the rows that are kept in memory.
+    bit_generator : numpy.random.BitGenerator
+    kept : RowsInMemory, default=None
+        These rows; None: all rows of ``service``, which then are in memory.
+    start : dict, default=None
+        Hyperparameters, as for ``Sampler``.
+    n_subset : int
+    n_split_merge : int or "auto"
+    log_jacobian : float
+    """
+
+    STATE, SPLIT_MERGE = Whole, RecordSplitMerge
+
+    def __init__(
+        self,
+        service,
+        prior,
+        labels,
+        bit_generator,
+        *,
+        kept=None,
+        start=None,
+        n_subset=SUBSET,
+        n_split_merge="auto",
+        log_jacobian=0.0,
+    ):
+        self._kept = service if kept is None else kept
+        self._prior = prior
+        start = prior.start() | (start or {})
+        label = np.unique(labels, return_inverse=True)[1].astype(np.intp)
+        make = partial(
+            RecordSampler, prior=prior, start=start, n_subset=n_subset, n_split_merge=n_split_merge
+        )
+        if kept is None:
+            record = _start_record(prior, label, start, draw_key(bit_generator), self._kept)
+        else:
+            first = make(kept, labels=label, bit_generator=bit_generator)
+            for _ in range(SWEEPS_AT_START):
+                first.sweep()
+            record = first.state.record_of_start(draw_key(bit_generator))
+        whole = self.STATE(service, prior, n_subset, log_jacobian)
+        whole.draw_next(draw_key(bit_generator))
+        whole.visit(record, remembers=False)
+        moves = [
+            SubsetGibbs.of(whole, bit_generator),
+            self.SPLIT_MERGE(whole, n_split_merge, bit_generator),
+            *(kind.of(whole, bit_generator) for kind in HYPERPARAMETERS),
+            PassOverRows(whole, bit_generator),
+        ]
+        super().__init__(whole, [move for move in moves if move is not None], bit_generator)
+
+    def is_sound(self):
+        """Whether the log joint is finite: O(K d)."""
+        return bool(np.isfinite(self.state.log_joint()))
+
+    @property
+    def n_samples(self):
+        """Number of rows of the table."""
+        return self.state.service.n_samples
+
+    @property
+    def n_clusters(self):
+        """Number of blocks."""
+        return self.state.at_hand.n_clusters
+
+    @property
+    def labels(self):
+        """Block of each kept row, a copy."""
+        self._kept.see(self.state.record)
+        return self.state.block_of[self._kept.labels()]
+
+    def scalars(self):
+        """Quantities traced beside the log joint."""
+        state = self.state.at_hand
+        return {
+            "n_clusters": float(state.n_clusters),
+            "concentration": state.concentration,
+            "discount": state.discount,
+            **state.base_scalars(),
+            "largest_cluster": float(np.max(state.sizes())),
+        }
+
+    def draw(self):
+        """Snapshot for prediction, as that of ``Sampler``; labels and cells of the kept rows."""
+        label = self.labels
+        imputed = self._kept.imputed()
+        return {
+            "label": label.astype(_label_type(self.n_clusters)),
+            **self._blocks(),
+            **({"imputed": imputed} if imputed.size else {}),
+        }
+
+    def _blocks(self):
+        state = self.state.at_hand
+        return {
+            "concentration": state.concentration,
+            "discount": state.discount,
+            **state.base(),
+            **state.family.blocks(state.n_clusters + 1),
+        }
+
+    def log_densities(self, rows):
+        """Log densities of new rows that repeat kept rows, shape of rows."""
+        draw = self._blocks()
+        rows = Rows(self._kept.observed(rows), self._prior)
+        log_p = log_densities(rows, draw, self._prior, log_weights(draw, self._prior))
+        return rows.unsort(np.logaddexp.reduce(log_p, axis=1))
+
+    def completed_data(self):
+        """The kept rows with their missing cells as they are imputed."""
+        self._kept.see(self.state.record)
+        return self._kept.completed()
+
+
+def _start_record(prior, label, start, key, rows):
+    """Given labels of all rows, as a pass would have made them."""
+    n_blocks = int(label.max()) + 1
+    family = united(families_of(np.zeros((1, rows.n_features)), prior, start), prior)
+    return {
+        "key": key,
+        "label": label,
+        "blocks": empty_blocks(family, n_blocks),
+        "rest": 0.0,
+        "anchor_place": np.full(n_blocks, -1.0),
+        "anchor_row": np.full(n_blocks, -1, dtype=np.intp),
+        "subset": np.zeros(0, dtype=np.intp),
+        **start,
+    }
+
+
+def _label_type(n_clusters):
+    """The smallest type that holds so many labels."""
+    return np.uint8 if n_clusters <= 255 else np.uint16 if n_clusters <= 65535 else np.int32
