@@ -43,13 +43,15 @@ class RecordSampler(Chain):
     bit_generator : numpy.random.BitGenerator
     kept : RowsInMemory, default=None
         These rows; None: all rows of ``service``, which then are in memory.
-    finds_start : bool, default=True
+    finds_start : bool, default=None
         Whether some sweeps over some of these rows come first, whose blocks all rows then join.
-        False, where all rows are in memory: the labels are where the chain starts.
+        Else the labels are where the chain starts: where all rows are kept, and by default where
+        these are no more than 20,000.
     start : dict, default=None
         Hyperparameters, as for ``Sampler``.
     n_subset : int
-    n_split_merge : int or "auto"
+    n_split_merge, split_merge
+        As in `Sweep`: proposals a sweep, and how a pilot begins.
     log_jacobian : float
     """
 
@@ -63,10 +65,11 @@ class RecordSampler(Chain):
         bit_generator,
         *,
         kept=None,
-        finds_start=True,
+        finds_start=None,
         start=None,
         n_subset=SUBSET,
         n_split_merge="auto",
+        split_merge="sequential",
         log_jacobian=0.0,
     ):
         self._kept = service if kept is None else kept
@@ -74,6 +77,8 @@ class RecordSampler(Chain):
         start = prior.start() | (start or {})
         label = np.unique(labels, return_inverse=True)[1].astype(np.intp)
         key = draw_key(bit_generator)
+        if finds_start is None:
+            finds_start = service.n_samples > START_ROWS
         if finds_start:
             record = _found_start(prior, label, start, key, self._kept, bit_generator)
         else:
@@ -83,7 +88,7 @@ class RecordSampler(Chain):
         whole.visit(record, remembers=False)
         moves = [
             SubsetGibbs.of(whole, bit_generator),
-            self.SPLIT_MERGE(whole, n_split_merge, bit_generator),
+            self.SPLIT_MERGE(whole, n_split_merge, split_merge, bit_generator),
             *(kind.of(whole, bit_generator) for kind in HYPERPARAMETERS),
             PassOverRows(whole, bit_generator),
         ]

@@ -48,8 +48,8 @@ cdef class RecordSplitMerge(SplitMerge):
     FIELDS = (*SplitMerge.FIELDS, Field("n_runs", int, at_least=0))
     STEPS = ("proposals",)
 
-    def __init__(self, whole, n_proposals, bit_generator):
-        super().__init__(whole.at_hand, n_proposals, "sequential", bit_generator)
+    def __init__(self, whole, n_proposals, division, bit_generator):
+        super().__init__(whole.at_hand, n_proposals, division, bit_generator)
         self.whole = whole
 
     def adapt(self):
@@ -75,7 +75,9 @@ cdef class RecordSplitMerge(SplitMerge):
         cdef Py_ssize_t n = self.at_hand.n_samples
         if n < 2:
             return
-        self.division = self.DIVISION(self.at_hand.family, self.at_hand.label, False)
+        self.division = self.DIVISION(
+            self.at_hand.family, self.at_hand.label, self.division.restricted
+        )
         self.division.discount = self.at_hand.law.discount
         self.second, self.member = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.intp)
         pairs = [self._pair(n) for _ in range(EVERY * self.n_proposals)]
