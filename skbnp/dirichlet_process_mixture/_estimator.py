@@ -34,6 +34,8 @@ from skbnp.dirichlet_process_mixture._sweep import SUBSET
 from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
+from skbnp.dirichlet_process_mixture.records._sampler import RecordSampler
+from skbnp.dirichlet_process_mixture.records._service import RowsInMemory
 from skbnp.estimators.collections import CollectionsMixin
 from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
 from skbnp.mcmc.diagnostics import MIN_DRAWS
@@ -547,8 +549,15 @@ def _partition_figures(posterior):
     return {"distance_to_consensus": distances_to_consensus(labels)}
 
 
-def _make_sampler(bit_generator, chain, *, X, prior, start=None, **options):
+def _make_sampler(
+    bit_generator, chain, *, X, prior, algorithm, for_rows, start=None, **options
+):  # fmt: skip
     """The sampler of one chain on standardised X; runs where the chain runs."""
     start = start or STARTS[chain % len(STARTS)]
     labels = start_labels(start, X, prior, np.random.Generator(bit_generator))
-    return Sampler(X, prior, labels, bit_generator, **options)
+    if algorithm == "parallel":
+        rows = RowsInMemory(X, prior, prior.start(), for_rows)
+        return RecordSampler(rows, prior, labels, bit_generator, **options)
+    return Sampler(
+        X, prior, labels, bit_generator, algorithm=algorithm, for_rows=for_rows, **options
+    )

@@ -6,16 +6,19 @@ from skbnp.dirichlet_process_mixture._state cimport State
 from skbnp.likelihoods.conjugate.learned_covariance cimport LearnedCovariance
 from skbnp.processes cimport crp_law
 
-from skbnp.dirichlet_process_mixture.records._blocks import put_prior, put_slots
+from skbnp.dirichlet_process_mixture.records._blocks import expect_counts, put_prior, put_slots
 from skbnp.dirichlet_process_mixture.records._wide_families import family_of
 from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
 from skbnp.processes.mfm import FiniteMixtures
 
 
+NOWHERE = 2.0   # behind the places of all rows, which are in (0, 1): of no row
+
+
 cdef class Outside:
     """What is known of the rows of a block that are not at hand."""
 
-    def __init__(self, origin=-1, parts=(), place=np.inf, row=-1):
+    def __init__(self, origin=-1, parts=(), place=NOWHERE, row=-1):
         self.origin, self.parts, self.place, self.row = origin, list(parts), place, row
 
     def united(self, Outside other):
@@ -58,6 +61,7 @@ cdef class RowsAtHand(State):
         self.n_clusters = len(self.outside)
         self.reserve()
         self.rebuild()
+        expect_counts(self.family, self.n_clusters)
 
     def law_of(self, prior, start):
         """As in the base, of all rows of the table."""

@@ -1,6 +1,8 @@
 """Statistics of blocks as plain arrays, from one family to another on other rows."""
 
+from skbnp.likelihoods.conjugate.dirichlet_categorical cimport DirichletCategorical
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
+from skbnp.likelihoods.conjugate.gamma_poisson cimport GammaPoisson
 from skbnp.likelihoods.conjugate.normal_inverse_wishart cimport NormalInverseWishart
 
 import numpy as np
@@ -72,8 +74,38 @@ def put_slots(ConjugateFamily family, blocks, Py_ssize_t at):
         return
     for name in family.SLOTS:
         np.asarray(getattr(family, name))[at:at + n] = blocks[name]
+    _settle(family, at, at + n)
+
+
+cdef int _settle(ConjugateFamily family, Py_ssize_t first, Py_ssize_t stop) except -1:
+    """Bring up to date what follows from some slots and is kept beside them."""
+    cdef Py_ssize_t k
     if isinstance(family, NormalInverseWishart):
         (<NormalInverseWishart> family).lanes.touch_all()
+    elif isinstance(family, DirichletCategorical):
+        for k in range(first, stop):
+            (<DirichletCategorical> family)._settle(k)
+    elif isinstance(family, GammaPoisson):
+        for k in range(first, stop):
+            (<GammaPoisson> family)._settle(k)
+        expect_counts(family, stop)
+    return 0
+
+
+def expect_counts(ConjugateFamily family, Py_ssize_t n):
+    """Let blocks of counts be ready for the sums of the first n slots, whose rows are elsewhere.
+    """
+    cdef GammaPoisson counts
+    cdef Py_ssize_t j
+    if isinstance(family, ProductFamily):
+        for part in family.parts:
+            expect_counts(part, n)
+    elif isinstance(family, GammaPoisson):
+        counts = family
+        total = np.sum(np.asarray(counts.total)[:n], axis=0)
+        counts.column_sum = np.maximum(counts.column_sum, total)
+        for j in range(counts.n_features):
+            counts._bound_digits(j)
 
 
 def rows_of_blocks(blocks, chosen):

@@ -1,11 +1,10 @@
 """One chain of the mixture whose rows are visited cell by cell, wherever they are."""
 
-from functools import partial
-
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
-from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, united
+from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks, united
 from skbnp.dirichlet_process_mixture.records._moves import (
     HYPERPARAMETERS,
     PassOverRows,
@@ -19,8 +18,8 @@ from skbnp.mcmc.chain import Chain
 
 # Rows that are redrawn one by one in a sweep.
 SUBSET = 2000
-# Sweeps over the kept rows alone, before a chain looks at all others for the first time.
-SWEEPS_AT_START = 50
+# Rows on which a chain finds its start, and sweeps over these.
+START_ROWS, START_SWEEPS = 20_000, 60
 
 
 class RecordSampler(Chain):
@@ -44,10 +43,15 @@ class RecordSampler(Chain):
     bit_generator : numpy.random.BitGenerator
     kept : RowsInMemory, default=None
         These rows; None: all rows of ``service``, which then are in memory.
+    finds_start : bool, default=None
+        Whether some sweeps over some of these rows come first, whose blocks all rows then join.
+        Else the labels are where the chain starts: where all rows are kept, and by default where
+        these are no more than 20,000.
     start : dict, default=None
         Hyperparameters, as for ``Sampler``.
     n_subset : int
-    n_split_merge : int or "auto"
+    n_split_merge, split_merge
+        As in `Sweep`: proposals a sweep, and how a pilot begins.
     log_jacobian : float
     """
 
@@ -61,31 +65,30 @@ class RecordSampler(Chain):
         bit_generator,
         *,
         kept=None,
+        finds_start=None,
         start=None,
         n_subset=SUBSET,
         n_split_merge="auto",
+        split_merge="sequential",
         log_jacobian=0.0,
     ):
         self._kept = service if kept is None else kept
         self._prior = prior
         start = prior.start() | (start or {})
         label = np.unique(labels, return_inverse=True)[1].astype(np.intp)
-        make = partial(
-            RecordSampler, prior=prior, start=start, n_subset=n_subset, n_split_merge=n_split_merge
-        )
-        if kept is None:
-            record = _start_record(prior, label, start, draw_key(bit_generator), self._kept)
+        key = draw_key(bit_generator)
+        if finds_start is None:
+            finds_start = service.n_samples > START_ROWS
+        if finds_start:
+            record = _found_start(prior, label, start, key, self._kept, bit_generator)
         else:
-            first = make(kept, labels=label, bit_generator=bit_generator)
-            for _ in range(SWEEPS_AT_START):
-                first.sweep()
-            record = first.state.record_of_start(draw_key(bit_generator))
+            record = _given_start(prior, label, start, key, self._kept)
         whole = self.STATE(service, prior, n_subset, log_jacobian)
         whole.draw_next(draw_key(bit_generator))
         whole.visit(record, remembers=False)
         moves = [
             SubsetGibbs.of(whole, bit_generator),
-            self.SPLIT_MERGE(whole, n_split_merge, bit_generator),
+            self.SPLIT_MERGE(whole, n_split_merge, split_merge, bit_generator),
             *(kind.of(whole, bit_generator) for kind in HYPERPARAMETERS),
             PassOverRows(whole, bit_generator),
         ]
@@ -154,19 +157,41 @@ class RecordSampler(Chain):
         return self._kept.completed()
 
 
-def _start_record(prior, label, start, key, rows):
+def _given_start(prior, label, start, key, rows):
     """Given labels of all rows, as a pass would have made them."""
     n_blocks = int(label.max()) + 1
     family = united(families_of(np.zeros((1, rows.n_features)), prior, start), prior)
+    blocks = empty_blocks(family, n_blocks)
+    return {"label": label, **start, **_without_anchors(key, blocks)}
+
+
+def _found_start(prior, label, start, key, rows, bit_generator):
+    """The blocks that some sweeps over some of the rows have found."""
+    n = len(label)
+    chosen = np.sort(np.random.Generator(bit_generator).permutation(n)[:START_ROWS])
+    sampler = Sampler(
+        rows.observed(chosen), prior, label[chosen], bit_generator, algorithm="parallel", start=start
+    )
+    for t in range(START_SWEEPS):
+        sampler.sweep()
+        sampler.adapt(t)
+    state = sampler.state
+    found = {"concentration": state.concentration, "discount": state.discount, **state.base()}
+    names = ("concentration", "discount", *prior.start())
+    blocks = take_blocks(state.family, state.n_clusters)
+    return {**{name: found[name] for name in names}, **_without_anchors(key, blocks)}
+
+
+def _without_anchors(key, blocks):
+    """What is said of blocks that all rows may join."""
+    n_blocks = len(blocks["n_members"])
     return {
         "key": key,
-        "label": label,
-        "blocks": empty_blocks(family, n_blocks),
+        "blocks": blocks,
         "rest": 0.0,
         "anchor_place": np.full(n_blocks, -1.0),
         "anchor_row": np.full(n_blocks, -1, dtype=np.intp),
         "subset": np.zeros(0, dtype=np.intp),
-        **start,
     }
 
 

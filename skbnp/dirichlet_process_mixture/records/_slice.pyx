@@ -29,6 +29,10 @@ cdef enum:
     TOGETHER = 65536        # densities that one call of the family computes at most
 
 
+# Behind the places of all rows: of no row.
+cdef double NOWHERE = 2.0
+
+
 cdef double place_of(uint64_t key, Py_ssize_t number) noexcept nogil:
     """Place of a row among all rows, uniform on (0, 1)."""
     cdef double u[2]
@@ -221,7 +225,7 @@ cdef class RowSlice:
         self._choose(request["next_subset"])
         cdef Py_ssize_t[::1] start = np.zeros(n_blocks + 1, dtype=np.intp)
         cdef double[:, ::1] sums = np.zeros((n_blocks, self.family.sums_size()))
-        cdef double[::1] place = np.full(n_blocks, INFINITY)
+        cdef double[::1] place = np.full(n_blocks, NOWHERE)
         cdef Py_ssize_t[::1] row = np.full(n_blocks, -1, dtype=np.intp)
         cdef double[::1] work = np.empty(self.family.work_size(CHUNK, 1) + 1)
         with nogil:
@@ -316,7 +320,7 @@ cdef class RowSlice:
         cdef Py_ssize_t[::1] size = np.zeros(2, dtype=np.intp)
         cdef Py_ssize_t[:, ::1] side = np.empty((2, self.n_samples), dtype=np.intp)
         cdef double[:, ::1] sums = np.zeros((2, self.family.sums_size()))
-        cdef double[::1] place = np.full(2, INFINITY)
+        cdef double[::1] place = np.full(2, NOWHERE)
         cdef Py_ssize_t[::1] row = np.full(2, -1, dtype=np.intp)
         cdef double[::1] work = np.empty(self.family.work_size(CHUNK, 1) + 1)
         put_blocks(self.family, proposal["sides"], a)

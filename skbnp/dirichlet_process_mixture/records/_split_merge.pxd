@@ -6,7 +6,7 @@ cdef class RecordSplitMerge(SplitMerge):
     cdef:
         object whole                        # the state of the whole table
         RowsAtHand at_hand
-        public Py_ssize_t n_runs            # sweeps so far: proposals are made in every few
+        public Py_ssize_t n_runs            # sweeps since the warm-up
         unsigned char[::1] second           # (n_samples,) scratch: sides of the rows at hand
         Py_ssize_t[::1] member              # (n_samples,) scratch: other rows of the blocks
 

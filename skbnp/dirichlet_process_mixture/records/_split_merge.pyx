@@ -31,7 +31,10 @@ cdef enum:
     SPLITS
     MERGES
     N_SCANS = 5             # restricted Gibbs scans of a pilot
-    EVERY = 4               # sweeps from one round of proposals to the next
+    EVERY = 4               # sweeps from one round of proposals to the next, after the warm-up
+
+
+cdef double MARGIN = 50.0        # nats that the weight of a new block may change by in a round
 
 
 cdef class RecordSplitMerge(SplitMerge):
@@ -45,18 +48,20 @@ cdef class RecordSplitMerge(SplitMerge):
     FIELDS = (*SplitMerge.FIELDS, Field("n_runs", int, at_least=0))
     STEPS = ("proposals",)
 
-    def __init__(self, whole, n_proposals, bit_generator):
-        super().__init__(whole.at_hand, n_proposals, "sequential", bit_generator)
+    def __init__(self, whole, n_proposals, division, bit_generator):
+        super().__init__(whole.at_hand, n_proposals, division, bit_generator)
         self.whole = whole
 
     def adapt(self):
+        """A round in every sweep of the warm-up, and later in every few."""
         self.state = self.whole.at_hand
         super().adapt()
+        self.n_runs = 0
 
     cpdef int run(self) except -1:
-        self.n_runs += 1
         if self.n_runs % EVERY == 0:
             self.propose()
+        self.n_runs += 1
         return DONE
 
     def step(self, name):
@@ -70,11 +75,17 @@ cdef class RecordSplitMerge(SplitMerge):
         cdef Py_ssize_t n = self.at_hand.n_samples
         if n < 2:
             return
-        self.division = self.DIVISION(self.at_hand.family, self.at_hand.label, False)
+        self.division = self.DIVISION(
+            self.at_hand.family, self.at_hand.label, self.division.restricted
+        )
         self.division.discount = self.at_hand.law.discount
         self.second, self.member = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.intp)
-        pairs = [self._pair(n) for _ in range(self.n_proposals)]
-        proposals = [self._prepare(*pair) for pair in self._disjoint(pairs)]
+        pairs = [self._pair(n) for _ in range(EVERY * self.n_proposals)]
+        proposals = [
+            self._prepare(i, j, is_pilot, log_u)
+            for i, j, is_pilot, log_u in self._disjoint(pairs)
+            if not self._is_hopeless(i, j, log_u)
+        ]
         if proposals:
             found = self.whole.run("divide", {
                 "record": self.whole.record, "next_key": self.whole.next_key,
@@ -85,22 +96,44 @@ cdef class RecordSplitMerge(SplitMerge):
                 self._settle(request, divided, **of_driver)
 
     def _pair(self, Py_ssize_t n):
-        """An ordered pair of rows at hand, and which kind of proposal they make."""
+        """An ordered pair of rows at hand, which kind of proposal they make, and log u."""
         cdef Py_ssize_t i = draws.below(self.rng, n), j = draws.below(self.rng, n - 1)
-        return i, j + (j >= i), draws.uniform(self.rng) < 0.5
+        is_pilot = draws.uniform(self.rng) < 0.5
+        return i, j + (j >= i), is_pilot, log(draws.uniform(self.rng))
 
     def _disjoint(self, pairs):
         """The pairs whose blocks hold no row of an earlier pair."""
         label, seen = self.at_hand.label, set()
-        for i, j, is_pilot in pairs:
+        for i, j, is_pilot, log_u in pairs:
             blocks = {label[i], label[j]}
             if not blocks & seen:
-                yield i, j, is_pilot
+                yield i, j, is_pilot, log_u
             seen |= blocks
+
+    def _is_hopeless(self, Py_ssize_t i, Py_ssize_t j, double log_u):
+        """Whether a merge will be refused whatever q is: most are, of blocks far apart.
+
+        log r = log_ratio - log q is at least log_ratio, which proposals before this one change by
+        no more than what a few blocks more or less weigh.
+        """
+        cdef RowsAtHand state = self.at_hand
+        cdef Py_ssize_t k = state.label[i], gone = state.label[j], both = state.n_clusters + 3
+        cdef double log_ratio
+        if k == gone:
+            return False
+        state.reserve()
+        if state.family.merge(k, gone, both) != 0:
+            return False
+        log_ratio = self.log_new_block(state.n_clusters - 1) + self.log_gain(k, gone, both)
+        state.family.clear(both)
+        if log_u < -log_ratio + MARGIN:
+            return False
+        self.proposed[MERGES] += 1
+        return True
 
     # -- before the round -----------------------------------------------------------------------
 
-    def _prepare(self, Py_ssize_t i, Py_ssize_t j, bint is_pilot):
+    def _prepare(self, Py_ssize_t i, Py_ssize_t j, bint is_pilot, double log_u):
         """What is asked of all slices, and what the driver keeps of a proposal."""
         cdef RowsAtHand state = self.at_hand
         cdef Py_ssize_t k = state.label[i], l = state.label[j], n, t, row, a, b
@@ -142,7 +175,7 @@ cdef class RecordSplitMerge(SplitMerge):
             "log_odds": log_odds, "sides": sides, "looks": is_pilot,
         }, {
             "pair": (i, j), "rows": (member[~second], member[second]), "log_q": log_q,
-            "log_u": log(draws.uniform(self.rng)),
+            "log_u": log_u,
         }
 
     def _list_members(self, Py_ssize_t i, Py_ssize_t j):

@@ -113,24 +113,14 @@ class Whole(State):
             own = np.flatnonzero(label == k)
             first = own[np.lexsort((number[own], last[own]))[0]]
             place[k], row[k] = last[first], number[first]
-        return self.record_of(state, self.next_key, self.next_subset, place, row)
-
-    def record_of_start(self, key):
-        """The same for other rows, none of which is an anchor."""
-        n_blocks = self.at_hand.n_clusters
-        place, row = np.full(n_blocks, -1.0), np.full(n_blocks, -1, dtype=np.intp)
-        return self.record_of(self.at_hand, key, np.zeros(0, dtype=np.intp), place, row)
-
-    def record_of(self, state, key, subset, place, row):
-        """A record with the blocks and the hyperparameters of a state."""
         base = state.base()
         return {
-            "key": key,
+            "key": self.next_key,
             "blocks": take_blocks(state.family, state.n_clusters),
             "rest": state.weight_of_rest(),
             "anchor_place": place,
             "anchor_row": row,
-            "subset": subset,
+            "subset": self.next_subset,
             "concentration": state.concentration,
             "discount": state.discount,
             **{name: base[name] for name in self._names if name in base},
