@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from skbnp.tables.columns import as_numbers, refuse_inexact
+from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.marks import unmarked
 from skbnp.units import Units
 
@@ -29,6 +30,22 @@ class Reading:
     encode: Callable | None = None
     marks: dict = field(default_factory=dict)
     units: Units | None = None
+
+    @classmethod
+    def of(cls, rows, marks, encode=None):
+        """How to read all rows of a table of which these are some.
+
+        Parameters
+        ----------
+        rows : ndarray or frame
+        marks : dict
+            As the parameter of `Reading`.
+        encode : callable or None
+            Of columns that are not all real; None reads numbers.
+        """
+        if encode is None and is_frame(rows):
+            encode = partial(as_numbers, marks=marks)
+        return cls(encode, marks)
 
     def with_units(self, units):
         """The same in other units."""

@@ -46,25 +46,26 @@ class StoredRows:
         self._checksums = None
         self._meeting = Meeting(self._serve)
 
-    def prepare(self, reading, n_chains=1):
-        """Say how rows are read, before the first `run`.
+    @property
+    def lengths(self):
+        """Rows of each block, as the collection has them."""
+        return self._stored.lengths
 
-        Parameters
-        ----------
-        reading : Reading
-        n_chains : int
-            That will ask.
-        """
+    def prepare(self, reading):
+        """Say how rows are read, before the first `run`."""
         self._source, self.reading = self._stored, reading
         if self._is_frame:
             self._source = of_encoded(self._stored, reading.encode, self._executor)
             self.reading = Reading(units=reading.units)
         self._executor.hold(self._source)
-        self._meeting.n_chains = n_chains
 
     def use_units(self, units):
         """Hand out rows in these units from now on."""
         self.reading = self.reading.with_units(units)
+
+    def expect(self, n_chains):
+        """Say how many chains will ask."""
+        self._meeting.n_chains = n_chains
 
     def sweep(self):
         """A context in which a chain makes a sweep: those that are in one ask together."""

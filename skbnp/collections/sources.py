@@ -28,6 +28,8 @@ class Source:
         Of the blocks, in order and without gaps; blocks without rows are left out.
     blocks : tuple
         What each is read from: a `Slice`, or a Delayed of Dask.
+    lengths : tuple of int
+        Of the blocks as the collection has them.
     """
 
     n_samples: int
@@ -35,10 +37,11 @@ class Source:
     row_bytes: float
     places: tuple
     blocks: tuple
+    lengths: tuple
 
     @classmethod
-    def of(cls, blocks, lengths, n_features, row_bytes):
-        """Rows in blocks of these lengths."""
+    def of(cls, blocks, lengths, n_features, row_bytes, given=None):
+        """Rows in blocks of these lengths, cut from such as are ``given``."""
         ends = np.cumsum(lengths).tolist()
         found = [
             (Where(number, end - length, end), block)
@@ -48,7 +51,8 @@ class Source:
         if not found:
             raise ValueError(f"X must have at least one row, got {len(lengths)} blocks without any")
         places, blocks = zip(*found, strict=True)
-        return cls(ends[-1], n_features, row_bytes, places, blocks)
+        given = tuple(int(n) for n in (lengths if given is None else given))
+        return cls(ends[-1], n_features, row_bytes, places, blocks, given)
 
     @property
     def n_bytes(self):
@@ -201,9 +205,10 @@ def _of_array(X, executor):
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     lengths, n_features = X.chunks[0], int(X.shape[1])
+    given = lengths
     if np.isnan(lengths).any():
         blocks = executor.delayed(X)
-        lengths = _lengths(blocks, executor)
+        given = lengths = _lengths(blocks, executor)
         known = [
             da.from_delayed(block, (length, n_features), dtype=X.dtype)
             for block, length in zip(blocks, lengths, strict=True)
@@ -225,7 +230,7 @@ def _of_array(X, executor):
             len(lengths), len(cut), moved,
         )  # fmt: skip
         X = X.rechunk({0: cut})
-    return Source.of(executor.delayed(X), cut, n_features, row_bytes)
+    return Source.of(executor.delayed(X), cut, n_features, row_bytes, given)
 
 
 def _refuse_sparse(X):

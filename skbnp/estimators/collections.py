@@ -31,8 +31,8 @@ class CollectionsMixin:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         for name in (*_ANSWERS, "score"):
-            method = getattr(cls, name)
-            if not getattr(method, "_takes_collections", False):
+            method = getattr(cls, name, None)  # None in a mixin
+            if method is not None and not getattr(method, "_takes_collections", False):
                 setattr(cls, name, _taking_collections(method))
 
 
@@ -237,3 +237,70 @@ def _named(shares, estimator):
     import dask.dataframe as dd
 
     return dd.from_dask_array(shares, columns=list(estimator.get_feature_names_out()))
+
+
+class LabelsOfRows:
+    """Clusters of all rows of a collection: those of the rows in memory, and what follows.
+
+    Parameters
+    ----------
+    X : collection
+    kept : ndarray of int of shape (n_kept,)
+        Numbers of the rows in memory, ascending.
+    lengths : tuple of int
+        Of the blocks of X.
+    """
+
+    def __init__(self, X, kept, lengths):
+        self._X, self._kept, self._lengths = X, kept, lengths
+        self._found = None
+
+    @property
+    def travels(self):
+        """Whether X can go to another process as a description of its rows."""
+        return kind_of(self._X) != SLICED
+
+    def of(self, estimator, labels):
+        """Clusters of all rows: an array of Dask that is lazy, or an array in memory.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted.
+        labels : ndarray of int of shape (n_kept,)
+        """
+        if kind_of(self._X) != SLICED:
+            return self._lazy(estimator, labels)
+        if self._found is None:
+            found = estimator.predict(self._X) if len(labels) < sum(self._lengths) else labels
+            found = found.astype(np.intp)
+            found[self._kept] = labels
+            self._found = found
+        return self._found
+
+    def _lazy(self, estimator, labels):
+        import dask
+        import dask.array as da
+
+        X, state = self._X, _state(estimator)
+        if kind_of(X) != DASK_FRAME and X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        blocks = np.ravel(X.to_delayed(optimize_graph=False)).tolist()
+        of_block, parts, start = dask.delayed(_labels_of_block, pure=False), [], 0
+        for block, length in zip(blocks, self._lengths, strict=True):
+            first, last = np.searchsorted(self._kept, [start, start + length])
+            known = self._kept[first:last] - start, labels[first:last]
+            found = of_block(block, length, state, known)
+            parts.append(da.from_delayed(found, (length,), dtype=np.intp))
+            start += length
+        return da.concatenate(parts)
+
+
+def _labels_of_block(block, length, estimator, known):
+    """Clusters of the rows of a block; those that are known are not asked for."""
+    places, labels = known
+    if len(places) == length:
+        return labels.astype(np.intp)
+    found = estimator.predict(block).astype(np.intp)
+    found[places] = labels
+    return found
