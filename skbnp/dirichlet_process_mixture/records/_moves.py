@@ -25,8 +25,10 @@ class MoveAtHand(Move):
     @classmethod
     def of(cls, whole, bit_generator):
         """As the move itself: None where it has no part in a sweep of such a state."""
-        return None if cls.KIND.of(whole.at_hand, None, bit_generator) is None else cls(
-            whole, bit_generator
+        return (
+            None
+            if cls.KIND.of(whole.at_hand, None, bit_generator) is None
+            else cls(whole, bit_generator)
         )
 
     def made(self):

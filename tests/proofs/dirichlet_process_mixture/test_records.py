@@ -97,9 +97,7 @@ def test_proposals_alone(name, kind, size, seed):
 @pytest.mark.parametrize("table", ["gauss-full DP", "poisson PY"])
 def test_finite_mixtures(table, law, size, seed):
     X, prior = case_data(CASES[table]), finite_prior(table, law)
-    chain = make_record_sampler(
-        X, prior, np.zeros(len(X), int), seed, n_subset=3, n_split_merge=2
-    )
+    chain = make_record_sampler(X, prior, np.zeros(len(X), int), seed, n_subset=3, n_split_merge=2)
     step = steps_of(["gibbs", "proposals", "all_rows"])
     z = partition_z_scores(chain, step, enumerate_posterior(X, prior), size)
     assert max(abs(value) for value in z.values()) < 4, z
@@ -271,7 +269,11 @@ def test_an_order_that_sees_the_state_is_noticed(seed):
 
     def sizes(sampler):
         size = np.bincount(sampler.labels)
-        return {"largest": float(size.max()), "first": float(size[0]), "squares": float(size @ size)}
+        return {
+            "largest": float(size.max()),
+            "first": float(size[0]),
+            "squares": float(size @ size),
+        }
 
     z = paired_one_step(joint_draw(prior, move="all_rows", **options), sizes, 10_000, seed)
     assert max(abs(value) for value in z.values()) > 6, z
