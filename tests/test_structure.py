@@ -18,10 +18,7 @@ MOST_LINES, MOST_METHODS, MOST_FIELDS, MOST_DEEP = 600, 50, 40, 2
 TOO_LONG = {}
 TOO_MANY_METHODS = {}
 TOO_MANY_FIELDS = {}
-TOO_DEEP = {
-    # A state of the mixture, for all of its moves, whose rows are not all at hand.
-    "skbnp/dirichlet_process_mixture/records/_at_hand.pyx RowsAtHand": 3,
-}
+TOO_DEEP = {}
 # Kernels that still hold a wrong formula for the tests.
 WITH_FAULTS = set()
 

@@ -146,9 +146,9 @@ cdef class RecordSplitMerge(Move):
     def _prepare(self, Py_ssize_t i, Py_ssize_t j, bint is_pilot, double log_u):
         """What is asked of all slices, and what the driver keeps of a proposal."""
         cdef RowsAtHand state = self.at_hand
-        cdef Py_ssize_t k = state.label[i], l = state.label[j], n, t, row, a, b
-        cdef Outside first = state.outside[k], other = state.outside[l]
-        cdef bint forced = k != l
+        cdef Py_ssize_t k = state.label[i], k_too = state.label[j], n, t, row, a, b
+        cdef Outside first = state.outside[k], other = state.outside[k_too]
+        cdef bint forced = k != k_too
         cdef double log_odds, odds, log_q = 0.0
         key = draws.bits(self.rng)
         state.reserve()
@@ -163,7 +163,7 @@ cdef class RecordSplitMerge(Move):
             log_odds = draws.uniform(self.rng)
             log_odds = log(log_odds) - log(1.0 - log_odds)
             state.family.copy(k, a)
-            state.family.copy(l, b)
+            state.family.copy(k_too, b)
         for t in range(n):
             row = self.member[t]
             odds = log_odds
@@ -172,7 +172,7 @@ cdef class RecordSplitMerge(Move):
                     state.family.log_predictive(b, row) - state.family.log_predictive(a, row)
                 )
             self.second[t] = (
-                state.label[row] == l if forced
+                state.label[row] == k_too if forced
                 else side_of(key, state.number[row]) * (1.0 + exp(-odds)) < 1.0
             )
             log_q -= log1p_exp(-odds if self.second[t] else odds)

@@ -167,7 +167,7 @@ def _block(blocks, k):
 
 
 def _about_rows(blocks):
-    """The same with the mean of its rows in the place of the mean of each block, where they differ."""
+    """The same with the mean of the rows in the place of that of each block."""
     out = {
         name: _about_rows(value) if isinstance(value, dict) else value
         for name, value in blocks.items()
