@@ -92,7 +92,7 @@ class TableCovariance(MoveAtHand):
 class PassOverRows(Move):
     """Weights and parameters given the partition, then the labels of all rows given these.
 
-    Rows join only blocks whose anchor comes before them: equations (M4.4) and (M4.6).
+    Rows join only blocks whose anchor comes before them: equations (M4.4) and (M4.8).
     """
 
     NAME = "all_rows"

@@ -2,7 +2,7 @@
 
 A record is what a pass over all rows is given by: its key, the statistics of the blocks that
 weights and parameters were drawn from, the anchors and a subset R of the rows. The label of row i
-depends on the record and on the row alone: equation (M4.6). So labels are stored nowhere, and a
+depends on the record and on the row alone: equation (M4.8). So labels are stored nowhere, and a
 slice of rows may be dropped and made again, here or on another machine.
 
 The order of a pass: the rows outside R by their places first, the rows of R by theirs last. R was

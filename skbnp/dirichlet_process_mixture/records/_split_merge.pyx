@@ -1,6 +1,6 @@
 """Splits and merges of blocks most of whose rows are elsewhere.
 
-No row can be visited after another. Two kinds of proposal take the place of sequential allocation,
+No row can be visited after another: equation (M4.9). Two kinds of proposal take the place of sequential allocation,
 each with probability a half; S are the rows of the blocks of rows i and j but for these two.
 
 pilot: the rows of S that are at hand are divided anew, by sequential allocation and restricted
