@@ -68,6 +68,8 @@ MODEL_MAY_IMPORT = {
 MODEL_KERNEL_MAY_IMPORT = {
     *("numerics", "processes", "likelihoods", "units"),
     *("mcmc.chain", "mcmc.fields", "mcmc.cell_moments"),
+    # How cells of rows are added up.
+    "collections.tree",
 }
 
 # Names that only these modules may touch: everybody else goes through its wrappers.

@@ -31,7 +31,7 @@ from skbnp.dirichlet_process_mixture._saved import (
     check_fitted,
 )
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
-from skbnp.dirichlet_process_mixture._sweep import SUBSET
+from skbnp.dirichlet_process_mixture._sweep import SUBSET, in_order
 from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
@@ -564,8 +564,16 @@ def _partition_figures(posterior):
 
 
 def _make_sampler(
-    bit_generator, chain, *, X, prior, algorithm, for_rows, start=None, **options
-):  # fmt: skip
+    bit_generator,
+    chain,
+    *,
+    X,
+    prior,
+    algorithm="collapsed",
+    for_rows=in_order,
+    start=None,
+    **options,
+):
     """The sampler of one chain on standardised X; runs where the chain runs."""
     start = start or STARTS[chain % len(STARTS)]
     labels = start_labels(start, X, prior, np.random.Generator(bit_generator))

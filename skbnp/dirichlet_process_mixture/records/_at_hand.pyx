@@ -4,7 +4,6 @@ import numpy as np
 
 from skbnp.dirichlet_process_mixture._state cimport State
 from skbnp.likelihoods.conjugate.learned_covariance cimport LearnedCovariance
-from skbnp.processes cimport crp_law
 
 from skbnp.dirichlet_process_mixture.records._blocks import expect_counts, put_prior, put_slots
 from skbnp.dirichlet_process_mixture.records._wide_families import family_of

@@ -25,8 +25,10 @@ class MoveAtHand(Move):
     @classmethod
     def of(cls, whole, bit_generator):
         """As the move itself: None where it has no part in a sweep of such a state."""
-        return None if cls.KIND.of(whole.at_hand, None, bit_generator) is None else cls(
-            whole, bit_generator
+        return (
+            None
+            if cls.KIND.of(whole.at_hand, None, bit_generator) is None
+            else cls(whole, bit_generator)
         )
 
     def made(self):
@@ -90,7 +92,7 @@ class TableCovariance(MoveAtHand):
 class PassOverRows(Move):
     """Weights and parameters given the partition, then the labels of all rows given these.
 
-    Rows join only blocks whose anchor comes before them: equations (M4.4) and (M4.6).
+    Rows join only blocks whose anchor comes before them: equations (M4.4) and (M4.8).
     """
 
     NAME = "all_rows"

@@ -160,7 +160,7 @@ class RecordSampler(Chain):
 def _given_start(prior, label, start, key, rows):
     """Given labels of all rows, as a pass would have made them."""
     n_blocks = int(label.max()) + 1
-    family = united(families_of(np.zeros((1, rows.n_features)), prior, start), prior)
+    family = united(families_of(np.full((1, rows.n_features), np.nan), prior, start), prior)
     blocks = empty_blocks(family, n_blocks)
     return {"label": label, **start, **_without_anchors(key, blocks)}
 
@@ -170,7 +170,12 @@ def _found_start(prior, label, start, key, rows, bit_generator):
     n = len(label)
     chosen = np.sort(np.random.Generator(bit_generator).permutation(n)[:START_ROWS])
     sampler = Sampler(
-        rows.observed(chosen), prior, label[chosen], bit_generator, algorithm="parallel", start=start
+        rows.observed(chosen),
+        prior,
+        label[chosen],
+        bit_generator,
+        algorithm="parallel",
+        start=start,
     )
     for t in range(START_SWEEPS):
         sampler.sweep()

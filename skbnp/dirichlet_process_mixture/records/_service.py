@@ -1,5 +1,7 @@
 """Rows in this process, cell by cell."""
 
+from functools import partial
+
 import numpy as np
 
 from skbnp.collections.tree import CELL, leaves, total
@@ -10,10 +12,38 @@ from skbnp.dirichlet_process_mixture.records._slice import RowSlice
 _MOMENTS = ("missing_mean", "missing_variance", "imputed_mean", "imputed_square")
 
 
-class RowsInMemory:
-    """All cells of a table, kept with their labels and completed cells.
+class RowsElsewhere:
+    """All cells of a table that are read anew for every question.
 
-    Whoever offers ``n_samples``, ``n_features`` and ``run`` may take its place.
+    Parameters
+    ----------
+    cells : object
+        With ``n_samples`` and ``n_features``; ``run(task, argument, combine)`` calls
+        ``task(X, rows, argument)`` for the standardised rows of every cell and their numbers
+        (start, stop), and returns the sum of what comes back.
+    prior : Prior
+    start : dict
+    """
+
+    remembers = False
+
+    def __init__(self, cells, prior, start):
+        self.n_samples, self.n_features = cells.n_samples, cells.n_features
+        self._cells, self._prior, self._start = cells, prior, start
+
+    def run(self, task, request, combine):
+        """As `RowsInMemory.run`."""
+        of_cell = partial(run_on_cell, name=task, prior=self._prior, start=self._start)
+        return self._cells.run(of_cell, request, combine)
+
+
+def run_on_cell(X, rows, request, *, name, prior, start):
+    """What a method of `RowSlice` returns for the rows of a cell; runs where these are."""
+    return getattr(RowSlice(X, np.arange(*rows), prior, start), name)(request)
+
+
+class RowsInMemory:
+    """All cells of a table, kept with their labels, completed cells and moments of these.
 
     Parameters
     ----------
@@ -29,6 +59,8 @@ class RowsInMemory:
     cell : int
         Rows of a cell.
     """
+
+    remembers = True
 
     def __init__(self, X, prior, start, for_rows=in_order, numbers=None, cell=CELL):
         self.n_samples, self.n_features = X.shape

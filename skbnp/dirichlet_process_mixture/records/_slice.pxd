@@ -1,5 +1,4 @@
 from libc.stdint cimport uint64_t
-from numpy.random cimport bitgen_t
 
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 

@@ -2,16 +2,15 @@
 
 A record is what a pass over all rows is given by: its key, the statistics of the blocks that
 weights and parameters were drawn from, the anchors and a subset R of the rows. The label of row i
-depends on the record and on the row alone: equation (M4.6). So labels are stored nowhere, and a
+depends on the record and on the row alone: equation (M4.8). So labels are stored nowhere, and a
 slice of rows may be dropped and made again, here or on another machine.
 
 The order of a pass: the rows outside R by their places first, the rows of R by theirs last. R was
 drawn without a look at the state, so that this is an order as equation (M4.4) asks for.
 """
 
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, exp
 from libc.string cimport memcpy
-from numpy.random cimport bitgen_t
 
 import numpy as np
 
@@ -227,7 +226,7 @@ cdef class RowSlice:
         cdef double[:, ::1] sums = np.zeros((n_blocks, self.family.sums_size()))
         cdef double[::1] place = np.full(n_blocks, NOWHERE)
         cdef Py_ssize_t[::1] row = np.full(n_blocks, -1, dtype=np.intp)
-        cdef double[::1] work = np.empty(self.family.work_size(CHUNK, 1) + 1)
+        cdef double[::1] work = np.empty(self.family.work_size(self.n_samples, 1) + 1)
         with nogil:
             self._list_members(&start[0])
             for k in range(n_blocks):
@@ -254,7 +253,7 @@ cdef class RowSlice:
 
     cdef void _list_members(self, Py_ssize_t* start) noexcept nogil:
         """List the rows outside the subset block by block; block k from start[k] on."""
-        cdef Py_ssize_t t, i, k, n = 0, here
+        cdef Py_ssize_t t, i, k
         for t in range(self.n_samples):
             i = self._row[t]
             if not self._chosen[i]:
@@ -292,9 +291,9 @@ cdef class RowSlice:
         Parameters
         ----------
         request : dict
-            ``record`` of the labels; ``next_key``; ``next_subset`` R, whose rows are left out; and
-            ``proposals``, dicts with ``blocks`` (k, l) of the record, -1 where none of it is meant,
-            ``forced`` where rows of l are to be weighed as the second side, ``key``,
+            ``record`` of the labels; ``next_key``; ``next_subset`` R, whose rows are left out;
+            ``proposals``, dicts with ``blocks``, two of the record or one twice, -1 where none of
+            it is meant, ``forced`` where rows of the second are to be weighed as its side, ``key``,
             ``log_odds`` of the second side before a look at a row, ``sides``: two blocks whose
             predictive densities give the rest of the odds and about whose means squares are taken,
             and ``looks``: whether they do.
@@ -312,7 +311,7 @@ cdef class RowSlice:
         ]
 
     def _divide(self, proposal, uint64_t next_key):
-        cdef Py_ssize_t k = proposal["blocks"][0], l = proposal["blocks"][1], i, n = 0, t
+        cdef Py_ssize_t k = proposal["blocks"][0], k_too = proposal["blocks"][1], i, t
         cdef Py_ssize_t a = self._n_blocks + 1
         cdef bint forced = proposal["forced"], looks = proposal["looks"], second
         cdef uint64_t key = proposal["key"]
@@ -322,18 +321,18 @@ cdef class RowSlice:
         cdef double[:, ::1] sums = np.zeros((2, self.family.sums_size()))
         cdef double[::1] place = np.full(2, NOWHERE)
         cdef Py_ssize_t[::1] row = np.full(2, -1, dtype=np.intp)
-        cdef double[::1] work = np.empty(self.family.work_size(CHUNK, 1) + 1)
+        cdef double[::1] work = np.empty(self.family.work_size(self.n_samples, 1) + 1)
         put_blocks(self.family, proposal["sides"], a)
         with nogil:
             for i in range(self.n_samples):
-                if self._chosen[i] or (self.label[i] != k and self.label[i] != l):
+                if self._chosen[i] or (self.label[i] != k and self.label[i] != k_too):
                     continue
                 odds = log_odds
                 if looks:
                     odds += (self.family.log_predictive(a + 1, i)
                              - self.family.log_predictive(a, i))
                 second = (
-                    self.label[i] == l if forced
+                    self.label[i] == k_too if forced
                     else side_of(key, self.number[i]) * (1.0 + exp(-odds)) < 1.0
                 )
                 log_q -= log1p_exp(-odds if second else odds)

@@ -1,6 +1,6 @@
 """Splits and merges of blocks most of whose rows are elsewhere.
 
-No row can be visited after another. Two kinds of proposal take the place of sequential allocation,
+No row can be visited after another: equation (M4.9). Two kinds of proposal take the place of sequential allocation,
 each with probability a half; S are the rows of the blocks of rows i and j but for these two.
 
 pilot: the rows of S that are at hand are divided anew, by sequential allocation and restricted
@@ -16,10 +16,10 @@ from libc.math cimport exp, isfinite, log
 
 import numpy as np
 
-from skbnp.dirichlet_process_mixture.moves._division cimport Division
+from skbnp.dirichlet_process_mixture.moves.split_merge cimport SplitMerge
 from skbnp.dirichlet_process_mixture.records._at_hand cimport Outside, RowsAtHand
 from skbnp.dirichlet_process_mixture.records._slice cimport side_of
-from skbnp.mcmc.chain cimport DONE
+from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log1p_exp
 
@@ -30,6 +30,7 @@ from skbnp.mcmc.fields import Field
 cdef enum:
     SPLITS
     MERGES
+    LEAST = 4               # proposals a sweep when "auto" follows few blocks
     N_SCANS = 5             # restricted Gibbs scans of a pilot
     EVERY = 4               # sweeps from one round of proposals to the next, after the warm-up
 
@@ -37,7 +38,7 @@ cdef enum:
 cdef double MARGIN = 50.0        # nats that the weight of a new block may change by in a round
 
 
-cdef class RecordSplitMerge(SplitMerge):
+cdef class RecordSplitMerge(Move):
     """Proposals on disjoint blocks, all in one round over the rows.
 
     Pair (i_p, j_p) makes a proposal where the blocks of i_p and j_p hold no row of an earlier
@@ -45,17 +46,20 @@ cdef class RecordSplitMerge(SplitMerge):
     or none by this rule leaves the posterior invariant, one after the other or all at once.
     """
 
+    NAME, COUNTS = SplitMerge.NAME, SplitMerge.COUNTS
     FIELDS = (*SplitMerge.FIELDS, Field("n_runs", int, at_least=0))
     STEPS = ("proposals",)
 
     def __init__(self, whole, n_proposals, division, bit_generator):
-        super().__init__(whole.at_hand, n_proposals, division, bit_generator)
-        self.whole = whole
+        super().__init__(bit_generator)
+        self.whole, self._division = whole, division
+        self._follows = n_proposals == "auto"
+        self.n_proposals = LEAST if self._follows else n_proposals
 
     def adapt(self):
-        """A round in every sweep of the warm-up, and later in every few."""
-        self.state = self.whole.at_hand
-        super().adapt()
+        """As many proposals as in memory, and a round in every sweep of the warm-up."""
+        if self._follows:
+            self.n_proposals = max(LEAST, (self.whole.at_hand.n_clusters + 1) // 2)
         self.n_runs = 0
 
     cpdef int run(self) except -1:
@@ -71,14 +75,11 @@ cdef class RecordSplitMerge(SplitMerge):
     def propose(self):
         """A round of proposals."""
         self.at_hand = self.whole.at_hand
-        self.state = self.at_hand
         cdef Py_ssize_t n = self.at_hand.n_samples
         if n < 2:
             return
-        self.division = self.DIVISION(
-            self.at_hand.family, self.at_hand.label, self.division.restricted
-        )
-        self.division.discount = self.at_hand.law.discount
+        self.ratio = SplitMerge(self.at_hand, 0, self._division, self._bit_generator)
+        self.ratio.division.discount = self.at_hand.law.discount
         self.second, self.member = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.intp)
         pairs = [self._pair(n) for _ in range(EVERY * self.n_proposals)]
         proposals = [
@@ -124,21 +125,30 @@ cdef class RecordSplitMerge(SplitMerge):
         state.reserve()
         if state.family.merge(k, gone, both) != 0:
             return False
-        log_ratio = self.log_new_block(state.n_clusters - 1) + self.log_gain(k, gone, both)
+        log_ratio = self._log_ratio_of_merge(k, gone, both)
         state.family.clear(both)
         if log_u < -log_ratio + MARGIN:
             return False
         self.proposed[MERGES] += 1
         return True
 
+    cdef double _log_ratio_of_merge(
+        self, Py_ssize_t k, Py_ssize_t gone, Py_ssize_t both
+    ) noexcept nogil:
+        """log of p(split) / p(merged) for blocks k and gone, which slot both has together."""
+        return (
+            self.ratio.log_new_block(self.at_hand.n_clusters - 1)
+            + self.ratio.log_gain(k, gone, both)
+        )
+
     # -- before the round -----------------------------------------------------------------------
 
     def _prepare(self, Py_ssize_t i, Py_ssize_t j, bint is_pilot, double log_u):
         """What is asked of all slices, and what the driver keeps of a proposal."""
         cdef RowsAtHand state = self.at_hand
-        cdef Py_ssize_t k = state.label[i], l = state.label[j], n, t, row, a, b
-        cdef Outside first = state.outside[k], other = state.outside[l]
-        cdef bint forced = k != l
+        cdef Py_ssize_t k = state.label[i], k_too = state.label[j], n, t, row, a, b
+        cdef Outside first = state.outside[k], other = state.outside[k_too]
+        cdef bint forced = k != k_too
         cdef double log_odds, odds, log_q = 0.0
         key = draws.bits(self.rng)
         state.reserve()
@@ -153,7 +163,7 @@ cdef class RecordSplitMerge(SplitMerge):
             log_odds = draws.uniform(self.rng)
             log_odds = log(log_odds) - log(1.0 - log_odds)
             state.family.copy(k, a)
-            state.family.copy(l, b)
+            state.family.copy(k_too, b)
         for t in range(n):
             row = self.member[t]
             odds = log_odds
@@ -162,7 +172,7 @@ cdef class RecordSplitMerge(SplitMerge):
                     state.family.log_predictive(b, row) - state.family.log_predictive(a, row)
                 )
             self.second[t] = (
-                state.label[row] == l if forced
+                state.label[row] == k_too if forced
                 else side_of(key, state.number[row]) * (1.0 + exp(-odds)) < 1.0
             )
             log_q -= log1p_exp(-odds if self.second[t] else odds)
@@ -184,7 +194,7 @@ cdef class RecordSplitMerge(SplitMerge):
         for t in range(self.at_hand.n_samples):
             k = self.at_hand.label[t]
             if (k == self.at_hand.label[i] or k == self.at_hand.label[j]) and t != i and t != j:
-                self.division.member[n] = t
+                self.ratio.division.member[n] = t
                 self.member[n] = t
                 n += 1
         return n
@@ -193,9 +203,9 @@ cdef class RecordSplitMerge(SplitMerge):
         """Divide the rows at hand among slots a and b."""
         cdef Py_ssize_t _
         with nogil:
-            self.division.draw(self.rng, i, j, n, a, b, False, 0.0)
+            self.ratio.division.draw(self.rng, i, j, n, a, b, False, 0.0)
             for _ in range(N_SCANS):
-                self.division._scan(self.rng, False, 0.0)
+                self.ratio.division._scan(self.rng, False, 0.0)
 
     # -- after the round ------------------------------------------------------------------------
 
@@ -215,7 +225,7 @@ cdef class RecordSplitMerge(SplitMerge):
     def _split(self, Py_ssize_t i, Py_ssize_t j, rows, sides, divided, double log_q, double log_u):
         cdef RowsAtHand state = self.at_hand
         cdef Py_ssize_t k = state.label[i], new = state.n_clusters, t, slot
-        cdef double log_ratio = self.log_new_block(new)
+        cdef double log_ratio = self.ratio.log_new_block(new)
         self.proposed[SPLITS] += 1
         if not isfinite(log_ratio):
             return  # all components are in use: no split
@@ -231,7 +241,7 @@ cdef class RecordSplitMerge(SplitMerge):
             for row in (own, *rows[t]):
                 state.family.add(slot, row)
             made.append(Outside(-1, parts, divided["place"][t], divided["row"][t]))
-        log_ratio += self.log_gain(new + 1, new + 2, k) - log_q
+        log_ratio += self.ratio.log_gain(new + 1, new + 2, k) - log_q
         if log_u < log_ratio:
             self.accepted[SPLITS] += 1
             state.family.copy(new + 1, k)
@@ -260,7 +270,7 @@ cdef class RecordSplitMerge(SplitMerge):
             for t in range(state.n_samples):
                 if state.label[t] == k or state.label[t] == gone:
                     state.family.add(both, t)
-        log_ratio = self.log_new_block(state.n_clusters - 1) + self.log_gain(k, gone, both) - log_q
+        log_ratio = self._log_ratio_of_merge(k, gone, both) - log_q
         state.family.clear(both)
         if log_u < -log_ratio:
             self.accepted[MERGES] += 1

@@ -131,7 +131,8 @@ class Whole(State):
     def get_state(self):
         """The last record, what came of it, and the moments of missing cells."""
         found = {name: getattr(self, name) for name in _PARTS}
-        return _copied(found) | {"family": self.service.moments()}
+        moments = self.service.moments() if self.service.remembers else {}
+        return _copied(found) | {"family": moments}
 
     def set_state(self, state):
         """Take what ``get_state`` returned."""
@@ -141,11 +142,13 @@ class Whole(State):
         self.record = parts["record"]
         self.next_key, self.next_subset = int(parts["next_key"]), parts["next_subset"]
         self._take(parts["found"])
-        self.service.put_moments(entry(state, "family"))
+        if self.service.remembers:
+            self.service.put_moments(entry(state, "family"))
 
     def adapt(self):
         """Imputations of warm-up count for nothing."""
-        self.service.forget_imputations()
+        if self.service.remembers:
+            self.service.forget_imputations()
         self.n_imputed = 0
 
     def log_joint(self):
@@ -164,8 +167,7 @@ def _block(blocks, k):
 
 
 def _about_rows(blocks):
-    """The same with the mean of its rows in the place of the mean of each block, where they differ.
-    """
+    """The same with the mean of the rows in the place of that of each block."""
     out = {
         name: _about_rows(value) if isinstance(value, dict) else value
         for name, value in blocks.items()
