@@ -1,9 +1,9 @@
 """What a sweep over rows beyond memory costs: CPU, memory and the size of a checkpoint.
 
-Run ``python benchmarks/rows_beyond_memory.py [--rows 10000000] [--workers 2] [--where dask|threads]
-[--data DIR]``. It writes a file of single precision, eight columns, twenty clusters of .1 to 30 % of
-the rows, and fits one chain to it. All figures are differences between a longer and a shorter fit,
-so that reading, starting and summing up are not in them; memory is the peak of all processes.
+Run ``python benchmarks/rows_beyond_memory.py [--rows N] [--workers N] [--where dask|threads]
+[--data DIR]``. It writes a file of single precision, eight columns, twenty clusters of .1 to 30 %
+of the rows, and fits one chain to it. CPU is the difference between a longer and a shorter fit, so
+that reading, starting and summing up are not in it; memory is the peak of all processes.
 """
 
 import argparse

@@ -39,6 +39,7 @@ class Cluster:
         if not workers:
             self._await_workers()
             workers = self._workers()
+        self._first_workers = workers
         self.n_threads = sum(one["nthreads"] for one in workers.values())
 
     # -- blocks
@@ -191,7 +192,8 @@ class Cluster:
 
     def _words_of_killed(self, error):
         """What to do where workers die of one task: their memory is too small for their blocks."""
-        workers = self._workers().values()
+        # Just now there may be none.
+        workers = (self._workers() or self._first_workers).values()
         n_threads = max((one["nthreads"] for one in workers), default=1)
         limit = min((one["memory_limit"] for one in workers if one["memory_limit"]), default=0)
         words = f"workers died again and again of {self._where_of(error)}: {error}"
@@ -209,6 +211,8 @@ class Cluster:
         """The block that a killed task was about, by its key."""
         key = getattr(error, "task", "")
         for where, handle in zip(self._places or (), self._handles or (), strict=True):
-            if key == getattr(handle, "key", None) or str(key).endswith(f"-{where.block}"):
+            # Of a block that is held it may be any of the tasks that it comes from.
+            is_lost = getattr(handle, "status", None) == "error"
+            if is_lost or str(key).endswith(f"-{where.block}"):
                 return str(where)
         return "a block of X"

@@ -113,9 +113,10 @@ class DirichletProcessMixture(
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
+    labels_ : ndarray or dask.array.Array of shape (n_samples,)
         Cluster of each training row, numbered by decreasing size: components that overlap are
-        joined, and clusters that fewer than half of the draws support go to the others.
+        joined, and clusters that fewer than half of the draws support go to the others. Lazy
+        where X came from Dask.
     n_clusters_ : int
         Number of clusters in `labels_`.
     component_labels_ : ndarray of shape (n_samples,)
@@ -182,6 +183,10 @@ class DirichletProcessMixture(
     proposals [2]_ [4]_, and updates of concentration, discount and prior scale. For N rows, K
     clusters and d features it costs O(N K d^2) with full covariance, O(N K d) otherwise; a row with
     missing cells under full covariance O(K d^3).
+
+    X may be a Dask array or frame, a memory map, a Zarr array or an HDF5 dataset of more rows than
+    memory holds. Above 100,000 rows all are sampled and so many are kept: what needs labels of
+    single rows in every draw rests on these, see the user guide on rows beyond one memory.
 
     X is standardised internally; all answers are in its own units. float32 input is computed in
     float64 (a copy of twice its size). Sparse X is taken where all columns are binary or counts,
