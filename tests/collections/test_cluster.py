@@ -150,10 +150,27 @@ def test_a_cluster_without_workers_says_how_to_go_on(client, monkeypatch):
         client.cluster.scale(0)
         while client.scheduler_info()["workers"]:
             time.sleep(0.01)
-        with pytest.raises(RuntimeError, match=r"lost its last worker .*checkpoint=directory"):
+        with pytest.raises(RuntimeError, match=r"lost its last worker, .*checkpoint=directory"):
             ask(rows)
-        with pytest.raises(RuntimeError, match="lost its last worker .* before the first sweep"):
+        with pytest.raises(RuntimeError, match="lost its last worker, .*no sweep of this fit"):
             StoredRows(da.from_array(X, chunks=(CELL, 3)))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_a_scheduler_that_is_gone_says_how_to_go_on(client, seconds):
+    def slowly(block):
+        time.sleep(0.5)
+        return block
+
+    stored = da.from_array(X, chunks=(CELL, 3)).map_blocks(slowly, dtype=X.dtype, meta=X[:0])
+    rows = prepared(stored)
+    closing = threading.Timer(seconds, client.cluster.close)
+    closing.start()
+    if not seconds:
+        closing.join()
+    with pytest.raises(RuntimeError, match=r"lost its scheduler: no sweep .*checkpoint=directory"):
+        ask(rows)
+    closing.join()
 
 
 def test_a_killed_worker_says_which_blocks_would_fit(client):
