@@ -24,11 +24,13 @@ MAY_IMPORT = {
     "laws": set(),
     "units": {"numerics"},
     "markup": set(),
+    # Tables of which nobody holds all rows.
+    "collections": {"mcmc", "tables", "units"},
     # What fitted estimators hand over, in words and pictures.
     "reports": {"markup", "mcmc", "plot", "summaries"},
     "estimators": {
         *("likelihoods", "mcmc", "numerics", "summaries", "tables", "units"),
-        *("markup", "reports"),
+        *("markup", "reports", "collections"),
     },
     "show_versions": set(),
     "plot": {"mcmc", "summaries", "tables"},
@@ -54,7 +56,7 @@ MODEL_MAY_IMPORT = {
     # Beside the chains: the units that a likelihood takes columns in.
     "_estimator": {
         *("estimators", "mcmc", "summaries", "likelihoods", "units"),
-        *("markup", "reports"),
+        *("markup", "reports", "collections"),
     },
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
@@ -79,7 +81,7 @@ GUARDED = {
 # Extras: import them where they are used, or `import skbnp` would need them.
 OPTIONAL = {
     *("arviz", "dask", "distributed", "matplotlib", "networkx", "pandas", "PIL", "polars"),
-    *("pyarrow", "rich", "torch"),
+    *("h5py", "pyarrow", "rich", "torch", "zarr"),
 }
 
 
@@ -97,7 +99,7 @@ def allowed(path):
 # Parts of a large estimator, in files of their own.
 ESTIMATOR_PARTS = {
     *("_parameters", "_sampler_settings", "_standard_prior", "_network_prior"),
-    *("_clustering", "_cells"),
+    *("_clustering", "_cells", "_collections"),
 }
 # What is offered at the top: names of models.
 TOP = {"__init__", "_version", "samplers"}

@@ -95,7 +95,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         n_blocks = [int(draw["label"].max()) + 1 for draw in draws]
         # By what was found, as parameters may have changed since.
         is_joined = not np.array_equal(n_blocks, self.merged_n_clusters_)
-        is_joined = is_joined or not np.array_equal(self.labels_, self.component_labels_)
+        is_joined = is_joined or not np.array_equal(self._training_labels, self.component_labels_)
         return self._partition_section(
             training,
             n_blocks=self.posterior_.traces["n_clusters"],

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from skbnp.dirichlet_process_mixture._cells import CellsMixin
 from skbnp.dirichlet_process_mixture._clustering import ClustersMixin
+from skbnp.dirichlet_process_mixture._collections import CollectionFitMixin, KeptRows
 from skbnp.dirichlet_process_mixture._model import (
     STARTS,
     Prior,
@@ -62,7 +63,7 @@ _TOO_WIDE = (
 
 
 class DirichletProcessMixture(
-    ClusterMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
+    CollectionFitMixin, ClusterMixin, ClustersMixin, CellsMixin, PriorMixin, MixtureParameters
 ):
     r"""Mixture with an unknown number of components, by Markov chain Monte Carlo.
 
@@ -227,12 +228,13 @@ class DirichletProcessMixture(
     _fewest_values = 2
     _parameters_after_sampling = ("point_estimate", "merge_overlap")
     _saved_types = (
-        *(Prior, *FAMILIES, Table, TrainingRows),
+        *(Prior, *FAMILIES, Table, TrainingRows, KeptRows),
         *(MergeTree, Units),
     )
     _fitted_attributes: ClassVar[dict] = {
         **MixtureParameters._fitted_attributes,
         "labels_": np.ndarray,
+        "_kept_labels": np.ndarray,
         "n_clusters_": Integral,
         "component_labels_": np.ndarray,
         "merge_tree_": MergeTree,
@@ -247,6 +249,11 @@ class DirichletProcessMixture(
         "_training_rows": TrainingRows,
         "_n_features_out": Integral,
     }
+    _not_always_fitted = (
+        *MixtureParameters._not_always_fitted,
+        *("labels_", "_kept_labels", "_collection", "_fitting"),
+    )
+    _never_in_files = ("_collection",)
     _may_hold: ClassVar[dict] = {
         **MixtureParameters._may_hold,
         "X": (np.nan,),
@@ -421,11 +428,15 @@ class DirichletProcessMixture(
         return self._columns_of(*[name for name, kind in KINDS.items() if kind.has_levels])
 
     def _auto_lengths(self, X):
-        return (100, 100) if len(X) > 100_000 else (200, 300)
+        return (100, 100) if self._n_training(X) > 100_000 else (200, 300)
 
     def _work(self, X):
         work = partial(
-            _work_of_sweep, X=self._training_rows.X, prior=self._prior, algorithm=self.algorithm_
+            _work_of_sweep,
+            n=self._n_training(X),
+            X=self._training_rows.X,
+            prior=self._prior,
+            algorithm=self.algorithm_,
         )
         return work(1.0), lambda traces: work(float(traces["n_clusters"].mean()))
 
@@ -443,6 +454,8 @@ class DirichletProcessMixture(
 
     def _prepare(self, X):
         """Check the parameters against X, standardise it and say how to build a sampler."""
+        if self._is_fitting_collection():
+            return self._prepare_collection(X)
         self._check_parameters(X)
         self._units = self._fitted_units(X)
         settings = self._sampler_settings()
@@ -465,14 +478,15 @@ class DirichletProcessMixture(
 
     def _about_data(self):
         levels = [None if one is None else [repr(x) for x in one.tolist()] for one in self.levels_]
-        return [list(self.families_), levels]
+        return [list(self.families_), levels, *self._about_collection()]
 
     def _attach_rows(self):
         self.posterior_.attach_rows(self._training_rows)
         self.posterior_.attach_figures(_partition_figures)
 
     def _check_draw(self, draw):
-        check_draw(draw, self._prior, self._training_rows.X)
+        rows = self._training_rows
+        check_draw(draw, self._prior, rows.X, all_rows=not isinstance(rows, KeptRows))
 
     @classmethod
     def _fitted_of_file(cls, fitted):
@@ -506,14 +520,15 @@ class DirichletProcessMixture(
     def _summarise(self, X):
         self._find_clusters(X)
         self._keep_training_cells(X)
+        self._leave_collection(X)
 
 
-def _work_of_sweep(n_clusters, X, prior, algorithm):
+def _work_of_sweep(n_clusters, X, prior, algorithm, n=None):
     """Nominal seconds of one core for a sweep of one chain with so many clusters.
 
     Fitted to what sweeps of tables of 60 to 30,000 rows and 1 to 30 columns take.
     """
-    n, d = X.shape
+    n, d = X.shape if n is None else (n, X.shape[1])
     per_row_and_cluster, per_row_divided, per_cluster = 20.0 + 2.0 * d, 300.0 + 2.0 * d, 1_000.0
     gaussian = prior.gaussian
     if gaussian is not None:

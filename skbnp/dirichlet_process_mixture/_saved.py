@@ -11,7 +11,7 @@ from skbnp.numerics.states import check_positive, is_same
 from skbnp.units import check_units
 
 
-def check_draw(draw, prior, X):
+def check_draw(draw, prior, X, all_rows=True):
     """Raise a ValueError unless a draw fits the prior and the standardised rows.
 
     Parameters
@@ -19,6 +19,8 @@ def check_draw(draw, prior, X):
     draw : dict
     prior : Prior
     X : ndarray of shape (n_samples, n_features)
+    all_rows : bool, default=True
+        Whether these are all rows that the blocks hold, or some of them.
     """
     label = draw["label"]
     if label.shape != (len(X),) or label.dtype not in (np.uint8, np.uint16, np.int32):
@@ -28,7 +30,9 @@ def check_draw(draw, prior, X):
     check_array("n_members", n_members, (n_blocks,), np.intp)
     counts = np.bincount(label, minlength=n_blocks)
     empty = np.flatnonzero(n_members == 0)
-    if n_blocks < 2 or not np.array_equal(counts, n_members) or empty.tolist() != [n_blocks - 1]:
+    if n_blocks < 2 or len(counts) != n_blocks or empty.tolist() != [n_blocks - 1]:
+        raise ValueError("n_members of a draw must count its labels, the last block empty")
+    if not (np.array_equal(counts, n_members) if all_rows else np.all(counts <= n_members)):
         raise ValueError("n_members of a draw must count its labels, the last block empty")
     of_base = [name for name in prior.start() if name != "covariance"]
     for name in ("concentration", "discount", *of_base):
@@ -112,7 +116,7 @@ def check_fitted(estimator):
         estimator._training_cells.check(np.isnan(rows.X), estimator._prior.columns_of_values)
     if type(estimator.n_clusters_) is not int:
         raise ValueError("n_clusters_ must be an integer")
-    _check_labels("labels_", estimator.labels_, n, estimator.n_clusters_)
+    _check_labels("labels_", estimator._training_labels, n, estimator.n_clusters_)
     sizes = estimator.merge_tree_.sizes
     _check_labels("component_labels_", estimator.component_labels_, n, len(sizes))
     if not np.array_equal(np.bincount(estimator.component_labels_), sizes):

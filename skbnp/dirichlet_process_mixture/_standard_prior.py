@@ -160,28 +160,36 @@ class PriorMixin:
         if not real.size:
             return Units("gaussian", columns, low, center, scale)
         X = X[:, real]
-        common = self.covariance_type == "spherical" and self.covariance_prior is not None
         constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
-        if constant.size and len(X) > 1 and self.covariance_prior is None:
-            message = f"got the constant {self._named(real[constant])}"
-            if self.covariance_type == "full":
-                raise ValueError(
-                    "X must vary in every column for covariance_type='full' without a "
-                    f"covariance_prior, {message}; remove them or use covariance_type='diag'"
-                )
-            advice = ""
-            if self.covariance_type == "spherical":
-                advice = (
-                    "; remove them: they draw the one variance of spherical components towards "
-                    "zero, so that these become small and many"
-                )
-            warn(f"X should vary in every column, {message}, taken to have scale 1{advice}")
+        self._judge_constant(real[constant], len(X))
         found = standard_units(
-            X, "common" if common else "each", keep_constant=True,
+            X, "common" if self._has_common_scale() else "each", keep_constant=True,
             named=lambda columns: self._named(real[columns]),
         )  # fmt: skip
         center[real], scale[real] = found.center, found.scale
         return Units("gaussian", columns, low, center, scale)
+
+    def _has_common_scale(self):
+        """Whether all real columns are divided by one scale."""
+        return self.covariance_type == "spherical" and self.covariance_prior is not None
+
+    def _judge_constant(self, columns, n_samples):
+        """Refuse real columns that do not vary, or say what they do to the model."""
+        if not columns.size or n_samples == 1 or self.covariance_prior is not None:
+            return
+        message = f"got the constant {self._named(columns)}"
+        if self.covariance_type == "full":
+            raise ValueError(
+                "X must vary in every column for covariance_type='full' without a "
+                f"covariance_prior, {message}; remove them or use covariance_type='diag'"
+            )
+        advice = ""
+        if self.covariance_type == "spherical":
+            advice = (
+                "; remove them: they draw the one variance of spherical components towards "
+                "zero, so that these become small and many"
+            )
+        warn(f"X should vary in every column, {message}, taken to have scale 1{advice}")
 
     def _standard_prior(self, X):
         """The prior for standardised X."""

@@ -1,6 +1,7 @@
 """The base of all estimators: parameters of the chains, the fit template, going on."""
 
 import os
+from contextlib import nullcontext
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -318,22 +319,24 @@ class BaseMCMCEstimator(
         n_tasks = self.n_chains_ + self._n_tasks_after_chains()
         context = self._init_callback_context(max_subtasks=n_tasks)
         context.call_on_fit_task_begin(estimator=self, X=X)
-        self.posterior_ = run_chains(
-            make_sampler,
-            n_chains=self.n_chains_,
-            n_warmup=n_warmup,
-            n_draws=self.n_draws_,
-            thin=thin,
-            seed=self.seed_,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            callbacks=(self, context),
-            store=self._bytes_to_store(),
-            start=start,
-            checkpoint=checkpoint,
-            density=self._density(X, self._watched_rows(len(X))),
-            reported=self._reported_traces,
-        )
+        n_jobs, backend = self._where_chains_run()
+        with backend:
+            self.posterior_ = run_chains(
+                make_sampler,
+                n_chains=self.n_chains_,
+                n_warmup=n_warmup,
+                n_draws=self.n_draws_,
+                thin=thin,
+                seed=self.seed_,
+                n_jobs=n_jobs,
+                verbose=self.verbose,
+                callbacks=(self, context),
+                store=self._bytes_to_store(),
+                start=start,
+                checkpoint=checkpoint,
+                density=self._density(X, self._watched_rows(len(X))),
+                reported=self._reported_traces,
+            )
         self.n_warmup_ = self.posterior_.n_warmup
         was_cut_short = self.posterior_.interrupted and self.posterior_.n_draws < self.n_draws_
         self.n_draws_ = self.posterior_.n_draws
@@ -342,6 +345,10 @@ class BaseMCMCEstimator(
         self._attach_exporter()
         context.call_on_fit_task_end(estimator=self, X=X)
         return was_cut_short, self._is_ensemble(X)
+
+    def _where_chains_run(self):
+        """Chains at a time, and a context in which joblib runs them where they have to be."""
+        return self.n_jobs, nullcontext()
 
     def _n_tasks_after_chains(self):
         """Tasks of callbacks that `_summarise` adds to those of the chains."""

@@ -169,15 +169,16 @@ class ExportMixin:
 
         No draw is relabelled: it is the same however the blocks of a draw are numbered.
         """
-        if not hasattr(self, "labels_") or self._block_means(draws[0][0]) is None:
+        found = _labels_in_memory(self)
+        if found is None or self._block_means(draws[0][0]) is None:
             return Group()
-        n_clusters = int(self.labels_.max()) + 1
+        n_clusters = int(found.max()) + 1
 
         def of_draw(draw):
             means, labels = self._block_means(draw), self._labels_of(draw).astype(np.intp)
             shape = (n_clusters, len(means))
-            count = np.bincount(self.labels_ * shape[1] + labels, minlength=np.prod(shape))
-            share = count.reshape(shape) / np.bincount(self.labels_)[:, np.newaxis]
+            count = np.bincount(found * shape[1] + labels, minlength=np.prod(shape))
+            share = count.reshape(shape) / np.bincount(found)[:, np.newaxis]
             return {"cluster_mean": share @ means}
 
         values = stacked(draws, of_draw)["cluster_mean"]
@@ -355,3 +356,11 @@ class Exporter:
 def _chosen(posterior, places):
     """Stored draws at the same places of each chain, (n_chains, n_draws)."""
     return [[posterior[c, t] for t in places] for c in range(posterior.n_chains)]
+
+
+def _labels_in_memory(estimator):
+    """Clusters of the training rows, None for an estimator without."""
+    for name in ("_training_labels", "labels_"):
+        if hasattr(estimator, name):
+            return getattr(estimator, name)
+    return None

@@ -28,6 +28,9 @@ class FilesMixin:
     read beyond an array or answers no numbers.
     """
 
+    # Attributes of this process alone.
+    _never_in_files = ()
+
     @refuses_by_name
     def save(self, path):
         """Save the fitted estimator as data: an npz archive with a JSON document, no pickle.
@@ -55,7 +58,9 @@ class FilesMixin:
             name: value
             for name, value in vars(self).items()
             # Callbacks are code, and what belongs to them.
-            if name not in parameters and "callback" not in name and name != "_metadata_request"
+            if name not in parameters
+            and "callback" not in name
+            and name not in ("_metadata_request", *self._never_in_files)
         }
         for name in fitted:
             if name not in self._fitted_attributes:

@@ -34,6 +34,11 @@ class PartitionMixin:
     # Whether a draw counts by its density of the row, as Bayes' rule has it, or all draws alike.
     _weighs_draws = True
 
+    @property
+    def _training_labels(self):
+        """Clusters of the training rows that are in memory: ``labels_``, where all are."""
+        return self.labels_
+
     @staticmethod
     def _labels_of(draw):
         """Labels of a draw, (n_samples,)."""
@@ -189,7 +194,8 @@ class PartitionMixin:
     def _companion_table(self, draw):
         """|c and r_k| / |c| for blocks c of the draw and clusters r_k: (n_blocks, n_clusters)."""
         labels = self._labels_of(draw).astype(np.intp)
-        return companion_table(labels, int(labels.max()) + 1, self.labels_, self.n_clusters_)
+        labels_found = self._training_labels
+        return companion_table(labels, int(labels.max()) + 1, labels_found, self.n_clusters_)
 
     def _laws_and_tables(self, new):
         """Laws of the draws that say where rows belong, and their companion tables."""
@@ -200,7 +206,7 @@ class PartitionMixin:
 
         if self._parameters_of_laws is None:
             return make()
-        return self._kept(f"companions, new: {new}", make, self.labels_)
+        return self._kept(f"companions, new: {new}", make, self._training_labels)
 
     def _companion_shares(self, X, new):
         """Shares of the clusters and, last, of a new one if that counts: rows sum to one."""

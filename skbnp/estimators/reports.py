@@ -99,7 +99,7 @@ class ReportMixin:
     def _partition_section(self, training, **options):
         """Clusters and what follows from them."""
         found = partition.Partition(
-            labels=np.asarray(self.labels_),
+            labels=np.asarray(self._training_labels),
             draws=self._label_draws(),
             expected_loss=float(self.expected_loss_),
             **options,

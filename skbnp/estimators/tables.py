@@ -41,25 +41,33 @@ class TablesMixin:
         returns a table of both.
         """
         is_named = is_frame(X)
+        X = self._read_training(X)
+        self._warn_of_empty_rows(np.flatnonzero(np.isnan(X).all(axis=1)))
+        self._advise_on_columns(X, is_named)
+        return X
+
+    def _read_training(self, X):
+        """The same without a word on its rows and columns, other than what is refused."""
         self._form = TableForm.of(X, self.missing_values)
         X = self._as_floats(X)
         check_marks(self._form.marks, X.shape[1])
-        missing = np.isnan(X)
-        empty = np.flatnonzero(missing.all(axis=0))
+        empty = np.flatnonzero(np.isnan(X).all(axis=0))
         if empty.size:
             raise ValueError(
                 "X must have an observed value in every column, got only NaN in "
                 + self._named(empty)
             )
-        empty = np.flatnonzero(missing.all(axis=1))
-        if empty.size:
-            shown = ", ".join(map(str, empty[:10])) + (", ..." if empty.size > 10 else "")
+        return X
+
+    def _warn_of_empty_rows(self, rows, n_rows=None):
+        """Say which rows have no value: the first of so many, or all."""
+        n_rows = len(rows) if n_rows is None else n_rows
+        if n_rows:
+            shown = ", ".join(map(str, rows[:10])) + (", ..." if n_rows > 10 else "")
             warn(
-                f"X has {empty.size} row(s) with no observed value, row(s) {shown}; "
+                f"X has {n_rows} row(s) with no observed value, row(s) {shown}; "
                 "their labels follow the prior",
             )
-        self._advise_on_columns(X, is_named)
-        return X
 
     def _advise_on_columns(self, X, is_named):
         for message in self._advice_on_columns(X, is_named):

@@ -85,7 +85,9 @@ class CoclusteringDisplay:
             With its artists as attributes. At most 300 evenly spaced draws are used.
         """
         check_estimator(estimator, "coclustering")
-        labels = np.asarray(estimator.labels_)
+        # Of rows in memory, where a collection was fitted.
+        name = "_training_labels" if hasattr(estimator, "_training_labels") else "labels_"
+        labels = np.asarray(getattr(estimator, name))
         n = len(labels)
         if rows is None:
             rows = _sample_rows(labels, max_rows)

@@ -353,8 +353,10 @@ def move_rows(reference, rows, cluster):
     out = reference.copy()
     out[rows] = cluster
     n_clusters = int(reference.max()) + 1
+    # Of blocks of a larger table there may be no row to take back.
+    had_rows = np.bincount(reference, minlength=n_clusters) > 0
     while True:
-        empty = np.bincount(out, minlength=n_clusters) == 0
+        empty = (np.bincount(out, minlength=n_clusters)[:n_clusters] == 0) & had_rows
         if not empty.any():
             return out
         back = empty[reference]

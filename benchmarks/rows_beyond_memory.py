@@ -1,0 +1,181 @@
+"""What a sweep over rows beyond memory costs: CPU, memory and the size of a checkpoint.
+
+Run ``python benchmarks/rows_beyond_memory.py [--rows 10000000] [--workers 2] [--where dask|threads]
+[--data DIR]``. It writes a file of single precision, eight columns, twenty clusters of .1 to 30 % of
+the rows, and fits one chain to it. All figures are differences between a longer and a shorter fit,
+so that reading, starting and summing up are not in them; memory is the peak of all processes.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from skbnp import DirichletProcessMixture
+
+N_FEATURES, N_CLUSTERS = 8, 20
+
+
+def write_rows(path, n_samples, seed=0):
+    """Rows of twenty normal clusters, written part by part."""
+    rng = np.random.default_rng(seed)
+    sizes = np.geomspace(0.3, 0.001, N_CLUSTERS)
+    centers = rng.normal(0.0, 6.0, (N_CLUSTERS, N_FEATURES))
+    X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_samples, N_FEATURES))
+    for start in range(0, n_samples, 250_000):
+        stop = min(start + 250_000, n_samples)
+        group = rng.choice(N_CLUSTERS, p=sizes / sizes.sum(), size=stop - start)
+        X[start:stop] = rng.normal(centers[group], 1.0)
+    X.flush()
+
+
+def read_part(path, start, stop):
+    """Some rows of the file, on a worker."""
+    return np.array(np.load(path, mmap_mode="r")[start:stop])
+
+
+def as_dask(path, n_samples, block_rows):
+    """The file as a Dask array whose blocks are read where they are needed."""
+    import dask
+    import dask.array as da
+
+    read = dask.delayed(read_part, pure=True)
+    starts = range(0, n_samples, block_rows)
+    return da.concatenate([
+        da.from_delayed(
+            read(str(path), start, min(start + block_rows, n_samples)),
+            (min(block_rows, n_samples - start), N_FEATURES),
+            dtype=np.float32,
+        )
+        for start in starts
+    ])  # fmt: skip
+
+
+class Watch(threading.Thread):
+    """Peak of the memory of this process and its children, in bytes: resident, and their own."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.peak = self.own = 0
+        self._end = threading.Event()
+
+    def run(self):
+        while not self._end.wait(0.2):
+            found = [memory_of(process) for process in family()]
+            self.peak = max(self.peak, sum(one[0] for one in found))
+            self.own = max(self.own, sum(one[1] for one in found))
+
+    def stop(self):
+        self._end.set()
+        self.join()
+
+
+def family():
+    import psutil
+
+    me = psutil.Process()
+    return [me, *me.children(recursive=True)]
+
+
+def memory_of(process):
+    """Resident bytes, and those of them that are no pages of files."""
+    import psutil
+
+    try:
+        found = process.memory_info()
+    except psutil.Error:
+        return 0, 0
+    return found.rss, found.rss - found.shared
+
+
+def cpu_seconds():
+    """Of this process and all its children that are alive."""
+    import psutil
+
+    total = 0.0
+    for process in family():
+        try:
+            found = process.cpu_times()
+        except psutil.Error:
+            continue
+        total += found.user + found.system
+    return total
+
+
+def measure(X, n_jobs, checkpoint, sweeps):
+    """CPU seconds of a fit of so many sweeps, with a few before the first draw."""
+    began = cpu_seconds()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DirichletProcessMixture(
+            n_chains=1, n_warmup=5, n_draws=sweeps, store=1, n_jobs=n_jobs, random_state=0,
+            checkpoint=checkpoint,
+        ).fit(X)  # fmt: skip
+    return cpu_seconds() - began, model
+
+
+def report(args, X):
+    watch = Watch()
+    watch.start()
+    began = time.perf_counter()
+    found = {}
+    with tempfile.TemporaryDirectory() as checkpoint:
+        short, _ = measure(X, args.workers, None, 5)
+        long, model = measure(X, args.workers, checkpoint, 5 + args.sweeps)
+        sizes = [path.stat().st_size for path in Path(checkpoint).iterdir()]
+        found["checkpoint_mb"] = max(sizes) / 1e6
+    watch.stop()
+    traces = model.posterior_.traces["n_clusters"]
+    found |= {
+        "rows": args.rows,
+        "where": args.where,
+        "workers": args.workers,
+        "clusters": float(traces.mean()),
+        "microseconds_per_row_and_sweep": 1e6 * (long - short) / args.rows / args.sweeps,
+        "peak_resident_mb": watch.peak / 1e6,
+        "peak_own_mb": watch.own / 1e6,
+        "seconds": time.perf_counter() - began,
+    }
+    print("| figure | value |\n|---|---|")
+    for name, value in found.items():
+        print(f"| {name} | {value if isinstance(value, (str, int)) else format(value, '.3g')} |")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--sweeps", type=int, default=20)
+    parser.add_argument("--block-rows", type=int, default=4 * 65_536)
+    parser.add_argument("--where", choices=["dask", "threads"], default="dask")
+    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--quick", action="store_true", help="a million rows, three sweeps")
+    args = parser.parse_args()
+    if args.quick:
+        args.rows, args.sweeps = 1_000_000, 3
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    path = args.data / f"rows_beyond_memory_{args.rows}.npy"
+    if not path.exists():
+        write_rows(path, args.rows)
+    if args.where == "threads":
+        found = report(args, np.load(path, mmap_mode="r"))
+    else:
+        from dask.distributed import Client, LocalCluster
+
+        with (
+            LocalCluster(args.workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster),
+        ):
+            found = report(args, as_dask(path, args.rows, args.block_rows))
+    Path("rows_beyond_memory.json").write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""Fits of the mixture to collections: all rows are visited, some of them are kept in memory."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from joblib import parallel_config
+
+from skbnp.collections.kinds import is_collection
+from skbnp.collections.reading import Reading
+from skbnp.collections.scan import Summary, combined, summary_of_cell
+from skbnp.collections.service import StoredRows
+from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
+from skbnp.dirichlet_process_mixture._stored_rows import make_sampler
+from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.estimators.collections import CollectionsMixin, LabelsOfRows
+from skbnp.mcmc.rows import available_threads
+from skbnp.summaries.partitions import companion_table
+
+# Rows that are kept in memory, at most: a collection of no more is taken there as a whole.
+MOST_KEPT = 100_000
+# What tells the choice of these rows from all others: it depends on their number alone.
+_KEY_OF_KEPT = 0x6B657074
+
+
+def kept_rows(n_samples):
+    """Numbers of the rows that are kept in memory, ascending."""
+    if n_samples <= MOST_KEPT:
+        return np.arange(n_samples)
+    rng = np.random.default_rng([_KEY_OF_KEPT, n_samples])
+    return np.sort(rng.choice(n_samples, MOST_KEPT, replace=False, shuffle=False))
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What is known of a collection while it is fitted."""
+
+    rows: StoredRows
+    kept: np.ndarray
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class KeptRows(TrainingRows):
+    """Rows of a collection that are kept in memory, under draws whose blocks hold all rows.
+
+    Among so many others a row is not left out of what it is compared with.
+    """
+
+    def __call__(self, draw):
+        """Log density of each row under the draw, in the units of X."""
+        log_p, rows = self._log_densities(draw)
+        return rows.unsort(np.logaddexp.reduce(log_p, axis=1)) + self.units.log_jacobian(self.X)
+
+    def shares(self, draw):
+        """Probability that each row is of each block of the draw: (n_kept, n_blocks)."""
+        log_p, rows = self._log_densities(draw)
+        p = np.exp(log_p[:, :-1] - log_p[:, :-1].max(axis=1, keepdims=True))
+        return rows.unsort(p / p.sum(axis=1, keepdims=True))
+
+    def _log_densities(self, draw):
+        rows = Rows(self.X, self.prior)
+        return log_densities(rows, draw, self.prior, log_weights(draw, self.prior)), rows
+
+
+class CollectionFitMixin(CollectionsMixin):
+    """Fits to collections, for the mixture."""
+
+    # -- before sampling
+
+    def _check_training(self, X, y):
+        if not is_collection(X):
+            return super()._check_training(X, y)
+        rows = StoredRows(X, available_threads(self.n_jobs))
+        kept = kept_rows(rows.n_samples)
+        table = rows.take(kept)
+        if len(kept) == rows.n_samples:
+            self._collection = LabelsOfRows(X, kept, rows.lengths)
+            return super()._check_training(table, y)
+        found = self._read_training(table)
+        marks = self._form.marks
+        encode = None if self._table is None else partial(self._table.encode, marks=marks)
+        rows.prepare(Reading.of(table, marks, encode))
+        summary = rows.run(summary_of_cell, None, combined)
+        if summary.n_empty:
+            self._warn_of_empty_rows(summary.empty, summary.n_empty)
+        self._advise_on_columns(found, is_named=not self._form.is_array)
+        self._fitting = Fitting(rows, kept, summary)
+        self._collection = LabelsOfRows(X, kept, rows.lengths)
+        return found
+
+    def _is_fitting_collection(self):
+        """Whether `fit` is at work on rows that are not all in memory."""
+        return "_fitting" in vars(self)
+
+    def _keeps_some_rows(self):
+        """Whether those in memory are not all that draws rest on."""
+        return isinstance(vars(self).get("_training_rows"), KeptRows)
+
+    def _n_training(self, X):
+        """Rows that are sampled."""
+        return self._fitting.rows.n_samples if self._is_fitting_collection() else len(X)
+
+    def _fitted_units(self, X):
+        if not self._is_fitting_collection():
+            return super()._fitted_units(X)
+        summary, real = self._fitting.summary, self._columns_of("gaussian")
+        self._judge_constant(np.intersect1d(real, summary.constant()), summary.n_samples)
+        return summary.standard_units(real, self._has_common_scale(), self._named)
+
+    def _prepare_collection(self, X):
+        """As `_prepare`, for the kept rows X of a collection."""
+        self._check_parameters(X)
+        settings = self._sampler_settings()
+        if settings.algorithm not in ("auto", "parallel"):
+            raise ValueError(
+                "algorithm must be 'auto' or 'parallel' for a collection of more than "
+                f"{MOST_KEPT} rows, got {settings.algorithm!r}"
+            )
+        fitting, self.algorithm_ = self._fitting, "parallel"
+        fitting.rows.expect(self.n_chains_)
+        self._units = self._fitted_units(X)
+        standard = self._units.to_visible(X)
+        self._prior = self._standard_prior(standard)
+        self._training_rows = KeptRows(standard, self._prior, self._units)
+        fitting.rows.use_units(self._units)
+        return partial(
+            make_sampler,
+            rows=fitting.rows,
+            kept=fitting.kept,
+            X=standard,
+            prior=self._prior,
+            for_rows=self._row_threads(),
+            n_split_merge=settings.n_split_merge,
+            split_merge=settings.split_merge,
+            log_jacobian=-float(fitting.summary.count @ np.log(self._units.scale)),
+        )
+
+    def _where_chains_run(self):
+        if not self._is_fitting_collection():
+            return super()._where_chains_run()
+        # In threads, all at once: what they ask of the rows is answered in one pass for all.
+        return self.n_chains_, parallel_config("threading")
+
+    def _about_collection(self):
+        """What tells collections apart whose kept rows are the same."""
+        if not self._is_fitting_collection():
+            return []
+        return [self._fitting.kept, self._fitting.summary.to_data()]
+
+    # -- after sampling
+
+    def _leave_collection(self, X):
+        """Let go of what was for the sampling alone; X are the kept rows."""
+        fitting = vars(self).pop("_fitting", None)
+        if "_collection" not in vars(self):
+            return
+        # Of the rows that are kept; those of all follow from them when they are asked for.
+        self._kept_labels = vars(self).pop("labels_")
+        n_samples = len(X) if fitting is None else fitting.rows.n_samples
+        self.partition_info_ |= {"n_rows": len(X), "n_samples": n_samples}
+
+    @property
+    def _training_labels(self):
+        """Clusters of the training rows that are in memory."""
+        if "_kept_labels" in vars(self):
+            return self._kept_labels
+        return self.labels_
+
+    def __getattr__(self, name):
+        if name == "labels_" and "_kept_labels" in vars(self):
+            return self._labels_of_collection()
+        return super().__getattr__(name)
+
+    def _labels_of_collection(self):
+        if "_collection" not in vars(self):
+            raise AttributeError(
+                "labels_ of the rows of a collection are there as long as the estimator has the "
+                "collection that fit saw, which no file holds: call predict(X)"
+            )
+        return self._collection.of(self, self._kept_labels)
+
+    def _companion_table(self, draw):
+        """As of rows in memory; a block none of whose rows are kept counts as any row does."""
+        if not self._keeps_some_rows():
+            return super()._companion_table(draw)
+        labels = draw["label"].astype(np.intp)
+        n_blocks = len(draw["n_members"]) - 1
+        table = companion_table(labels, n_blocks, self._training_labels, self.n_clusters_)
+        sizes = np.bincount(self._training_labels, minlength=self.n_clusters_)
+        table[table.sum(axis=1) == 0.0] = sizes / sizes.sum()
+        return table
+
+    def _keep_training_cells(self, X):
+        if not self._keeps_some_rows():
+            super()._keep_training_cells(X)
+
+    def _check_knows_training_cells(self, name):
+        if self._keeps_some_rows() and not self._knows_training_cells():
+            raise AttributeError(f"{name} is not kept for the rows of a collection: call impute(X)")
+        super()._check_knows_training_cells(name)
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        if "_collection" in state and not state["_collection"].travels:
+            # Its rows would: all of a file.
+            state = {name: value for name, value in state.items() if name != "_collection"}
+        return state
