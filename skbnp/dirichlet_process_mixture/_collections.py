@@ -12,6 +12,7 @@ from skbnp.collections.scan import Summary, combined, summary_of_cell
 from skbnp.collections.service import StoredRows
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._stored_rows import make_sampler
+from skbnp.dirichlet_process_mixture._table import is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.estimators.collections import CollectionsMixin, LabelsOfRows
 from skbnp.mcmc.rows import available_threads
@@ -69,8 +70,11 @@ class CollectionFitMixin(CollectionsMixin):
     # -- before sampling
 
     def _check_training(self, X, y):
-        if not is_collection(X):
+        is_in_memory = self._is_long_array(X)
+        if not (is_in_memory or is_collection(X)):
             return super()._check_training(X, y)
+        if is_in_memory:
+            X = X.view(np.memmap)
         rows = StoredRows(X, available_threads(self.n_jobs))
         kept = kept_rows(rows.n_samples)
         table = rows.take(kept)
@@ -88,6 +92,20 @@ class CollectionFitMixin(CollectionsMixin):
         self._fitting = Fitting(rows, kept, summary)
         self._collection = LabelsOfRows(X, kept, rows.lengths)
         return found
+
+    def _is_long_array(self, X):
+        """Whether an array of real columns is visited as a map of it would be, cell by cell.
+
+        So that draws are the same wherever rows are; and no copy of them is made.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and len(X) > MOST_KEPT
+            and X.dtype.kind in "biuf"
+            and is_plainly_real(X, self.family)
+            and self._sampler_settings().algorithm in ("auto", "parallel")
+        )
 
     def _is_fitting_collection(self):
         """Whether `fit` is at work on rows that are not all in memory."""
@@ -162,6 +180,7 @@ class CollectionFitMixin(CollectionsMixin):
         self._kept_labels = vars(self).pop("labels_")
         n_samples = len(X) if fitting is None else fitting.rows.n_samples
         self.partition_info_ |= {"n_rows": len(X), "n_samples": n_samples}
+        self._collection.settle(self, self._kept_labels)
 
     @property
     def _training_labels(self):

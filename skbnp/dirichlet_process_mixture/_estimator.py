@@ -184,13 +184,13 @@ class DirichletProcessMixture(
     clusters and d features it costs O(N K d^2) with full covariance, O(N K d) otherwise; a row with
     missing cells under full covariance O(K d^3).
 
-    X may be a Dask array or frame, a memory map, a Zarr array or an HDF5 dataset of more rows than
-    memory holds. Above 100,000 rows all are sampled and so many are kept: what needs labels of
-    single rows in every draw rests on these, see the user guide on rows beyond one memory.
+    X may be a Dask array or frame, a memory map, a Zarr array or an HDF5 dataset. Of these, and of
+    arrays of real columns, no more than 100,000 rows are kept in memory beside X: attributes of
+    training rows are of those, the draws and `labels_` of all.
 
     X is standardised internally; all answers are in its own units. float32 input is computed in
-    float64 (a copy of twice its size). Sparse X is taken where all columns are binary or counts,
-    and made dense. `sample_weight` and `partial_fit` are not available. The number of clusters is
+    float64 (up to 100,000 rows a copy of twice its size). Sparse X is taken where all columns are
+    binary or counts, and made dense. `sample_weight` and `partial_fit` are not available. The number of clusters is
     not a consistent estimate of the number of components of a population that is not such a
     mixture: skewed clusters are covered by several components. These overlap, and every draw cuts
     them in its own way, so that `labels_` joins them [7]_, up to `merge_overlap`.

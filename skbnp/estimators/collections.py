@@ -258,7 +258,12 @@ class LabelsOfRows:
     @property
     def travels(self):
         """Whether X can go to another process as a description of its rows."""
-        return kind_of(self._X) != SLICED
+        return self._X is None or kind_of(self._X) != SLICED
+
+    def settle(self, estimator, labels):
+        """Find those of an array in memory at once, and let go of it."""
+        if isinstance(self._X, np.memmap) and self._X.filename is None:
+            self._X, self._found = None, self.of(estimator, labels)
 
     def of(self, estimator, labels):
         """Clusters of all rows: an array of Dask that is lazy, or an array in memory.
@@ -269,7 +274,7 @@ class LabelsOfRows:
             Fitted.
         labels : ndarray of int of shape (n_kept,)
         """
-        if kind_of(self._X) != SLICED:
+        if self._found is None and kind_of(self._X) != SLICED:
             return self._lazy(estimator, labels)
         if self._found is None:
             found = estimator.predict(self._X) if len(labels) < sum(self._lengths) else labels
