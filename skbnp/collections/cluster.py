@@ -32,13 +32,14 @@ class Cluster:
     def __init__(self, client):
         self._client = client
         self._id = uuid.uuid4().hex[:12]
-        self._n_rounds = 0
+        self._n_rounds = self._n_sweeps = 0
         self._handles = self._places = None
         self._source = None
         workers = self._workers()
         if not workers:
             self._await_workers()
             workers = self._workers()
+        self._first_workers = workers
         self.n_threads = sum(one["nthreads"] for one in workers.values())
 
     # -- blocks
@@ -95,6 +96,7 @@ class Cluster:
 
     def part(self, places, batch, n_sweeps):
         """Answers to a batch for all rows that are held: a Part, or Failed."""
+        self._n_sweeps = n_sweeps
         key = self._new_key()
         record = self._submit(same, batch, key=f"{key}-record")
         level = [
@@ -108,18 +110,20 @@ class Cluster:
                 self._submit(joined, level[t : t + _FAN_IN], record, key=f"{key}-{depth}.{t}")
                 for t in range(0, len(level), _FAN_IN)
             ]
-        return self._result(level[0], n_sweeps)
+        return self._result(level[0])
 
     def _new_key(self):
         self._n_rounds += 1
         return f"skbnp-{self._id}-{self._n_rounds}"
 
     def _submit(self, function, *arguments, key):
+        if self._client.status != "running":
+            raise RuntimeError(self._words_of_lost("its scheduler"))
         return self._client.submit(function, *arguments, key=key, retries=_RETRIES, pure=False)
 
     # -- what may go wrong
 
-    def _result(self, future, n_sweeps=0):
+    def _result(self, future):
         """The result of a future, however long it takes as long as there are workers."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
@@ -131,12 +135,12 @@ class Cluster:
             except TimeoutError:
                 if future.status == "error":
                     return self._blamed(future.exception())
-                alone_since = self._alone_since(alone_since, n_sweeps)
+                alone_since = self._alone_since(alone_since)
             except KilledWorker as error:
                 raise MemoryError(self._words_of_killed(error)) from None
             except (CommClosedError, OSError) as error:
                 if self._client.status != "running":
-                    raise RuntimeError(self._words_of_lost("the scheduler", n_sweeps)) from error
+                    raise RuntimeError(self._words_of_lost("its scheduler")) from error
                 return self._blamed(error)
             except Exception as error:
                 return self._blamed(error)
@@ -144,12 +148,12 @@ class Cluster:
                 # A future that was cancelled: asyncio's error is no Exception.
                 if type(error).__name__ != "CancelledError":
                     raise
-                raise RuntimeError(self._words_of_lost("the scheduler", n_sweeps)) from error
+                raise RuntimeError(self._words_of_lost("its scheduler")) from error
 
     def _blamed(self, error):
         """The error of a task as the failure of the block which could not be made."""
         if type(error).__name__ in ("CancelledError", "FutureCancelledError"):
-            raise RuntimeError(self._words_of_lost("the scheduler", 0)) from error
+            raise RuntimeError(self._words_of_lost("its scheduler")) from error
         for where, handle in zip(self._places or (), self._handles or (), strict=True):
             if getattr(handle, "status", None) == "error":
                 return Failed(where, error)
@@ -166,32 +170,35 @@ class Cluster:
         configured = dask.config.get("distributed.scheduler.no-workers-timeout", None)
         return parse_timedelta(configured or dask.config.get("distributed.comm.timeouts.connect"))
 
-    def _alone_since(self, since, n_sweeps):
+    def _alone_since(self, since):
         """The moment since which there has been no worker, None if there is one."""
         if self._client.status == "running" and self._workers():
             return None
         since = since or time.monotonic()
         if time.monotonic() - since > self._patience():
-            raise RuntimeError(self._words_of_lost("its last worker", n_sweeps))
+            lost = f"its last worker, and none has come for {self._patience():g} s"
+            raise RuntimeError(self._words_of_lost(lost))
         return since
 
     def _await_workers(self):
         since = None
         while not self._workers():
-            since = self._alone_since(since, 0)
+            since = self._alone_since(since)
             time.sleep(0.1)
 
-    def _words_of_lost(self, what, n_sweeps):
-        sweeps = "before the first sweep" if not n_sweeps else f"after {n_sweeps} sweeps of chains"
+    def _words_of_lost(self, what):
+        n_sweeps = self._n_sweeps
+        sweeps = f"{n_sweeps} sweeps of all chains" if n_sweeps else "no sweep"
         return (
-            f"the cluster has lost {what} for more than {self._patience():g} s, {sweeps} of this "
-            "fit. With checkpoint=directory, fit of the same X with the same parameters goes on "
-            "from where it was last written, on any cluster"
+            f"the cluster has lost {what}: {sweeps} of this fit were done. With "
+            "checkpoint=directory, fit of the same X with the same parameters goes on from where "
+            "it was last written, on any cluster"
         )
 
     def _words_of_killed(self, error):
         """What to do where workers die of one task: their memory is too small for their blocks."""
-        workers = self._workers().values()
+        # Just now there may be none.
+        workers = (self._workers() or self._first_workers).values()
         n_threads = max((one["nthreads"] for one in workers), default=1)
         limit = min((one["memory_limit"] for one in workers if one["memory_limit"]), default=0)
         words = f"workers died again and again of {self._where_of(error)}: {error}"
@@ -209,6 +216,8 @@ class Cluster:
         """The block that a killed task was about, by its key."""
         key = getattr(error, "task", "")
         for where, handle in zip(self._places or (), self._handles or (), strict=True):
-            if key == getattr(handle, "key", None) or str(key).endswith(f"-{where.block}"):
+            # Of a block that is held it may be any of the tasks that it comes from.
+            is_lost = getattr(handle, "status", None) == "error"
+            if is_lost or str(key).endswith(f"-{where.block}"):
                 return str(where)
         return "a block of X"

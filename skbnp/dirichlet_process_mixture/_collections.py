@@ -173,6 +173,9 @@ class CollectionFitMixin(CollectionsMixin):
         fitting = vars(self).pop("_fitting", None)
         if "_collection" not in vars(self):
             return
+        if fitting is None and not self._collection.travels:
+            del self._collection  # all of a file is in memory
+            return
         # Of the rows that are kept; those of all follow from them when they are asked for.
         self._kept_labels = vars(self).pop("labels_")
         n_samples = len(X) if fitting is None else fitting.rows.n_samples
@@ -192,6 +195,8 @@ class CollectionFitMixin(CollectionsMixin):
         return super().__getattr__(name)
 
     def _labels_of_collection(self):
+        if "_collection" not in vars(self) and not self._keeps_some_rows():
+            return self._kept_labels
         if "_collection" not in vars(self):
             raise AttributeError(
                 "labels_ of the rows of a collection are there as long as the estimator has the "

@@ -150,10 +150,27 @@ def test_a_cluster_without_workers_says_how_to_go_on(client, monkeypatch):
         client.cluster.scale(0)
         while client.scheduler_info()["workers"]:
             time.sleep(0.01)
-        with pytest.raises(RuntimeError, match=r"lost its last worker .*checkpoint=directory"):
+        with pytest.raises(RuntimeError, match=r"lost its last worker, .*checkpoint=directory"):
             ask(rows)
-        with pytest.raises(RuntimeError, match="lost its last worker .* before the first sweep"):
+        with pytest.raises(RuntimeError, match="lost its last worker, .*no sweep of this fit"):
             StoredRows(da.from_array(X, chunks=(CELL, 3)))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_a_scheduler_that_is_gone_says_how_to_go_on(client, seconds):
+    def slowly(block):
+        time.sleep(0.5)
+        return block
+
+    stored = da.from_array(X, chunks=(CELL, 3)).map_blocks(slowly, dtype=X.dtype, meta=X[:0])
+    rows = prepared(stored)
+    closing = threading.Timer(seconds, client.cluster.close)
+    closing.start()
+    if not seconds:
+        closing.join()
+    with pytest.raises(RuntimeError, match=r"lost its scheduler: no sweep .*checkpoint=directory"):
+        ask(rows)
+    closing.join()
 
 
 def test_a_killed_worker_says_which_blocks_would_fit(client):
@@ -207,6 +224,48 @@ def processes(n_workers, **options):
         n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit="2GB",
         **options,
     )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_workers_that_die_of_a_block_say_which_would_fit():
+    def die(block, block_info=None):
+        if block_info and block_info[None]["chunk-location"][0] == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    stored = da.from_array(X, chunks=(CELL, 3)).map_blocks(die, dtype=X.dtype, meta=X[:0])
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        processes(1) as cluster,
+        distributed.Client(cluster),
+        pytest.raises(MemoryError, match=r"block [23] of X .*X\.rechunk\(\{0: \d+\}\)"),
+    ):
+        ask(prepared(stored))
+
+
+@pytest.mark.slow
+def test_a_fit_whose_process_is_killed_goes_on_with_the_same_draws(expected, tmp_path):
+    rows = tmp_path / "rows.npy"
+    np.save(rows, X)
+    runs = tmp_path / "runs"
+    script = (
+        "import sys, numpy as np\n"
+        "from skbnp import DirichletProcessMixture\n"
+        "from skbnp.dirichlet_process_mixture import _collections\n"
+        "_collections.MOST_KEPT = 600\n"
+        f"DirichletProcessMixture(**{SIZES!r}, checkpoint={str(runs)!r}, checkpoint_every=0)"
+        f".fit(np.load({str(rows)!r}, mmap_mode='r'))"
+    )
+    for pause in (0.0, 0.2):
+        process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+        while process.poll() is None and not list(runs.glob("*.skbnp")):
+            time.sleep(0.01)
+        time.sleep(pause)
+        process.kill()
+        process.wait()
+    # Another way to hold the same rows.
+    found = fitted(da.from_array(X, chunks=(10_000, 3)), checkpoint=runs)
+    assert draws(found) == expected
 
 
 def workers_of(client):

@@ -15,6 +15,7 @@ from skbnp import DirichletProcessMixture
 from skbnp.collections.tree import CELL
 from skbnp.dirichlet_process_mixture import _collections
 from skbnp.laws import Gamma
+from skbnp.plot import CoclusteringDisplay
 from skbnp.samplers import MixtureSampler
 
 pytestmark = pytest.mark.filterwarnings(
@@ -135,6 +136,25 @@ def test_a_small_collection_is_taken_to_memory(monkeypatch):
     np.testing.assert_array_equal(found.labels_.compute(), known.labels_)
     np.testing.assert_array_equal(found.X_imputed_, known.X_imputed_)
     assert found.partition_info_["n_rows"] == found.partition_info_["n_samples"] == 900
+
+
+def test_a_small_file_is_as_a_table_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(_collections, "MOST_KEPT", 1000)
+    known, found = fitted(X[:900]), fitted(memory_map(X[:900], tmp_path))
+    assert_same_draws(found, known)
+    for one in (found, pickle.loads(pickle.dumps(found))):
+        assert isinstance(one.labels_, np.ndarray)
+        np.testing.assert_array_equal(one.labels_, known.labels_)
+
+
+def test_reports_tables_and_pictures(of_array):
+    assert "clusters" in str(of_array.report())
+    assert of_array.coclustering(rows=[0, 5]).shape == (2, 2)
+    assert len(of_array.credible_ball().horizontal[0]) == N_KEPT
+    display = CoclusteringDisplay.from_estimator(of_array, max_rows=50)
+    assert display.probability.shape == (50, 50)
+    assert of_array.sample(5, random_state=0)[0].shape == (5, 2)
+    assert len(of_array.sample_missing(X[:4], n_tables=2)) == 2
 
 
 def test_fit_predict_and_set_clone(of_array):

@@ -102,6 +102,26 @@ def test_the_error_of_a_batch_reaches_all_who_asked_and_the_next_is_served():
     assert n_served == [2, 2]
 
 
+def test_an_interrupt_of_the_chain_that_serves_frees_all():
+    start, seen = threading.Barrier(2), []
+
+    def serve(requests):
+        raise KeyboardInterrupt
+
+    meeting = Meeting(serve, n_chains=2)
+
+    def chain():
+        try:
+            with meeting.sweep():
+                start.wait()
+                meeting.ask(1)
+        except KeyboardInterrupt:
+            seen.append(True)
+
+    assert run_all(chain, chain) == []
+    assert seen == [True, True]
+
+
 def test_a_chain_that_comes_while_others_are_served_asks_with_them_next():
     entered, go_on, log = threading.Event(), threading.Event(), Log()
 
