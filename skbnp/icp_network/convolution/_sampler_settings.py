@@ -85,8 +85,9 @@ class ICPConvSampler(SamplerSettings):
         kind="float",
         rules=[Interval(Real, 0, 1, closed="right")],
         text="""
-        Length of these steps, in prior standard deviations. Longer ones forget sooner, and make the
-        draws warmer than the temperature says.
+        Length of these steps, in prior standard deviations, for up to 500 images; for n of them it
+        is shorter by the factor sqrt(500 / n). Longer ones forget sooner, and make the draws warmer
+        than the temperature says.
         """,
     )
     friction: float = parameter(
