@@ -274,6 +274,31 @@ def test_steps_that_are_too_long_are_halved_and_then_given_up():
     assert all(np.isfinite(draw["weights"]).all() for draw in draws)
 
 
+def test_networks_whose_nodes_have_died_are_put_back():
+    """What they say is not far less likely than by frequencies, but it is the same everywhere."""
+    prior = small_prior((4, 4, 1))
+    graph = {"order": np.array([0.0, 1.0, 0.9]), "edges": np.array([[1, 2], [2, 0]])}
+    layout = prior.layout(**graph)
+    state = make_weights(
+        1, graph | {"weights": np.zeros(layout.n_weights)}, prior, data_of(prior, 40), WEIGHTS
+    ).state
+    assert layout.tensors[0][0] == ("bias", 2) and not state.is_lost()
+    state.z[:2] = -10.0
+    state.fit = 1.2 * state.fit_of_frequencies
+    assert state.is_lost()
+    state.z[:2] = 10.0
+    state.z[2:] = np.random.default_rng(0).normal(size=len(state.z) - 2)
+    assert not state.is_lost()
+    state.fit = 4.0 * state.fit_of_frequencies
+    assert state.is_lost()
+
+
+def test_steps_are_shorter_for_many_images():
+    prior = small_prior((4, 4, 1))
+    scales = [weights_of(prior, data_of(prior, n)).state.step_scale for n in (24, 500, 2000)]
+    assert scales == [1.0, 1.0, 0.5]
+
+
 def test_chains_share_the_draws_evenly():
     assert shared_out(8, [300, 300]) == [4, 4]
     assert shared_out(8, [5, 2, 300]) == [3, 2, 3]

@@ -134,7 +134,12 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
 
     **Weights** of `n_architectures` of them are then drawn on all images, by stochastic-gradient
     Hamiltonian Monte Carlo [2]_ of the posterior raised to the power 1 / `temperature`. Such a
-    tempered posterior is none, and predicts better here ("cold posteriors" [3]_).
+    tempered posterior is none, and predicts better here ("cold posteriors" [3]_). Steps are shorter
+    for many images, and are halved for a network that they lead astray.
+
+    **Probabilities** are averages over all these draws, raised to one power and made to sum to one
+    again. The power is chosen by training images that weights have not seen: they are drawn a
+    second time, without one fold of the images for each architecture.
 
     A search costs about `n_steps` gradients a proposal, of `batch_size` images each. On 500 images
     of 8 x 8 pixels a fit takes a minute or two of one core. There are no augmentation, no
