@@ -11,7 +11,9 @@ from skbnp.estimators.settings import SamplerSettings
 class ICPConvSampler(SamplerSettings):
     """How `ICPConvClassifier` searches for architectures and draws weights: its `sampler`.
 
-    The search is an approximation, and how long networks are trained is a part of it.
+    The search is an approximation, and how long networks are trained is a part of it. The
+    `step_length` is that of up to 500 images; of n more the steps are shorter by the factor
+    sqrt(500 / n), as the posterior narrows.
 
     See Also
     --------
@@ -85,9 +87,8 @@ class ICPConvSampler(SamplerSettings):
         kind="float",
         rules=[Interval(Real, 0, 1, closed="right")],
         text="""
-        Length of these steps, in prior standard deviations, for up to 500 images; for n of them it
-        is shorter by the factor sqrt(500 / n). Longer ones forget sooner, and make the draws warmer
-        than the temperature says.
+        Length of these steps, in prior standard deviations. Longer ones forget sooner, and make the
+        draws warmer than the temperature says.
         """,
     )
     friction: float = parameter(
