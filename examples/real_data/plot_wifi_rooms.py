@@ -69,7 +69,7 @@ scaler = StandardScaler().fit(rssi[train])
 X, new = scaler.transform(rssi[train]), scaler.transform(rssi[test])
 told = GaussianMixture(4, n_init=5, random_state=0).fit(X)
 counts = range(1, 16)
-mixtures = [GaussianMixture(n, n_init=3, random_state=0).fit(X) for n in counts]
+mixtures = [GaussianMixture(n, n_init=2, random_state=0).fit(X) for n in counts]
 by_bic = min(mixtures, key=lambda mixture: mixture.bic(X))
 answers = {
     "InfiniteFactorClusterer": clusterer.labels_,
