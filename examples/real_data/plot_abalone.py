@@ -100,7 +100,9 @@ fillings = {
 # Errors
 # ------
 # Of the lost cells: the share of names that are right, and root mean square errors of the other
-# columns in their standard deviations.
+# columns in their standard deviations. Trees are a little better at the rings, the mixture is
+# better at lengths and weights, and nobody tells the sex of a snail from its size much better
+# than this.
 
 scale, errors = whole[numbers].std(), {}
 print("                         sex right   rings   lengths and weights")

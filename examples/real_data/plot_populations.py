@@ -97,6 +97,8 @@ for ax, (title, label) in zip(
     strict=True,
 ):
     ClusterDisplay(scores[:, :2], label).plot(ax=ax, s=8)
+    if ax is not axes[0]:
+        ax.get_legend().remove()
     ax.set(title=title, xlabel="first principal component", ylabel="")
 axes[0].set_ylabel("second principal component")
 
@@ -133,6 +135,7 @@ below.legend(fontsize=8, ncols=4)
 # Each population stands where it lives, or beside others that live there too, in the look of the
 # branch that most of its people are on; the larger the dot, the larger their share.
 
+# sphinx_gallery_thumbnail_number = 3
 figure, ax = plt.subplots(figsize=(11, 5))
 taken = []
 for k in np.unique(population):

@@ -85,9 +85,10 @@ for name, label in answers.items():
     between = 1 - np.sum((place - center[label]) ** 2) / np.sum((place - place.mean(axis=0)) ** 2)
     print(f"{name:30s} {len(center):6d} {between:14.1%} {silhouette_score(place, label):14.2f}")
 
-figure, axes = plt.subplots(1, 3, figsize=(12, 5), sharex=True, sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(10, 5), sharex=True, sharey=True)
 for ax, (name, label) in zip(axes, answers.items(), strict=True):
     ClusterDisplay(place, label).plot(ax=ax, s=14)
+    ax.get_legend().remove()
     ax.set(title=name, xlabel="metres", ylabel="", aspect="equal")
 axes[0].set_ylabel("metres")
 

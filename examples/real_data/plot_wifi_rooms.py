@@ -114,6 +114,7 @@ for ax, (title, label) in zip(
     strict=True,
 ):
     ClusterDisplay(rssi[train][:, [0, 4]], label).plot(ax=ax, s=8)
+    ax.get_legend().remove()
     ax.set(title=title, xlabel="access point 1, dBm", ylabel="")
 axes[0].set_ylabel("access point 5, dBm")
 
