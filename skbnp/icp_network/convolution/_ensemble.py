@@ -77,8 +77,8 @@ class Weights(State):
 class Wander(Move):
     """Steps of stochastic-gradient HMC on the tempered posterior; the first time, of Adam before.
 
-    Where they leave what is likely, or nodes die, the weights go back to where they began and the
-    step is halved; after that has happened twice they stay there.
+    Where they leave what is likely, or nodes die, the weights go back to where they began
+    and the step is halved; after that has happened twice they stay there.
     """
 
     NAME = "wander"
