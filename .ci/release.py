@@ -55,4 +55,4 @@ if __name__ == "__main__":
         wrong = too_large([Path(name) for name in sys.argv[2:]])
     else:
         wrong = wrong_with(*sys.argv[1:])
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or 0)  # an empty text would be an error

@@ -2,11 +2,14 @@
 
 Digits of 8 x 8 pixels: 500 to learn from, 500 others, splits 0 to 5 (`train_test_split` with the
 number of the split, stratified), pixels divided by 4. "one network" is stochastic-gradient HMC on
-one fixed architecture, a chain of three maps, with as many draws: what averaging over architectures
-has to beat. MNIST: digits 1 to 3, 600 images of each to learn from, 100 others of each. All rivals
-see pixels with one scale. Seconds are those of one core, in the same run.
+one fixed architecture, two maps between image and output and five edges, for as many steps as take
+about as long, its probabilities sharpened in the same way: what averaging over architectures has to
+beat. MNIST: digits 1 to 3, 600 images of each to learn from, 100 others of each. All rivals see
+pixels with one scale. Seconds are those of one core, in the same run. The part "gradient" times the
+kernel, beside torch where it is installed.
 
-    python benchmarks/icp_conv_classifier.py [--data ../shared/data] [--quick] [--only digits mnist]
+    python benchmarks/icp_conv_classifier.py [--data ../shared/data] [--quick]
+        [--only digits mnist gradient] [--methods NAME ...]
 """
 
 import argparse
@@ -16,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from _cibp_belief_net_density import in_words
+from _icp_conv_classifier_gradient import gradients, print_gradients
 from _report import cpu_seconds
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -26,11 +30,15 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from skbnp import ICPConvClassifier
-from skbnp.icp_network.convolution._model import network_of
+from skbnp.icp_network.convolution._search import start_graph
 from skbnp.samplers import ICPConvSampler
 
+PARTS = ["gradient", "digits", "mnist"]
 N_SPLITS, N_DIGITS = 6, 500
+N_STEPS_OF_ONE = 28_000
 QUICK = dict(n_warmup=20, n_draws=20, n_architectures=2)
+# The model that `networks` has fitted last.
+LAST = {}
 GRID = {"hidden_layer_sizes": [(20,), (50,), (100,)], "alpha": [0.1, 1.0, 10.0]}
 
 
@@ -38,24 +46,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="*", choices=["digits", "mnist"], default=None)
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
+    parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
     options = parser.parse_args()
-    parts = {"digits": lambda: digits(options.quick), "mnist": lambda: mnist(options)}
-    for name, part in parts.items():
-        if options.only is None or name in options.only:
-            print_table(part())
+    if "gradient" in options.only:
+        print_gradients(gradients(options.quick))
+    if "digits" in options.only:
+        print_table(digits(options))
+    if "mnist" in options.only:
+        print_table(mnist(options))
 
 
-def digits(quick):
+def digits(options):
     """Figures of all methods over the splits."""
     X, y = load_digits(return_X_y=True)
+    quick = options.quick
     found, n = {}, 150 if quick else N_DIGITS
-    for name, fit in METHODS.items():
+    for name in options.methods:
         for split in range(1 if quick else N_SPLITS):
             parts = train_test_split(
                 X / 4, y, train_size=n, test_size=n, random_state=split, stratify=y
             )
-            figures = figures_of(fit, parts, quick)
+            figures = figures_of(METHODS[name], parts, quick)
             found.setdefault(name, []).append(figures)
             print(f"digits, {split}, {name}: {np.round(figures, 4).tolist()}", flush=True)
     return found
@@ -74,7 +86,13 @@ def mnist(options):
         rows = np.concatenate([np.flatnonzero(labels == digit)[:n] for digit in (1, 2, 3)])
         tables.append((parts[f"{part}_images"][rows].reshape(len(rows), -1) / 64.0, labels[rows]))
     (X, y), (new, y_new) = tables
-    for name, fit in {**METHODS, "point weights of the search": point_networks}.items():
+    methods = {name: METHODS[name] for name in options.methods}
+    if "ICPConvClassifier" in methods:
+        methods = {
+            "ICPConvClassifier": networks,
+            "point weights of its search": point_networks,
+        } | methods
+    for name, fit in methods.items():
         found[name] = [figures_of(fit, (X, new, y, y_new), options.quick)]
         print(f"MNIST 1-3, {name}: {np.round(found[name][0], 4).tolist()}", flush=True)
     return found
@@ -108,37 +126,51 @@ def print_table(found):
 # -- functions of (X, y, new X, quick): probabilities, and classes that single networks say
 
 
-def networks(X, y, new, quick, **options):
+def networks(X, y, new, quick):
     """The library's, at its defaults."""
-    model = ICPConvClassifier(random_state=0, **((QUICK if quick else {}) | options)).fit(X, y)
-    images = model._images(model._check_new(new))
-    singles = []
-    for draw in model.ensemble_.evenly_spaced(60):
-        network, weights = network_of(draw, model._prior)
-        singles.append(network.logits(images, weights).argmax(axis=1))
+    model = ICPConvClassifier(random_state=0, **(QUICK if quick else {})).fit(X, y)
     summary = model.architecture_summary_["live edges"]
     means = model.posterior_.traces["n_edges"].mean(axis=1).round(2).tolist()
-    print(f"  live edges of the chains: {means}, R-hat {summary['r_hat']:.2f}")
-    return model.predict_proba(new), singles
+    print(
+        f"  live edges of the chains: {means}, R-hat {summary['r_hat']:.2f}; power "
+        f"{model.power_:.2f}"
+    )
+    LAST["model"] = model
+    return model.predict_proba(new), single_networks(model, new)
+
+
+class OneNetwork(ICPConvClassifier):
+    """Weights of the architecture that chains start with, whatever they find."""
+
+    def _chosen_draws_of_chains(self):
+        graph = start_graph("chain", self._prior, None)
+        layout = self._prior.layout(graph["order"], graph["edges"])
+        z = np.random.default_rng(self.seed_).standard_normal(layout.n_weights)
+        return [graph | {"weights": (z * layout.deviations).astype(np.float32)}]
 
 
 def one_network(X, y, new, quick):
-    """The same draws of weights of one architecture, in eight independent runs' time."""
-    sampler = ICPConvSampler(init="chain", n_weight_steps=200 if quick else 32_000)
-    options = dict(n_chains=1, n_warmup=0, n_draws=1, max_units=2, n_architectures=1)
-    return networks(X, y, new, False, sampler=sampler, **options)
+    """As long as all architectures together: five chains, of all images and without each fold."""
+    sampler = ICPConvSampler(n_start_steps=800, n_weight_steps=200 if quick else N_STEPS_OF_ONE)
+    model = OneNetwork(n_chains=1, n_warmup=0, n_draws=1, sampler=sampler, random_state=0)
+    model.fit(X, y)
+    return model.predict_proba(new), single_networks(model, new)
 
 
 def point_networks(X, y, new, quick):
-    """Weights as the search leaves them, averaged over its draws."""
-    options = (QUICK if quick else {}) | dict(n_architectures=1)
-    sampler = ICPConvSampler(n_weight_steps=0)
-    model = ICPConvClassifier(random_state=0, sampler=sampler, **options).fit(X, y)
+    """Weights as the search of `networks` has left them, averaged over its draws."""
+    model = LAST["model"]
     images = model._images(model._check_new(new))
-    found = [
-        model._probabilities(draw, 0, images)[0] for draw in model.posterior_.evenly_spaced(100)
-    ]
+    draws = model.posterior_.evenly_spaced(100)
+    found = [model._probabilities(draw, 0, images)[0] for draw in draws]
     return np.mean(found, axis=0), [one.argmax(axis=1) for one in found]
+
+
+def single_networks(model, new):
+    """Classes that draws of weights name, one by one."""
+    images = model._images(model._check_new(new))
+    draws = model.ensemble_.evenly_spaced(60)
+    return [model._probabilities(draw, 0, images)[0].argmax(axis=1) for draw in draws]
 
 
 def support_vectors(X, y, new, quick):

@@ -7,7 +7,7 @@ from pathlib import Path
 import skbnp
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
-from site_parts import draw_thumbnail, import_all, reachable
+from site_parts import DATA, Arguments, draw_thumbnail, import_all, reachable
 
 import_all(skbnp)
 
@@ -21,7 +21,6 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
-    "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
     "sphinx_copybutton",
@@ -59,6 +58,9 @@ if switcher := os.environ.get("SKBNP_DOC_VERSIONS"):
 html_sidebars = {"index": [], "whats_new": []}
 html_show_sourcelink = False
 
+# Pages in examples/real_data are run if their data are there, and say so if not.
+real_data_not_run = not DATA.is_dir()
+
 # Links to other projects where these can be reached; without a network their names are plain text.
 intersphinx_mapping = reachable(
     {}
@@ -89,22 +91,20 @@ numpydoc_validation_exclude = {
     r"\.Progress(Bar|Log)\.(setup|teardown|on_fit_task_begin|on_fit_task_end)$",
 }
 
-plot_html_show_source_link = False
-plot_html_show_formats = False
-plot_formats = [("png", 150)]
-
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": "/plot_(?!face_|populations|wifi_)",  # their data are not in the package
+    "filename_pattern": r"(?<!/real_data)/plot_" if real_data_not_run else "/plot_",
+    "reset_argv": Arguments(),
     "ignore_pattern": r"demo\.py$",  # a command, no page
     "subsection_order": [
         f"../examples/{name}"
         for name in (
             "quickstart",
+            "real_data",
             "how_to",
             "dirichlet_process_mixture",
             "imputer",

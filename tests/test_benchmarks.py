@@ -482,3 +482,11 @@ def test_images_beside_rivals(monkeypatch, tmp_path):
         assert accuracy > 0.8 and loss < 0.6 and np.isnan(alone) and seconds > 0
     with pytest.raises(SystemExit, match="name the folder of the data by --data"):
         module.mnist(SimpleNamespace(data=tmp_path, quick=True))
+
+
+def test_gradients_of_images_are_timed(monkeypatch, capsys):
+    module = load("icp_conv_classifier", monkeypatch)
+    rows = module.gradients(True)
+    assert len(rows) == 3 and all(ours > 0 for _, _, ours, _ in rows)
+    module.print_gradients(rows)
+    assert capsys.readouterr().out.count("| 20 |") == 3

@@ -173,3 +173,6 @@ def test_the_checks_are_commands():
     asked = [sys.executable, ROOT / ".ci" / "release.py", "v0"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "the tag is v0" in done.stderr
+    asked = [sys.executable, ROOT / ".ci" / "release.py", "--sizes", ROOT / "LICENSE"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and not done.stderr

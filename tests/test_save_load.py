@@ -132,7 +132,8 @@ def test_loaded_estimator_is_an_estimator(fitted, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="feature names"):
         loaded.predict(X.rename(columns={"size": "other"}))
     with monkeypatch.context() as later:
-        later.setattr(time, "time", lambda then=time.time(): then + 5000)
+        then = time.time() + 5000
+        later.setattr(time, "time", lambda: then)
         loaded.save(tmp_path / "again")
     assert (tmp_path / "file").read_bytes() == (tmp_path / "again").read_bytes()
 

@@ -138,7 +138,9 @@ def exists(kind, target, origin):
         return target in LABELS or target in ("genindex", "modindex", "search")
     if kind == "term":
         return target in TERMS
-    match = re.fullmatch(r"/?auto_examples/(\w+)/images/sphx_glr_(\w+)_\d{3}\.png", target)
+    match = re.fullmatch(
+        r"/?auto_examples/(\w+)/images/(?:thumb/)?sphx_glr_(\w+)_(?:\d{3}|thumb)\.png", target
+    )
     return bool(match) and Path(EXAMPLES, match[1], f"{match[2]}.py").is_file()
 
 

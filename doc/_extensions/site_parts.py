@@ -1,10 +1,14 @@
 """What the pages need beside published extensions of Sphinx."""
 
 import importlib
+import io
+import os
 import pkgutil
 import re
+import runpy
 import urllib.request
 import warnings
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,11 +17,15 @@ import matplotlib.image
 import matplotlib.pyplot as plt
 import numpy as np
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
 
 from skbnp.plot import class_look, style
 
 ROOT = Path(__file__).resolve().parents[2]
+# Published tables and photographs, which are not part of the package.
+DATA = Path(os.environ.get("SKBNP_DATA", ROOT.parent / "shared" / "data")).resolve()
 logger = logging.getLogger(__name__)
 
 
@@ -55,6 +63,27 @@ def draw_thumbnail(path):
     return str(path)
 
 
+class LinkedFigure(SphinxDirective):
+    """The figure that ``draw()`` of a script returns, within the page, so that its links work."""
+
+    required_arguments = 1  # the script, relative to the page
+    option_spec = {"alt": directives.unchanged_required}
+
+    def run(self):
+        path, full = self.env.relfn2path(self.arguments[0])
+        self.env.note_dependency(path)
+        text = io.StringIO()
+        with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "map"}):
+            figure = runpy.run_path(full)["draw"]()
+            figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+            plt.close(figure)
+        svg = text.getvalue()
+        svg = svg[svg.index("<svg") :].replace(' target="_blank"', "")
+        alt = escape(self.options.get("alt", ""), quote=True)
+        html = f'<div class="linked-figure" role="group" aria-label="{alt}">{svg}</div>'
+        return [nodes.raw("", html, format="html")]
+
+
 # Labels of scikit-learn's own pages, in docstrings that are inherited from it.
 THEIRS = {"accuracy_score", "r2_score"}
 
@@ -79,6 +108,30 @@ def number_equations(app, doctree):
         if node.get("label"):
             node["number"] = node["label"]
             equations[node["label"]] = (app.env.docname, node["label"])
+
+
+class Arguments:
+    """What an example of the gallery finds on its command line: where the real data are."""
+
+    def __call__(self, gallery_conf, script_vars):
+        real_data = Path(script_vars["src_file"]).parent.name == "real_data"
+        return ["--data", str(DATA)] if real_data else []
+
+    def __repr__(self):
+        return "Arguments()"  # no address: a changed one would build all pages again
+
+
+NOT_RUN = """Not run: this site was built without the data of this page, which are not part of the
+package. Its code is shown without results."""
+
+
+def say_what_was_not_run(app, doctree):
+    """A page of real data that was built without them says so below its title."""
+    if app.env.docname.startswith("auto_examples/real_data/plot_") and app.config.real_data_not_run:
+        title = next(iter(doctree.findall(nodes.title)))
+        title.parent.insert(
+            title.parent.index(title) + 1, nodes.warning("", nodes.paragraph("", NOT_RUN))
+        )
 
 
 DEFINITION = re.compile(r"^(?:cpdef [\w. ]*?|def |cdef class |class )(\w+)(?=[(:])", re.M)
@@ -126,6 +179,7 @@ class Links(HTMLParser):
         self.anchors |= {attributes.get("id"), attributes.get("name")}
         if tag in ("a", "img", "link", "script"):
             target = attributes.get("src" if tag in ("img", "script") else "href")
+            target = target or attributes.get("xlink:href")  # of a linked figure
             if target and not re.match(r"[a-z]+:|//", target):
                 self.targets.append(unquote(target))
 
@@ -155,8 +209,11 @@ def short_warning(message, category, filename, lineno, line=None):
 def setup(app):
     """Sphinx calls this."""
     warnings.formatwarning = short_warning
+    app.add_directive("linked-figure", LinkedFigure)
     app.connect("autodoc-skip-member", skip_routing)
     app.connect("doctree-read", number_equations)
+    app.add_config_value("real_data_not_run", False, "env", bool)
+    app.connect("doctree-read", say_what_was_not_run)
     app.connect("missing-reference", plain_text, priority=900)  # after intersphinx
     app.connect("viewcode-find-source", kernel_source)
     app.connect("build-finished", no_figure_is_blank)

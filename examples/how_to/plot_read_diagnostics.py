@@ -75,13 +75,17 @@ print(f"agreement with the growers: {adjusted_rand_score(load_wine().target, mix
 # %%
 # If ``fit`` still warns
 # ----------------------
-# ============================  ========================================  ====================
-# The warning says              It means                                  Do
-# ============================  ========================================  ====================
-# still improving               kept draws are from before the arrival    twice ``n_warmup``
-# few effective draws           the chains have arrived and move slowly   twice ``n_draws``
-# found different partitions    each chain sits in an answer of its own   twice ``n_chains``
-# ============================  ========================================  ====================
+# ================================  ==========================================  ====================
+# The warning says                  It means                                    Do
+# ================================  ==========================================  ====================
+# still improving, still falling    kept draws are from before the arrival      twice ``n_warmup``
+# differs between the chains, and   some chains have arrived, others not yet    twice ``n_warmup``
+# averaged hardly better than one
+# few effective draws               the chains have arrived and move slowly     twice ``n_draws``
+# found different partitions        each chain sits in an answer of its own     twice ``n_chains``
+# never changed, none of so many    this trace is where the chains began: do    another start, see
+# proposals was accepted            not report it; the rest may be fine         ``sampler``
+# ================================  ==========================================  ====================
 #
 # Where ``n_warmup`` is "auto", twice ``max_work`` is a longer warm-up.
 # More draws need no new warm-up: with ``warm_start`` the chains go on where they ended. If nothing

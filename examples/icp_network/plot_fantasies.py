@@ -47,7 +47,7 @@ def pinwheel(n):
 
 models = {}
 for shape in (ring, moons, pinwheel):
-    model = ICPNetwork(n_chains=2, n_warmup=250, n_draws=50, thin=3, random_state=0)
+    model = ICPNetwork(n_chains=2, n_warmup=250, n_draws=50, thin=3, n_jobs=-1, random_state=0)
     models[shape] = model.fit(shape(400))
 
 # %%

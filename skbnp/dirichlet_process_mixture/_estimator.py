@@ -185,15 +185,16 @@ class DirichletProcessMixture(
     missing cells under full covariance O(K d^3).
 
     X may be a Dask array or frame, a memory map, a Zarr array or an HDF5 dataset. Of these, and of
-    arrays of real columns, no more than 100,000 rows are kept in memory beside X: attributes of
-    training rows are of those, the draws and `labels_` of all.
+    arrays of real columns, 100,000 rows are kept in memory where there are more: attributes of
+    training rows are of those, the draws and `labels_` of all. See the user guide on rows beyond
+    one memory.
 
     X is standardised internally; all answers are in its own units. float32 input is computed in
     float64 (up to 100,000 rows a copy of twice its size). Sparse X is taken where all columns are
-    binary or counts, and made dense. `sample_weight` and `partial_fit` are not available. The number of clusters is
-    not a consistent estimate of the number of components of a population that is not such a
-    mixture: skewed clusters are covered by several components. These overlap, and every draw cuts
-    them in its own way, so that `labels_` joins them [7]_, up to `merge_overlap`.
+    binary or counts, and made dense. `sample_weight` and `partial_fit` are not available. The
+    number of clusters is not a consistent estimate of the number of components of a population that
+    is not such a mixture: skewed clusters are covered by several components. These overlap, and
+    every draw cuts them in its own way, so that `labels_` joins them [7]_, up to `merge_overlap`.
 
     References
     ----------

@@ -11,6 +11,11 @@ from skbnp.estimators.settings import SamplerSettings
 class MixtureSampler(SamplerSettings):
     """How :class:`~skbnp.DirichletProcessMixture` is sampled.
 
+    "parallel" visits the rows cell by cell of 16,384, wherever they are. Its splits and merges go
+    through all rows at once: after the warm-up those of four sweeps are made in one, as many as
+    concern different clusters, and `split_merge` says how the 2,000 rows at hand are divided first,
+    between whose two sides all other rows choose.
+
     Examples
     --------
     >>> from skbnp import DirichletProcessMixture
@@ -25,8 +30,7 @@ class MixtureSampler(SamplerSettings):
         text="""
         How a sweep draws the labels. "collapsed": row after row, everything else integrated out;
         mixes best per sweep. "parallel": all rows at once given weights and parameters of the
-        clusters, cell by cell of 16,384 rows, and some 2,000 rows as in "collapsed"; for many rows,
-        on all cores or wherever the rows are. "gibbs": all
+        clusters, and some 2,000 rows as in "collapsed"; for many rows, on all cores. "gibbs": all
         rows at once given weights and parameters of all components; only where `n_components` is
         a number, at most 10,000. "auto" is "collapsed" up to 20,000 rows, "parallel" above.
         """,
@@ -37,8 +41,7 @@ class MixtureSampler(SamplerSettings):
         rules=[Interval(Integral, 0, 10**9, closed="both"), StrOptions({"auto"})],
         text="""
         Split-merge proposals per sweep; 0 for none. "auto" is the larger of 4 and half the
-        number of clusters, followed during warm-up and then frozen. After the warm-up "parallel"
-        makes those of four sweeps in one, as many as concern different clusters.
+        number of clusters, followed during warm-up and then frozen.
         """,
     )
     split_merge: str = parameter(
@@ -47,7 +50,6 @@ class MixtureSampler(SamplerSettings):
         rules=[StrOptions({"sequential", "restricted_gibbs"})],
         text="""
         How a split is proposed: rows allocated one after the other (Dahl and Newcomb 2022), or by
-        restricted Gibbs sampling from a random start (Jain and Neal 2004). For "parallel": how the
-        rows at hand are divided first, whose two sides then all other rows choose between.
+        restricted Gibbs sampling from a random start (Jain and Neal 2004).
         """,
     )

@@ -6,7 +6,7 @@ from skbnp.reports.supervised import HONEST
 from skbnp.reports.words import spread
 
 
-def section(traces, shapes, is_live, n_classes):
+def section(traces, shapes, is_live, n_classes, power=1.0):
     """What architectures look like.
 
     Parameters
@@ -18,6 +18,8 @@ def section(traces, shapes, is_live, n_classes):
     is_live : ndarray of shape (n_nodes,)
         Which of them see the image.
     n_classes : int
+    power : float
+        What probabilities are raised to.
     """
     shown = [f"{spread(trace)} {what}" for what, trace in traces.items()]
     height, width, channels = shapes[1]
@@ -30,6 +32,11 @@ def section(traces, shapes, is_live, n_classes):
         "that were trained for some steps: they are ones that work, and how probable each of them "
         "is stays unknown.",
     ]
+    if power > 1.0:
+        sentences.append(
+            f"Averages of probabilities are raised to the power {number(power, 2)} and made to sum "
+            "to one again: training images that weights had not seen showed them to be too even."
+        )
     records = [
         {"node": number(node), "height": h, "width": w, "channels": c}
         for node, ((h, w, c), live) in enumerate(zip(shapes, is_live, strict=True))

@@ -157,8 +157,12 @@ def test_arviz_reads_it(setting):
         warnings.simplefilter("ignore")  # of so few draws
         ours = estimator.posterior_.loo().elpd
         scalars = estimator.posterior_.to_arviz(log_likelihood=True, scalars_only=True)
-        assert elpd_of(data) == pytest.approx(ours, abs=0.02 * abs(ours))
-        assert elpd_of(scalars) == pytest.approx(ours, abs=0.02 * abs(ours))
+        for one in (data, scalars):
+            try:
+                assert elpd_of(one) == pytest.approx(ours, abs=0.02 * abs(ours))
+            except ValueError as error:
+                # ArviZ 1.3 refuses rows whose few draws are all equally likely; loo() does not.
+                assert "All tail values are the same" in str(error)
         arviz.plot_forest(data, var_names=names or ["log_density"])
         plot_ppc(data)
         plt.close("all")

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from checks.answers import answers, assert_same_answers
 from contract.registry import SHORT_TRAINING, ImagesOfOneRow
 from skbnp import ICPConvClassifier
+from skbnp.icp_network._calibration import raised
 from skbnp.icp_network.convolution._model import log_likelihood
 from skbnp.samplers import ICPConvSampler
 
@@ -134,8 +135,26 @@ def test_probabilities_are_means_over_the_draws(fitted, digits):
             for k in range(10)
         ]
         of_draws.append(np.transpose(of_class))
-    np.testing.assert_allclose(fitted.predict_proba(new), np.mean(of_draws, axis=0), atol=1e-5)
+    wanted = raised(np.mean(of_draws, axis=0), fitted.power_)
+    np.testing.assert_allclose(fitted.predict_proba(new), wanted, atol=1e-5)
     np.testing.assert_allclose(fitted.predict_std(new), np.std(of_draws, axis=0), atol=1e-5)
+
+
+def test_probabilities_are_sharpened_by_what_weights_have_not_seen(digits):
+    """Warm draws disagree, and their mean is too even."""
+    X, y, new, y_new = digits
+    sampler = ICPConvSampler(n_start_steps=300, n_steps=20, n_weight_steps=2000)
+    sharp = short(sampler=sampler, temperature=1.0, warm_start=True).fit(X, y)
+    even = copy.deepcopy(sharp).set_params(probability_calibration=None).fit(X, y)
+    assert even.power_ == 1.0 and sharp.power_ > 1.1
+    for name, value in sharp.ensemble_.traces.items():
+        np.testing.assert_array_equal(even.ensemble_.traces[name], value)
+    np.testing.assert_allclose(
+        raised(even.predict_proba(new), sharp.power_), sharp.predict_proba(new), atol=1e-12
+    )
+    np.testing.assert_array_equal(even.predict(new), sharp.predict(new))
+    losses = [-clf.predict_log_proba(new)[np.arange(200), y_new].mean() for clf in (even, sharp)]
+    assert losses[1] < losses[0]
 
 
 def test_feature_maps(fitted, digits):
@@ -224,6 +243,7 @@ def test_in_a_grid_search(digits):
         ({"mass": -1.0}, "mass"),
         ({"temperature": -0.1}, "temperature"),
         ({"readout": "all"}, "readout"),
+        ({"probability_calibration": "loo"}, "probability_calibration"),
         ({"n_architectures": 0}, "n_architectures"),
         ({"sampler": ICPConvSampler(init="sideways")}, "init"),
         ({"sampler": ICPConvSampler(batch_size=0)}, "batch_size"),

@@ -7,9 +7,11 @@ from scipy.linalg import solve_discrete_lyapunov
 from checks.convolution import gradient, random_images, random_network, small_prior
 from checks.monte_carlo import z_score
 from skbnp.icp_network.convolution._ensemble import MOST_HALVINGS, Weights, make_weights
+from skbnp.icp_network.convolution._folds import N_FOLDS, Folds
 from skbnp.icp_network.convolution._images import (
     LabelledImages,
     channels_first,
+    folds_of,
     kept_apart,
     shared_out,
 )
@@ -272,9 +274,107 @@ def test_steps_that_are_too_long_are_halved_and_then_given_up():
     assert all(np.isfinite(draw["weights"]).all() for draw in draws)
 
 
-def test_chains_share_draws_by_their_evidence():
-    assert shared_out(8, np.array([0.0, 0.0]), [300, 300]) == [4, 4]
-    assert shared_out(8, np.array([-17.0, -21.0]), [300, 300]) == [8, 0]
-    assert shared_out(8, np.array([-17.0, -18.0]), [300, 300]) == [6, 2]
-    assert shared_out(8, np.array([-17.0, -40.0]), [5, 300]) == [5, 3]
-    assert shared_out(2, np.array([-1e5, 3.0, 3.0]), [4, 4, 4]) == [0, 1, 1]
+def test_networks_whose_nodes_have_died_are_put_back():
+    """What they say is not far less likely than by frequencies, but it is the same everywhere."""
+    prior = small_prior((4, 4, 1))
+    graph = {"order": np.array([0.0, 1.0, 0.9]), "edges": np.array([[1, 2], [2, 0]])}
+    layout = prior.layout(**graph)
+    state = make_weights(
+        1, graph | {"weights": np.zeros(layout.n_weights)}, prior, data_of(prior, 40), WEIGHTS
+    ).state
+    assert layout.tensors[0][0] == ("bias", 2) and not state.is_lost()
+    state.z[:2] = -10.0
+    state.fit = 1.2 * state.fit_of_frequencies
+    assert state.is_lost()
+    state.z[:2] = 10.0
+    state.z[2:] = np.random.default_rng(0).normal(size=len(state.z) - 2)
+    assert not state.is_lost()
+    state.fit = 4.0 * state.fit_of_frequencies
+    assert state.is_lost()
+
+
+def test_steps_are_shorter_for_many_images():
+    prior = small_prior((4, 4, 1))
+    scales = [weights_of(prior, data_of(prior, n)).state.step_scale for n in (24, 500, 2000)]
+    assert scales == [1.0, 1.0, 0.5]
+
+
+def test_chains_share_the_draws_evenly():
+    assert shared_out(8, [300, 300]) == [4, 4]
+    assert shared_out(8, [5, 2, 300]) == [3, 2, 3]
+    assert shared_out(2, [4, 4, 4]) == [1, 1, 0]
+    assert shared_out(3, [1, 1, 1]) == [1, 1, 1]
+
+
+# -- folds --------------------------------------------------------------------------------------
+
+
+def folds_and_networks(n_networks=2):
+    prior = small_prior((4, 4, 1))
+    data = data_of(prior, 60, keep=False)
+    rng = np.random.default_rng(0)
+    networks = [random_network(rng, prior, 2) for _ in range(n_networks)]
+    return Folds(data, prior, networks, np.random.default_rng(1)), data, prior, networks
+
+
+def left_out(folds, t):
+    options = WEIGHTS | {"n_point_steps": 20, "temperature": 0.3}
+    return folds.left_out(t, np.random.SeedSequence(t), options, 1, 3)
+
+
+def test_folds_have_as_many_rows_of_each_class():
+    labels = np.repeat([0, 1, 2, 3], [41, 22, 8, 1])
+    fold = folds_of(labels, 4, np.random.default_rng(0))
+    assert np.ptp(np.bincount(fold, minlength=4)) <= 1
+    for label in range(4):
+        assert np.ptp(np.bincount(fold[labels == label], minlength=4)) <= 1
+    assert not np.array_equal(fold, folds_of(labels, 4, np.random.default_rng(1)))
+
+
+def test_labels_of_a_fold_reach_none_of_its_weights():
+    """Other labels there change nothing; those of another row do."""
+    folds, data, prior, networks = folds_and_networks()
+    rows, probability = left_out(folds, 1)
+    for others, changes in ((rows, False), (np.setdiff1d(np.arange(60), rows)[:1], True)):
+        labels = data.labels.copy()
+        labels[others] = (labels[others] + 1) % 3
+        poisoned = LabelledImages(data.images, labels, data.learnt, data.kept)
+        again = Folds(poisoned, prior, networks, np.random.default_rng(1))
+        again._fold = folds._fold
+        found = left_out(again, 1)
+        np.testing.assert_array_equal(found[0], rows)
+        assert np.array_equal(found[1], probability) is not changes
+
+
+def test_weights_without_a_fold_start_from_the_prior():
+    """Those of the search have seen its labels."""
+    folds, data, prior, networks = folds_and_networks()
+    moved = [network | {"weights": network["weights"] + 1} for network in networks]
+    other = Folds(data, prior, moved, np.random.default_rng(1))
+    np.testing.assert_array_equal(left_out(folds, 0)[1], left_out(other, 0)[1])
+
+
+@pytest.mark.parametrize("n_networks", [1, 3, 6])
+def test_each_row_is_left_out(n_networks):
+    folds, data, _, _ = folds_and_networks(n_networks)
+    assert folds.n_chains == max(n_networks, N_FOLDS)
+    found = [left_out(folds, t) for t in range(folds.n_chains)]
+    assert set(np.concatenate([rows for rows, _ in found])) == set(range(60))
+    for rows, probability in found:
+        assert probability.shape == (len(rows), 3)
+        np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    assert folds.power(found) >= 1.0
+
+
+def test_the_power_is_that_which_the_labels_follow():
+    """Labels of sharper probabilities than are said; rows that two chains leave out average."""
+    prior = small_prior((1, 1, 1))
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), size=20_000)
+    sharp = p**2 / np.sum(p**2, axis=1, keepdims=True)
+    labels = (sharp.cumsum(axis=1) < rng.uniform(size=(len(p), 1))).sum(axis=1)
+    data = LabelledImages(np.zeros((len(p), 1), np.float32), labels, np.arange(len(p)), None)
+    folds = Folds(data, prior, [None], rng)
+    rows, shift = np.arange(len(p)), 0.5 * p[:, [1, 2, 0]]
+    found = [(rows[::-1], (p + shift)[::-1]), (rows, p - shift)]
+    assert folds.power(found) == pytest.approx(2.0, abs=0.05)

@@ -1,7 +1,8 @@
 """Splits and merges of blocks most of whose rows are elsewhere.
 
-No row can be visited after another: equation (M4.9). Two kinds of proposal take the place of sequential allocation,
-each with probability a half; S are the rows of the blocks of rows i and j but for these two.
+No row can be visited after another: equation (M4.9). Two kinds of proposal take the place of
+sequential allocation, each with probability a half; S are the rows of the blocks of rows i and j
+but for these two.
 
 pilot: the rows of S that are at hand are divided anew, by sequential allocation and restricted
 Gibbs scans that never look at the present division; then every row of S goes to a side by the

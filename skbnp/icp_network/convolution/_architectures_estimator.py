@@ -65,6 +65,12 @@ class ArchitecturesMixin:
                 "stochastic-gradient Hamiltonian Monte Carlo on all images, without correction "
                 f"for its noise{tempered}"
             ),
+            "probabilities": (
+                "averages over architectures and weights"
+                if self.probability_calibration is None
+                else "averages over architectures and weights, raised to the power "
+                f"{self.power_:.3g} and made to sum to one: no posterior predictive distribution"
+            ),
         }
 
     @refuses_by_name
@@ -144,7 +150,9 @@ class ArchitecturesMixin:
         found, traces = self.architecture(), self.posterior_.traces
         counts = {words: traces[name] for words, name in _COUNTED.items()}
         return [
-            architectures.section(counts, found["shapes"], found["is_live"], len(self.classes_))
+            architectures.section(
+                counts, found["shapes"], found["is_live"], len(self.classes_), self.power_
+            )
         ]
 
     def _layout(self, draw):

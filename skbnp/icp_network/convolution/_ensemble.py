@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skbnp.icp_network.convolution._network import Network
 from skbnp.icp_network.convolution._training import Training
 from skbnp.mcmc.chain import Chain, Move, State
 
@@ -9,6 +10,11 @@ _DONE = 0
 # Log likelihood of the labels over that by class frequencies, below which weights are lost. Draws
 # of the posterior of few images may well be less likely than by frequencies.
 _LEAST_FIT = 3.0
+# Images up to which steps have their full length. The posterior narrows with the root of their
+# number.
+_FEW_IMAGES = 500
+# Images that show whether a network sees anything.
+_N_LOOKED_AT = 100
 # Times that the step is halved before a network stays at its point weights.
 MOST_HALVINGS = 2
 
@@ -33,7 +39,8 @@ class Weights(State):
         self.training = Training(self.layout, data.images, data.labels, rows, self.z, bit_generator)
         share = np.bincount(data.labels, minlength=prior.n_classes) / max(1, len(rows))
         of_frequencies = len(rows) * np.sum(share * np.log(np.where(share > 0, share, 1.0)))
-        self.least_fit = float(_LEAST_FIT * of_frequencies)
+        self.fit_of_frequencies = float(of_frequencies)
+        self.step_scale = float(min(1.0, np.sqrt(_FEW_IMAGES / max(1, len(rows)))))
 
     def log_joint(self):
         """Of weights and labels."""
@@ -48,16 +55,30 @@ class Weights(State):
         self.fit = self.training.log_likelihood(self.rows)
 
     def is_lost(self):
-        """Whether the steps were too long: the labels have become far too unlikely."""
-        finite = np.isfinite(self.z).all() and np.isfinite(self.fit)
-        return not finite or self.fit < self.least_fit
+        """Whether the steps were too long.
+
+        Then the labels have become far too unlikely, or all nodes are dead: the network says the
+        same of all images.
+        """
+        if not (np.isfinite(self.z).all() and np.isfinite(self.fit)):
+            return True
+        if self.fit >= self.fit_of_frequencies:
+            return False
+        return self.fit < _LEAST_FIT * self.fit_of_frequencies or self._is_blind()
+
+    def _is_blind(self):
+        images = np.ascontiguousarray(self.data.images[:_N_LOOKED_AT])
+        logits = Network(self.layout).logits(
+            images, (self.z * self.layout.deviations).astype(np.float32)
+        )
+        return bool(self.layout.n_live_edges and len(images) > 1 and (logits == logits[0]).all())
 
 
 class Wander(Move):
     """Steps of stochastic-gradient HMC on the tempered posterior; the first time, of Adam before.
 
-    Where they leave what is likely, the weights go back to where they began and the step is
-    halved; after that has happened twice they stay there.
+    Where they leave what is likely, or nodes die, the weights go back to where they began
+    and the step is halved; after that has happened twice they stay there.
     """
 
     NAME = "wander"
@@ -88,7 +109,7 @@ class Wander(Move):
         training.wander(
             settings["steps_per_draw"],
             settings["batch_size"],
-            settings["step_length"] * 0.5**state.n_halvings,
+            settings["step_length"] * state.step_scale * 0.5**state.n_halvings,
             settings["friction"],
             settings["temperature"],
         )

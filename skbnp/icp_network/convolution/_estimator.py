@@ -12,14 +12,17 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.icp_network._calibration import raised
 from skbnp.icp_network.convolution._architectures_estimator import ArchitecturesMixin
 from skbnp.icp_network.convolution._ensemble import MOST_HALVINGS, make_weights
+from skbnp.icp_network.convolution._folds import Folds
 from skbnp.icp_network.convolution._images import (
     LabelledImages,
     TrainingImages,
     WatchedLabels,
     channels_first,
     kept_apart,
+    log_probabilities,
     shared_out,
     sizes_of,
     units_of_pixels,
@@ -46,8 +49,8 @@ _STEPS_PER_DRAW, _DROPPED, _POINT_STEPS, _POINT_RATE = 40, 0.2, 200, 0.01
 _MANY_MULTIPLICATIONS, _PASSES = 1e9, 3
 # Pixels beyond so many deviations of the training pixels are taken for these.
 _FARTHEST_PIXEL = 1e6
-# What tells the seed of the weights from those of the chains, which are numbered from 0.
-_KEY_OF_WEIGHTS = 2**32 - 2
+# What tells the seeds of weights from those of the chains, which are numbered from 0.
+_KEY_OF_WEIGHTS, _KEY_OF_FOLDS = 2**32 - 2, 2**32 - 3
 
 
 class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParameters):
@@ -89,6 +92,9 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     architecture_summary_ : dict
         Of live nodes, live edges, depth, width and weights: mean, sd and quantiles over all draws,
         and R-hat.
+    power_ : float
+        The power that `predict_proba` raises probabilities to; 1 without
+        `probability_calibration`.
     node_activity_ : list of ndarray
         For each draw of `ensemble_`, in order: the share of the pixels of each live hidden node
         that are above 0, over at most 200 training images.
@@ -128,7 +134,12 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
 
     **Weights** of `n_architectures` of them are then drawn on all images, by stochastic-gradient
     Hamiltonian Monte Carlo [2]_ of the posterior raised to the power 1 / `temperature`. Such a
-    tempered posterior is none, and predicts better here ("cold posteriors" [3]_).
+    tempered posterior is none, and predicts better here ("cold posteriors" [3]_). Steps are shorter
+    for many images, and are halved for a network that they lead astray.
+
+    **Probabilities** are averages over all these draws, raised to one power and made to sum to one
+    again. The power is chosen by training images that weights have not seen: they are drawn a
+    second time, without one fold of the images for each architecture.
 
     A search costs about `n_steps` gradients a proposal, of `batch_size` images each. On 500 images
     of 8 x 8 pixels a fit takes a minute or two of one core. There are no augmentation, no
@@ -170,7 +181,12 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
         "n_hidden": ("births", "deaths", "splits", "merges"),
         "n_edges": KINDS,
     }
-    _parameters_after_sampling = ("n_architectures", "temperature", "allow_slow")
+    _parameters_after_sampling = (
+        "n_architectures",
+        "temperature",
+        "probability_calibration",
+        "allow_slow",
+    )
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "allow_slow")
     _settings_type = ICPConvSampler
     _saved_types = (Prior, Units, TrainingImages)
@@ -183,6 +199,7 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
         "n_edges_": Integral,
         "depth_": Integral,
         "ensemble_": Posterior,
+        "power_": float,
         "node_activity_": list,
         "_prior": Prior,
         "_units": Units,
@@ -210,6 +227,9 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     def predict_proba(self, X):
         """Probabilities of the classes, means over architectures and weights.
 
+        These are raised to the power `power_`, a departure from the average, which
+        `probability_calibration=None` gives.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -220,7 +240,7 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
         probability : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return self._predicted(X)[0]
+        return raised(self._predicted(X)[0], self.power_)
 
     @refuses_by_name
     def predict_log_proba(self, X):
@@ -242,6 +262,8 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
     @refuses_by_name
     def predict_std(self, X):
         """How much the draws disagree: standard deviations of the probabilities over them.
+
+        Of probabilities as the draws have them, before the power `power_`.
 
         Parameters
         ----------
@@ -449,17 +471,17 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
         chosen = self._chosen_draws_of_chains()
         n_all = max(1, settings.n_weight_steps // _STEPS_PER_DRAW)
         n_dropped = int(np.ceil(_DROPPED * n_all)) if n_all > 1 else 0
+        length = n_dropped, n_all - n_dropped
         options = settings.get_params(deep=False) | {
             "n_point_steps": _POINT_STEPS if settings.n_start_steps else 0,
             "point_rate": _POINT_RATE,
             "steps_per_draw": min(_STEPS_PER_DRAW, settings.n_weight_steps),
             "temperature": float(self.temperature),
         }
-        seeds = np.random.SeedSequence(self.seed_, spawn_key=(_KEY_OF_WEIGHTS,)).spawn(len(chosen))
+        seeds = self._seeds(_KEY_OF_WEIGHTS, len(chosen))
 
         def of_one(t, _):
-            chain = make_weights(seeds[t], chosen[t], self._prior, data, options)
-            return chain.run(n_dropped, n_all - n_dropped)
+            return make_weights(seeds[t], chosen[t], self._prior, data, options).run(*length)
 
         found = self._by_blocks(of_one, len(chosen), size=1)
         posterior = Posterior(
@@ -475,17 +497,35 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
                 f"Steps of {len(lost)} of {len(chosen)} networks were too long, and they stay at "
                 "the weights that they were trained to; lower step_length of sampler"
             )
+        self.power_ = 1.0
+        if self.probability_calibration == "folds":
+            # From the prior on, as the first network of a chain.
+            start = {"n_point_steps": settings.n_start_steps, "point_rate": settings.learning_rate}
+            self.power_ = self._best_power(data, chosen, options | start, length)
         return posterior
 
-    def _chosen_draws_of_chains(self):
-        """Draws to average over: evenly spaced in each chain, whose share follows its evidence.
+    def _best_power(self, data, networks, options, length):
+        """The power with which training images are predicted best that weights have not seen."""
+        folds = Folds(data, self._prior, networks, np.random.default_rng(self.seed_))
+        seeds = self._seeds(_KEY_OF_FOLDS, folds.n_chains)
 
-        Chains stay near where they started. How likely they find the labels that are kept apart
-        says how much each of them counts.
+        def of_one(t, _):
+            return folds.left_out(t, seeds[t], options, *length)
+
+        return folds.power(self._by_blocks(of_one, folds.n_chains, size=1))
+
+    def _seeds(self, key, n):
+        return np.random.SeedSequence(self.seed_, spawn_key=(key,)).spawn(n)
+
+    def _chosen_draws_of_chains(self):
+        """Draws to average over: evenly spaced in each chain, as many of each.
+
+        Chains stay near where they started; that their architectures differ serves the average
+        more than that those of some chains are better by themselves.
         """
         chains = self.posterior_.all_draws()
-        n = min(self.n_architectures, sum(map(len, chains)))
-        counts = shared_out(n, self.posterior_.traces["log_kept"].mean(axis=1), map(len, chains))
+        lengths = [len(draws) for draws in chains]
+        counts = shared_out(min(self.n_architectures, sum(lengths)), lengths)
         return [
             draws[int((i + 0.5) * len(draws) / count)]
             for draws, count in zip(chains, counts, strict=True)
@@ -504,10 +544,7 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
 
     def _probabilities(self, draw, t, images):
         """Of the classes under one draw, without a variance of their own."""
-        network, weights = network_of(draw, self._prior)
-        logits = network.logits(np.ascontiguousarray(images), weights).astype(np.float64)
-        probability = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probability /= probability.sum(axis=1, keepdims=True)
+        probability = np.exp(log_probabilities(draw, self._prior, images))
         return probability, np.zeros_like(probability)
 
     def _density(self, X, rows):
@@ -577,6 +614,8 @@ class ICPConvClassifier(ArchitecturesMixin, ClassifierMixin, ConvNetworkParamete
             raise ValueError("the training images must be there as they are scaled inside")
         if rows.labels.ndim != 1 or not np.isin(rows.labels, np.arange(len(self.classes_))).all():
             raise ValueError("labels of the training images must be of classes that there are")
+        if self.power_ < 1.0:
+            raise ValueError(f"power_ must be >= 1, got {self.power_}")
         draw = self._reference
         self._check_draw(draw)
         found = (len(draw["order"]) - 2, len(draw["edges"]), self._layout(draw).depth)

@@ -45,28 +45,43 @@ def kept_apart(labels, rng):
     return np.sort(np.concatenate(chosen))
 
 
-def shared_out(n, log_weights, most):
-    """Divide n among parts in proportion to weights, none of which gets more than it can take.
+def folds_of(labels, n_folds, rng):
+    """The fold of each row, from 0 to n_folds - 1: classes are spread evenly over all.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n_samples,)
+    n_folds : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    fold : ndarray of int of shape (n_samples,)
+    """
+    rows = rng.permutation(len(labels))
+    rows = rows[np.argsort(labels[rows], kind="stable")]
+    fold = np.empty(len(labels), dtype=np.intp)
+    fold[rows] = np.arange(len(labels)) % n_folds
+    return fold
+
+
+def shared_out(n, most):
+    """Divide n among parts as evenly as can be, none of which gets more than it can take.
 
     Parameters
     ----------
     n : int
         At most the sum of ``most``.
-    log_weights : ndarray of shape (n_parts,)
     most : iterable of int
 
     Returns
     -------
     counts : list of int
     """
-    most = np.fromiter(most, dtype=np.intp)
-    share = np.exp(log_weights - np.max(log_weights))
-    counts = np.zeros(len(most), dtype=np.intp)
+    counts = [0] * len(most)
     for _ in range(n):
-        # The part that is furthest behind its share (Sainte-Lague).
-        behind = np.where(counts < most, share / (2 * counts + 1), -1.0)
-        counts[np.argmax(behind)] += 1
-    return counts.tolist()
+        counts[min((c, i) for i, c in enumerate(counts) if c < most[i])[1]] += 1
+    return counts
 
 
 def channels_first(X, image_shape):
@@ -112,11 +127,15 @@ class WatchedLabels:
 
 def log_densities(draw, prior, images, labels):
     """Log probability of each label given its image, (n,)."""
+    return log_probabilities(draw, prior, images)[np.arange(len(labels)), labels]
+
+
+def log_probabilities(draw, prior, images):
+    """Of the classes given images, (n, n_classes)."""
     network, weights = network_of(draw, prior)
     logits = network.logits(np.ascontiguousarray(images), weights).astype(np.float64)
     shifted = logits - logits.max(axis=1, keepdims=True)
-    log_sums = np.log(np.exp(shifted).sum(axis=1))
-    return shifted[np.arange(len(labels)), labels] - log_sums
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 def sizes_of(name, shape):

@@ -102,16 +102,28 @@ class ConvNetworkParameters(BaseMCMCEstimator):
         rules=[Interval(Integral, 1, 100_000, closed="both")],
         text="""
         Architectures whose weights are drawn for predictions: evenly spaced draws of the chains, of
-        each as many as follow from how likely it finds the labels that are kept apart.
+        each as many.
         """,
     )
     temperature: float = parameter(
-        default=0.03,
+        default=0.3,
         kind="float",
         rules=[Interval(Real, 0, 100, closed="both")],
         text="""
         Of the noise with which weights are drawn. 1 is the posterior, 0 none. Predictions of cold
         draws are surer.
+        """,
+    )
+    probability_calibration: str | None = parameter(
+        default="folds",
+        kind='"folds" or None',
+        rules=[StrOptions({"folds"}), None],
+        text="""
+        What `predict_proba` makes of the means over draws. None: nothing. "folds": they are raised
+        to one power, at least 1, and made to sum to one again. Draws of a network are each sure of
+        a class and disagree, and their mean is too even. The power, `power_`, is chosen in `fit` by
+        the log loss of training images that weights have not seen: those of each architecture are
+        drawn a second time, without one of four folds. That takes as long as to draw them at all.
         """,
     )
     allow_slow: bool = parameter(

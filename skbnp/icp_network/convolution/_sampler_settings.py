@@ -11,7 +11,9 @@ from skbnp.estimators.settings import SamplerSettings
 class ICPConvSampler(SamplerSettings):
     """How `ICPConvClassifier` searches for architectures and draws weights: its `sampler`.
 
-    The search is an approximation, and how long networks are trained is a part of it.
+    The search is an approximation, and how long networks are trained is a part of it. The
+    `step_length` is that of up to 500 images; of n more the steps are shorter by the factor
+    sqrt(500 / n), as the posterior narrows.
 
     See Also
     --------

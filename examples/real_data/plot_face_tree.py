@@ -8,12 +8,9 @@ of 1,024 pixels. The tree covers it by flat pieces: branches, each with a mean a
 own, neighbouring ones under one node. Zhang, Dunson and Carin (2011) fitted their tree to the same
 pictures. Nobody tells the model the three angles.
 
-Not run when the documentation is built, because the data are not part of the package::
+To run this page by hand::
 
     python plot_face_tree.py --data DIRECTORY    # holding isomap_faces_32x32.npz
-
-It takes less than a minute and leaves ``face_tree.png``, ``face_nodes.png`` and
-``face_angles.png`` in the working directory.
 """
 
 # %%
@@ -21,18 +18,20 @@ It takes less than a minute and leaves ``face_tree.png``, ``face_nodes.png`` and
 # --------
 
 import argparse
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.cluster import KMeans
 
 from skbnp import TreeFactorModel
-from skbnp.plot import TreeDisplay, class_look, save_figure, style
+from skbnp.plot import TreeDisplay, class_look, style
 
 plt.style.use(style())
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
+parser.add_argument("--data", type=Path, required=True)
 file = np.load(parser.parse_args().data / "isomap_faces_32x32.npz")
 shape = file["images"].shape[1:]
 X = file["images"].reshape(len(file["images"]), -1) / 65535
@@ -45,7 +44,12 @@ angles = {name: file[name] for name in ("pan", "tilt", "light")}
 # clusters. ``fit`` warns of pixels that are black in all pictures, and that so short a chain is no
 # account of the whole posterior.
 
-model = TreeFactorModel(n_chains=1, n_warmup=60, n_draws=10, thin=3, random_state=0).fit(X)
+model = TreeFactorModel(n_chains=1, n_warmup=60, n_draws=10, thin=3, random_state=0)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model.fit(X)
+for warning in caught:
+    print(warning.message)
 tree = model.tree_
 print(f"branching below levels {model.branch_levels_}, started from {model.init_!r}")
 
@@ -57,13 +61,13 @@ print(f"branching below levels {model.branch_levels_}, started from {model.init_
 
 mean_of = [X[model.labels_ == branch].mean(axis=0) for branch in range(model.n_clusters_)]
 display = TreeDisplay({**tree, "leaf_mean": np.array(mean_of)}, image_shape=shape).plot()
-save_figure(display, "face_tree.png")
 
 # %%
 # Nodes and their branches
 # ------------------------
-# The mean of an inner node is that of all pictures below it; titles give how many there are, as in
-# the tree. How much of the variance of the angles do nodes and branches tell?
+# The mean of an inner node is that of all pictures below it; titles give how many there are, as
+# in the tree. How much of the variance of the angles do nodes and branches tell, beside k-means
+# with as many clusters as there are branches?
 
 top = tree["leaf_node"]
 while np.any(tree["level"][top] > model.branch_levels_[-1]):
@@ -77,9 +81,14 @@ def explained(angle, label):
     return 1.0 - within / np.sum((angle - angle.mean()) ** 2)
 
 
+k_means = KMeans(model.n_clusters_, n_init=10, random_state=0).fit_predict(X)
 for name, angle in angles.items():
     by_node, by_branch = explained(angle, top[model.labels_]), explained(angle, model.labels_)
-    print(f"{name:5s}: {by_node:.0%} between nodes, {by_branch:.0%} between branches")
+    by_k_means = explained(angle, k_means)
+    print(
+        f"{name:5s}: {by_node:.0%} between nodes, {by_branch:.0%} between branches,"
+        f" {by_k_means:.0%} between the clusters of k-means"
+    )
 
 most = max(np.sum(top == node) for node in nodes)
 figure, axes = plt.subplots(len(nodes), most + 1, figsize=(1.3 * (most + 1), 1.4 * len(nodes)))
@@ -95,7 +104,6 @@ for row, node in zip(np.atleast_2d(axes), nodes, strict=True):
     row[0].set_title(f"node: {np.sum(below)}", fontsize="small")
     for ax, branch in zip(row[1:], branches, strict=False):
         ax.set_title(f"branch {branch}: {np.sum(model.labels_ == branch)}", fontsize="small")
-save_figure(figure, "face_nodes.png")
 
 # %%
 # Where the branches lie
@@ -122,5 +130,4 @@ for place, node in enumerate(nodes):
 for ax, across in zip(axes, ("tilt", "light"), strict=True):
     ax.set(xlabel="pan, standardised", ylabel=f"{across}, standardised")
 axes[1].legend(title="branch", loc="center left", bbox_to_anchor=(1.0, 0.5))
-save_figure(figure, "face_angles.png")
 plt.show()
