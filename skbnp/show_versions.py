@@ -15,7 +15,7 @@ REQUIRED = (
 )
 OPTIONAL = (
     *("pandas", "polars", "pyarrow", "Pillow", "matplotlib", "networkx", "rich", "arviz"),
-    *("h5netcdf", "zarr", "dask", "distributed", "torch", "Cython"),
+    *("h5netcdf", "h5py", "zarr", "dask", "distributed", "torch", "Cython"),
 )
 
 

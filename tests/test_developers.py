@@ -25,9 +25,23 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "doc" / "developers"
 sys.path.insert(0, str(PAGES))
 
+
+def _compiled(name):
+    """A kernel of a page.
+
+    Cython goes on with the folders of the first kernel that a process compiles, and kernels of
+    other tests include files of theirs.
+    """
+    try:
+        return compiled(name, FOLDER)
+    finally:
+        if "Cython.Build.Dependencies" in sys.modules:
+            sys.modules["Cython.Build.Dependencies"]._dep_tree = None
+
+
 # Where the page puts the kernel.
 KERNEL = "skbnp.likelihoods.conjugate.gamma_exponential"
-sys.modules[KERNEL] = compiled("gamma_exponential", FOLDER)
+sys.modules[KERNEL] = _compiled("gamma_exponential")
 
 from exponential_prior import ExponentialPrior  # noqa: E402
 from gaussian_columns import GaussianColumns  # noqa: E402
@@ -49,7 +63,7 @@ def moves_with_a_line(new, after):
 
 def swapping(name):
     """The mixture's sampler with the move of the page, or a wrong one: one file and one line."""
-    sys.modules["swap"] = compiled("swap", FOLDER)
+    sys.modules["swap"] = _compiled("swap")
     moves = moves_with_a_line(f"from swap import {name}", after="SplitMerge")
     assert [move.NAME for move in moves][2:4] == ["split_merge", "swap"]
     return type("Swapping", (Sampler,), {"MOVES": {move.NAME: move for move in moves}})
@@ -170,7 +184,7 @@ def library(tmp_path_factory):
     shutil.copytree(package, root / "skbnp", copy_function=os.symlink, ignore=unseen)
     (root / "skbnp" / FILES / "exponential.py").symlink_to(PAGES / "exponential_prior.py")
     # An extension module knows its name: this one was compiled under another.
-    built = Path(compiled("gamma_exponential", FOLDER).__file__)
+    built = Path(_compiled("gamma_exponential").__file__)
     kernel = root.joinpath("skbnp", *KERNEL.split(".")[1:]).with_suffix(".py")
     kernel.write_text(
         "import sys\n"

@@ -167,4 +167,6 @@ def test_the_code_of_the_guide_runs(page, tmp_path, monkeypatch):
 
 def test_no_page_is_left_out():
     pages = {path.stem for path in GUIDE.glob("*.rst")}
+    # Buckets and clusters of machines that only their owners have: tests/collections instead.
+    pages.remove("rows_beyond_memory")
     assert {page for page in pages if blocks(page)} == set(BEFORE)

@@ -101,6 +101,18 @@ class Search(Move):
         self._rng = np.random.Generator(bit_generator)
 
     def run(self):
+        """Propose and judge.
+
+        The sweep holds the lock of the bit generator, and before NumPy 2.4 the methods of a
+        generator cannot take it a second time.
+        """
+        self._bits.lock.release()
+        try:
+            return self._run()
+        finally:
+            self._bits.lock.acquire()
+
+    def _run(self):
         state = self._state
         if not state.is_trained:
             found = self._fitted(state.layout, state.z, self._settings["n_start_steps"])
