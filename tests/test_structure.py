@@ -18,7 +18,10 @@ MOST_LINES, MOST_METHODS, MOST_FIELDS, MOST_DEEP = 600, 50, 40, 2
 TOO_LONG = {}
 TOO_MANY_METHODS = {}
 TOO_MANY_FIELDS = {}
-TOO_DEEP = {}
+TOO_DEEP = {
+    # A state of the mixture, for all of its moves, most of whose rows are elsewhere.
+    "skbnp/dirichlet_process_mixture/records/_at_hand.pyx RowsAtHand": 3,
+}
 # Kernels that still hold a wrong formula for the tests.
 WITH_FAULTS = set()
 
@@ -122,7 +125,9 @@ def test_towers_are_low():
         here = {n: base for (path, n), (base, _, _) in CLASSES.items() if path.startswith(folder)}
         for (path, name), _ in CLASSES.items():
             if path.startswith(folder):
-                found[f"{path} {name}"] = depth(name, here)
+                # A folder within another counts alone and as a part of that.
+                key = f"{path} {name}"
+                found[key] = max(found.get(key, 0), depth(name, here))
     check(over(found, MOST_DEEP), TOO_DEEP, "classes over each other")
 
 
