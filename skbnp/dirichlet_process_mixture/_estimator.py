@@ -487,12 +487,14 @@ class DirichletProcessMixture(
         return [list(self.families_), levels, *self._about_collection()]
 
     def _attach_rows(self):
+        self._attach_kept_rows()
         self.posterior_.attach_rows(self._training_rows)
         self.posterior_.attach_figures(_partition_figures)
 
     def _check_draw(self, draw):
         rows = self._training_rows
         check_draw(draw, self._prior, rows.X, all_rows=not isinstance(rows, KeptRows))
+        self._check_record_of(draw)
 
     @classmethod
     def _fitted_of_file(cls, fitted):

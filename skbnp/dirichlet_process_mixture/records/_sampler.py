@@ -4,7 +4,8 @@ import numpy as np
 
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks, united
+from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks
+from skbnp.dirichlet_process_mixture.records._kernels import Kernels
 from skbnp.dirichlet_process_mixture.records._moves import (
     HYPERPARAMETERS,
     PassOverRows,
@@ -13,7 +14,6 @@ from skbnp.dirichlet_process_mixture.records._moves import (
 from skbnp.dirichlet_process_mixture.records._slice import draw_key
 from skbnp.dirichlet_process_mixture.records._split_merge import RecordSplitMerge
 from skbnp.dirichlet_process_mixture.records._whole import Whole
-from skbnp.dirichlet_process_mixture.records._wide_families import families_of
 from skbnp.mcmc.chain import Chain
 
 # Rows that are redrawn one by one in a sweep.
@@ -160,7 +160,7 @@ class RecordSampler(Chain):
 def _given_start(prior, label, start, key, rows):
     """Given labels of all rows, as a pass would have made them."""
     n_blocks = int(label.max()) + 1
-    family = united(families_of(np.full((1, rows.n_features), np.nan), prior, start), prior)
+    family = Kernels(prior, start).family(np.full((1, rows.n_features), np.nan))
     blocks = empty_blocks(family, n_blocks)
     return {"label": label, **start, **_without_anchors(key, blocks)}
 
