@@ -46,7 +46,7 @@ def has_record(draw):
     return _PREFIX + "key" in draw
 
 
-def unpacked(draw, n_samples, n_subset):
+def unpacked(draw, n_table, n_subset):
     """The record of a draw of a table with so many rows, of which so many were at hand."""
     record = {}
     for path, value in draw.items():
@@ -58,7 +58,7 @@ def unpacked(draw, n_samples, n_subset):
             # Arrays of draws are read-only, which kernels do not take.
             place[name] = value.copy() if isinstance(value, np.ndarray) else value
     _put_left_out(record["blocks"])
-    return record | {"subset": subset_of(record["key"], n_samples, n_subset)}
+    return record | {"subset": subset_of(record["key"], n_table, n_subset)}
 
 
 def _put_left_out(blocks):
@@ -74,10 +74,10 @@ def _put_left_out(blocks):
         blocks |= {"squares": np.zeros_like(blocks["mean"])}
 
 
-def check_record_of(draw, n_samples, n_subset):
+def check_record_of(draw, n_table, n_subset):
     """Raise a ValueError unless the record of a draw may be what its blocks come from."""
-    record = unpacked(draw, n_samples, n_subset)
-    check_record(record, n_samples)
+    record = unpacked(draw, n_table, n_subset)
+    check_record(record, n_table)
     if len(record["blocks"]["n_members"]) != len(draw["n_members"]) - 1:
         raise ValueError("the record of a draw must have the blocks of the draw")
 
@@ -109,6 +109,13 @@ class RecordDraw(dict):
             return self._kept.of(self)[name]
         raise KeyError(name)
 
+    def __contains__(self, name):
+        # Whether there are cells to impute is known when they have been.
+        return name == "label" or super().__contains__(name)
+
+    def __or__(self, other):
+        return RecordDraw(super().__or__(other), self._kept)
+
     def get(self, name, default=None):
         """As of any dict; what follows from the record counts as there."""
         try:
@@ -127,25 +134,21 @@ class KeptTable:
     prior : Prior
     numbers : ndarray of int of shape (n_kept,)
         Of these rows in the collection, ascending.
-    n_samples, n_subset : int
+    n_table, n_subset : int
         Rows of the collection, and how many are at hand in a sweep.
     for_rows : callable
         As in `Sweep`.
     """
 
-    def __init__(self, X, prior, numbers, n_samples, n_subset, for_rows=in_order):
+    def __init__(self, X, prior, numbers, n_table, n_subset, for_rows=in_order):
         self._X, self._prior, self._numbers = X, prior, numbers
-        self.n_samples, self.n_subset = n_samples, n_subset
+        self.n_samples, self.n_features = X.shape
+        self._n_table, self._n_subset = n_table, n_subset
         self._for_rows = for_rows
         self._begin()
 
     def _begin(self):
         self._rows, self._known, self._lock = None, OrderedDict(), threading.Lock()
-
-    @property
-    def n_features(self):
-        """Number of columns."""
-        return self._X.shape[1]
 
     def observed(self, rows):
         """Some of them as they came, NaN where missing."""
@@ -168,7 +171,7 @@ class KeptTable:
             self._rows = RowsInMemory(
                 self._X, self._prior, start, self._for_rows, numbers=self._numbers
             )
-        self._rows.see(unpacked(draw, self.n_samples, self.n_subset))
+        self._rows.see(unpacked(draw, self._n_table, self._n_subset))
         labels, imputed = self._rows.labels(), self._rows.imputed()
         found = {"label": labels.astype(label_type(len(draw["n_members"]) - 1))}
         found |= {"imputed": imputed} if imputed.size else {}
@@ -194,12 +197,12 @@ class LabelsOfDraw:
     reading : Reading
         From stored rows to the units of the model.
     prior : Prior
-    n_samples, n_subset : int
+    n_table, n_subset : int
         As of `KeptTable`.
     """
 
-    def __init__(self, draw, reading, prior, n_samples, n_subset):
-        self._record = unpacked(draw, n_samples, n_subset)
+    def __init__(self, draw, reading, prior, n_table, n_subset):
+        self._record = unpacked(draw, n_table, n_subset)
         self._reading, self._kernels = reading, Kernels(prior, prior.start())
 
     def __call__(self, block, start):

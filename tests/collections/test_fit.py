@@ -220,6 +220,19 @@ def test_reports_tables_and_pictures(of_array):
     assert len(of_array.sample_missing(X[:4], n_tables=2)) == 2
 
 
+def test_arviz_has_the_rows_in_memory():
+    pytest.importorskip("arviz")
+    found = fitted(X, covariance_type="full")
+    data = found.posterior_.to_arviz()
+    assert data["posterior"]["label"].shape == (2, 6, N_KEPT)
+    np.testing.assert_array_equal(
+        data["posterior"]["label"].values[1, 3], found.posterior_[1, 3]["label"]
+    )
+    np.testing.assert_array_equal(
+        data["constant_data"]["labels"].values, found.labels_[_collections.kept_rows(len(X))]
+    )
+
+
 def test_fit_predict_and_set_clone(of_array):
     stored = da.from_array(X, chunks=(CELL, 2))
     labels = clone(of_array).fit_predict(stored)
