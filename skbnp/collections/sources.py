@@ -1,7 +1,6 @@
 """Where rows come from: slices of one object, or the blocks of a Dask collection."""
 
 import logging
-import uuid
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from skbnp.collections.kinds import DASK_FRAME, SLICED, kind_of
 from skbnp.collections.reading import refuse_dtype
 from skbnp.collections.tree import CELL
-from skbnp.collections.work import Failed, Where, n_rows_of_block, stacked
+from skbnp.collections.work import Failed, Where, n_rows_of_block
 
 _LOG = logging.getLogger("skbnp")
 # Tasks for each thread, so that all come to an end at about the same time; most bytes of a block.
@@ -230,35 +229,8 @@ def _of_array(X, executor):
             "multiple of 65,536 rows need no new ones",
             len(lengths), len(cut), moved,
         )  # fmt: skip
-        if not moved:
-            blocks = _joined_blocks(executor.delayed(X), lengths, cut)
-            return Source.of(blocks, cut, n_features, row_bytes, given)
         X = X.rechunk({0: cut})
     return Source.of(executor.delayed(X), cut, n_features, row_bytes, given)
-
-
-def _joined_blocks(blocks, lengths, cut):
-    """Neighbours as one block each, by tasks that need no more of Dask than workers have.
-
-    Those of `rechunk` import `dask.array` in every worker, and what that imports.
-    """
-    from dask.delayed import Delayed
-    from dask.highlevelgraph import HighLevelGraph
-
-    name = f"skbnp-joined-{uuid.uuid4().hex}"
-    last = np.searchsorted(np.cumsum(lengths), np.cumsum(cut)) + 1
-    first = [0, *last[:-1]]
-    keys = [f"{name}-{b}" for b in range(len(cut))]
-    layer = {
-        key: (stacked, [block.key for block in blocks[begin:end]])
-        for key, begin, end in zip(keys, first, last, strict=True)
-    }
-    # The blocks of one collection have one graph.
-    graph = blocks[0].dask
-    whole = HighLevelGraph(
-        {**graph.layers, name: layer}, {**graph.dependencies, name: set(graph.layers)}
-    )
-    return [Delayed(key, whole, layer=name) for key in keys]
 
 
 def _refuse_sparse(X):

@@ -146,11 +146,6 @@ def n_rows_of_block(block, where):
         return Failed(where, error)
 
 
-def stacked(parts):
-    """Neighbouring blocks as one."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
 def same(value):
     """The value itself: a task on which others depend."""
     return value

@@ -1,7 +1,5 @@
 """Rows of any collection give the same answers to the last bit, and say what is wrong."""
 
-from itertools import pairwise
-
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -231,17 +229,3 @@ def test_categories_must_be_known():
 def test_an_error_of_a_question_is_raised():
     with pytest.raises(ValueError, match="this question has no answer"):
         prepared(da.from_array(X, chunks=(CELL, 3))).run(broken, None, sums_of_both)
-
-
-@pytest.mark.parametrize("lengths", [(CELL,) * 5 + (9,), (CELL, 0, 2 * CELL, 5), (3,)])
-def test_neighbours_are_joined_without_new_edges(lengths, monkeypatch):
-    """By tasks of our own: those of `rechunk` would import all of dask.array in workers."""
-    monkeypatch.setattr(da.Array, "rechunk", None)
-    starts, more = np.cumsum([0, *lengths]), table(6 * CELL)
-    blocks = [da.from_array(more[a:b], chunks=(max(b - a, 1), 3)) for a, b in pairwise(starts)]
-    rows = prepared(da.concatenate(blocks, allow_unknown_chunksizes=True))
-    whole = more[: starts[-1]]
-    assert ask(rows)[0].tobytes() == expected(whole)[0].tobytes()
-    assert rows.lengths == tuple(n for n in lengths if n)
-    chosen = np.arange(0, len(whole), 1000)
-    np.testing.assert_array_equal(rows.take(chosen), whole[chosen])
