@@ -3,9 +3,9 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks, united
+from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks
+from skbnp.dirichlet_process_mixture.records._kernels import Kernels
 from skbnp.dirichlet_process_mixture.records._start_search import StartSearch
-from skbnp.dirichlet_process_mixture.records._wide_families import families_of
 
 # Rows on which a chain finds its start, and sweeps over these.
 START_ROWS, START_SWEEPS, UNITE_EVERY = 20_000, 60, 15
@@ -14,7 +14,7 @@ START_ROWS, START_SWEEPS, UNITE_EVERY = 20_000, 60, 15
 def given_start(prior, label, start, key, rows):
     """Given labels of all rows, as a pass would have made them."""
     n_blocks = int(label.max()) + 1
-    family = united(families_of(np.full((1, rows.n_features), np.nan), prior, start), prior)
+    family = Kernels(prior, start).family(np.full((1, rows.n_features), np.nan))
     blocks = empty_blocks(family, n_blocks)
     return {"label": label, **start, **_without_anchors(key, blocks)}
 
