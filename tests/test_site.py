@@ -19,7 +19,7 @@ PAGES = sorted(
     path for path in DOC.rglob("*.rst") if not GENERATED & set(path.relative_to(DOC).parts)
 )
 SCRIPTS = sorted(EXAMPLES.glob("*/*.py"))
-API = DOC / "api.rst"
+API = sorted((DOC / "api").rglob("*.rst"))
 
 # Modules whose ``__all__`` is a promise to users.
 PUBLIC = (
@@ -51,10 +51,10 @@ def name_of(path):
 def documented():
     """(module, name) of all that the pages of the API list."""
     found, module = [], None
-    for line in read(API).splitlines():
-        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
-            module = match[1]
-        elif match := re.fullmatch(r"    (\w+)", line):
+    for line in "\n".join(map(read, API)).splitlines():
+        if match := re.match(r"\.\. (?:currentmodule:: (\S+)|toctree::)", line):
+            module = match[1]  # none where pages are listed
+        elif (match := re.fullmatch(r"    (\w+)", line)) and module:
             found.append((module, match[1]))
     return found
 
