@@ -160,7 +160,7 @@ bench-all: .venv-bench/installed
 	@for script in $(BENCHMARKS); do .venv-bench/bin/python $$script $(BENCH_ARGS) || exit 1; done
 
 doc: .venv-doc/installed
-	MPLBACKEND=Agg .venv-doc/bin/sphinx-build -W --keep-going -b html doc doc/_build/html
+	env $(ONE_BLAS_THREAD) MPLBACKEND=Agg .venv-doc/bin/sphinx-build -W --keep-going -b html doc doc/_build/html
 
 install:
 	$(call environment,.venv)

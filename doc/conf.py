@@ -124,4 +124,6 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skbnp",),
     "show_memory": False,
+    "parallel": os.cpu_count() or 1,  # pages at a time
+    "reset_modules": ("matplotlib", "site_parts.warn_in_one_line"),
 }

@@ -13,7 +13,7 @@ quick; longer ones read some more digits right.
 """
 
 # %%
-# 500 digits to learn from
+# 400 digits to learn from
 # ------------------------
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,9 @@ from skbnp.plot import frame_image, style
 plt.style.use(style())
 
 X, y = load_digits(return_X_y=True)
-X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
+X, X_new, y, y_new = train_test_split(X, y, train_size=400, stratify=y, random_state=0)
 network = ICPNetworkClassifier(
-    scaling="common", n_chains=2, n_warmup=200, n_draws=50, thin=2, n_jobs=-1, random_state=0
+    scaling="common", n_chains=2, n_warmup=150, n_draws=40, thin=2, n_jobs=-1, random_state=0
 )
 probability = network.fit(X, y).predict_proba(X_new)
 answer = network.classes_[probability.argmax(axis=1)]
