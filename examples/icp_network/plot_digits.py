@@ -44,7 +44,8 @@ print(f"logistic regression {100 * linear.score(X_new / 16, y_new):.1f} %")
 # How sure it is
 # --------------
 # Of the digits that it is least sure of, many are read wrongly; of those that it is sure of, hardly
-# any. Its probabilities err on the careful side: it is right more often than they say.
+# any. Above one half its probabilities err on the careful side: it is right more often than they
+# say.
 
 sure = probability.max(axis=1)
 for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):
