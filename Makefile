@@ -217,7 +217,7 @@ build/sanitize/built: $(SOURCES) build/sources .venv-debug/installed
 # Libraries that only tests are written with stay free.
 .venv-lowest/installed: dist/built .ci/lowest.py
 	$(call environment,.venv-lowest)
-	$(PYTHON) .ci/lowest.py plot progress arviz dask cli > .venv-lowest/constraints.txt
+	$(PYTHON) .ci/lowest.py plot progress arviz dask cli polars > .venv-lowest/constraints.txt
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
 	.venv-lowest/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt \

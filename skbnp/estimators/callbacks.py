@@ -1,6 +1,9 @@
 """The callbacks of scikit-learn, and what stands for them before version 1.9, which has none."""
 
 from contextlib import nullcontext
+from functools import wraps
+
+from skbnp.estimators.arguments import refuses_by_name
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -24,12 +27,13 @@ except ImportError:
     class CallbackSupportMixin:
         """An estimator that takes no callbacks, and says why."""
 
+        @refuses_by_name
         def set_callbacks(self, *callbacks):
             """Take none.
 
             Parameters
             ----------
-            *callbacks : callbacks of scikit-learn
+            callbacks : callbacks of scikit-learn
                 None, since there are none before version 1.9.
 
             Returns
@@ -50,8 +54,16 @@ except ImportError:
             return self._callback_fit_ctx
 
     def with_callbacks(fit):
-        """The method as it is."""
-        return fit
+        """The method, after which the estimator is as if there were no tasks."""
+
+        @wraps(fit)
+        def followed(self, *args, **kwargs):
+            try:
+                return fit(self, *args, **kwargs)
+            finally:
+                vars(self).pop("_callback_fit_ctx", None)
+
+        return followed
 
 
 __all__ = ["CallbackSupportMixin", "with_callbacks"]
