@@ -3,8 +3,6 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
-from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks, united
 from skbnp.dirichlet_process_mixture.records._moves import (
     HYPERPARAMETERS,
     PassOverRows,
@@ -12,14 +10,12 @@ from skbnp.dirichlet_process_mixture.records._moves import (
 )
 from skbnp.dirichlet_process_mixture.records._slice import draw_key
 from skbnp.dirichlet_process_mixture.records._split_merge import RecordSplitMerge
+from skbnp.dirichlet_process_mixture.records._start import START_ROWS, found_start, given_start
 from skbnp.dirichlet_process_mixture.records._whole import Whole
-from skbnp.dirichlet_process_mixture.records._wide_families import families_of
 from skbnp.mcmc.chain import Chain
 
 # Rows that are redrawn one by one in a sweep.
 SUBSET = 2000
-# Rows on which a chain finds its start, and sweeps over these.
-START_ROWS, START_SWEEPS = 20_000, 60
 
 
 class RecordSampler(Chain):
@@ -80,9 +76,9 @@ class RecordSampler(Chain):
         if finds_start is None:
             finds_start = service.n_samples > START_ROWS
         if finds_start:
-            record = _found_start(prior, label, start, key, self._kept, bit_generator)
+            record = found_start(prior, label, start, key, self._kept, bit_generator)
         else:
-            record = _given_start(prior, label, start, key, self._kept)
+            record = given_start(prior, label, start, key, self._kept)
         whole = self.STATE(service, prior, n_subset, log_jacobian)
         whole.draw_next(draw_key(bit_generator))
         whole.visit(record, remembers=False)
@@ -155,49 +151,6 @@ class RecordSampler(Chain):
         """The kept rows with their missing cells as they are imputed."""
         self._kept.see(self.state.record)
         return self._kept.completed()
-
-
-def _given_start(prior, label, start, key, rows):
-    """Given labels of all rows, as a pass would have made them."""
-    n_blocks = int(label.max()) + 1
-    family = united(families_of(np.full((1, rows.n_features), np.nan), prior, start), prior)
-    blocks = empty_blocks(family, n_blocks)
-    return {"label": label, **start, **_without_anchors(key, blocks)}
-
-
-def _found_start(prior, label, start, key, rows, bit_generator):
-    """The blocks that some sweeps over some of the rows have found."""
-    n = len(label)
-    chosen = np.sort(np.random.Generator(bit_generator).permutation(n)[:START_ROWS])
-    sampler = Sampler(
-        rows.observed(chosen),
-        prior,
-        label[chosen],
-        bit_generator,
-        algorithm="parallel",
-        start=start,
-    )
-    for t in range(START_SWEEPS):
-        sampler.sweep()
-        sampler.adapt(t)
-    state = sampler.state
-    found = {"concentration": state.concentration, "discount": state.discount, **state.base()}
-    names = ("concentration", "discount", *prior.start())
-    blocks = take_blocks(state.family, state.n_clusters)
-    return {**{name: found[name] for name in names}, **_without_anchors(key, blocks)}
-
-
-def _without_anchors(key, blocks):
-    """What is said of blocks that all rows may join."""
-    n_blocks = len(blocks["n_members"])
-    return {
-        "key": key,
-        "blocks": blocks,
-        "rest": 0.0,
-        "anchor_place": np.full(n_blocks, -1.0),
-        "anchor_row": np.full(n_blocks, -1, dtype=np.intp),
-        "subset": np.zeros(0, dtype=np.intp),
-    }
 
 
 def _label_type(n_clusters):

@@ -1,0 +1,60 @@
+"""Where a chain over many rows starts: the record of a pass that has not been."""
+
+import numpy as np
+
+from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks, united
+from skbnp.dirichlet_process_mixture.records._greedy_merges import GreedyMerges
+from skbnp.dirichlet_process_mixture.records._wide_families import families_of
+
+# Rows on which a chain finds its start, and sweeps over these.
+START_ROWS, START_SWEEPS = 20_000, 60
+
+
+def given_start(prior, label, start, key, rows):
+    """Given labels of all rows, as a pass would have made them."""
+    n_blocks = int(label.max()) + 1
+    family = united(families_of(np.full((1, rows.n_features), np.nan), prior, start), prior)
+    blocks = empty_blocks(family, n_blocks)
+    return {"label": label, **start, **_without_anchors(key, blocks)}
+
+
+def found_start(prior, label, start, key, rows, bit_generator):
+    """The blocks that some sweeps over some of the rows have found.
+
+    Half way and at the end blocks are united for as long as that raises the log joint.
+    """
+    n = len(label)
+    chosen = np.sort(np.random.Generator(bit_generator).permutation(n)[:START_ROWS])
+    sampler = Sampler(
+        rows.observed(chosen),
+        prior,
+        label[chosen],
+        bit_generator,
+        algorithm="parallel",
+        start=start,
+    )
+    merges = GreedyMerges(sampler.state, bit_generator)
+    for t in range(START_SWEEPS):
+        sampler.sweep()
+        sampler.adapt(t)
+        if (t + 1) % (START_SWEEPS // 2) == 0:
+            merges.run()
+    state = sampler.state
+    found = {"concentration": state.concentration, "discount": state.discount, **state.base()}
+    names = ("concentration", "discount", *prior.start())
+    blocks = take_blocks(state.family, state.n_clusters)
+    return {**{name: found[name] for name in names}, **_without_anchors(key, blocks)}
+
+
+def _without_anchors(key, blocks):
+    """What is said of blocks that all rows may join."""
+    n_blocks = len(blocks["n_members"])
+    return {
+        "key": key,
+        "blocks": blocks,
+        "rest": 0.0,
+        "anchor_place": np.full(n_blocks, -1.0),
+        "anchor_row": np.full(n_blocks, -1, dtype=np.intp),
+        "subset": np.zeros(0, dtype=np.intp),
+    }

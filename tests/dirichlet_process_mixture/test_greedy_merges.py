@@ -1,0 +1,86 @@
+"""Where chains over many rows start: pieces of one cluster are united."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from checks.dirichlet_process_mixture import learned_prior, make_sampler, state_of
+from checks.mixture_priors import mixed_prior
+from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture.records import _start
+from skbnp.dirichlet_process_mixture.records._greedy_merges import GreedyMerges
+from skbnp.laws import Gamma
+
+N_BLOBS = 4
+
+
+def blobs(n, rng):
+    centers = np.array([[-6.0, 0, 0], [6, 0, 0], [0, 6, 0], [0, 0, 6]])
+    X = centers[rng.integers(N_BLOBS, size=n)] + rng.normal(size=(n, 3))
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def prior_of(kind, discount=0.0):
+    guess = {"full": np.eye(3), "diag": np.ones(3), "spherical": np.array(1.0)}[kind]
+    return learned_prior(kind, np.zeros(3), guess, concentration=Gamma(1.0, 1.0), discount=discount)
+
+
+def pieces(kind, seed):
+    """A prior, rows with holes, and labels that cut their clusters."""
+    rng = np.random.default_rng(seed)
+    if kind == "mixed":
+        prior = mixed_prior("full", concentration=1.0, prior_scale=1.0)
+        X = _model.draw_joint(prior, 160, rng)[1]
+        label = rng.integers(6, size=len(X))
+    else:
+        prior, X = prior_of(kind), blobs(160, rng)
+        label = KMeans(9, n_init=1, random_state=seed).fit_predict(X)
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return prior, X, label
+
+
+def log_joint_of(sampler, prior, label):
+    """Of the same state under other labels, by the reference; imputed cells stay."""
+    return _model.log_joint(state_of(sampler) | {"label": label}, sampler.completed_data(), prior)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical", "mixed"])
+def test_no_two_blocks_gain_by_becoming_one(kind, seed):
+    prior, X, label = pieces(kind, seed)
+    sampler = make_sampler(X, prior, label, seed)
+    before, n_before = sampler.log_joint(), sampler.n_clusters
+    GreedyMerges(sampler.state, sampler.bit_generator).run()
+    after, label = sampler.log_joint(), sampler.labels
+    assert sampler.n_clusters < n_before and after > before
+    assert log_joint_of(sampler, prior, label) == pytest.approx(after, rel=1e-9)
+    for k, other in combinations(range(sampler.n_clusters), 2):
+        united = np.where(label == k, other, label)
+        assert log_joint_of(sampler, prior, united) < after
+
+
+@pytest.mark.parametrize("n_centers", [1, 12])
+def test_chains_start_with_the_clusters_that_there_are(n_centers):
+    X, rng = blobs(3000, np.random.default_rng(0)), np.random.default_rng(1)
+    label = KMeans(n_centers, n_init=1, random_state=0).fit_predict(X)
+    prior, bits = prior_of("full"), rng.bit_generator
+    rows = _Rows(X)
+    record = _start.found_start(prior, label, prior.start(), 1, rows, bits)
+    assert len(record["blocks"]["n_members"]) == N_BLOBS
+    # Without the merges a start from twelve centres keeps pieces.
+    if n_centers > 1:
+        sampler = Sampler(X, prior, label, np.random.PCG64(1), algorithm="parallel")
+        for _ in range(_start.START_SWEEPS):
+            sampler.sweep()
+        assert sampler.n_clusters > N_BLOBS
+
+
+class _Rows:
+    def __init__(self, X):
+        self.X = X
+
+    def observed(self, rows):
+        return self.X[rows]
