@@ -1,9 +1,6 @@
 """The callbacks of scikit-learn, and what stands for them before version 1.9, which has none."""
 
 from contextlib import nullcontext
-from functools import wraps
-
-from skbnp.estimators.arguments import refuses_by_name
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -27,7 +24,6 @@ except ImportError:
     class CallbackSupportMixin:
         """An estimator that takes no callbacks, and says why."""
 
-        @refuses_by_name
         def set_callbacks(self, *callbacks):
             """Take none.
 
@@ -54,16 +50,8 @@ except ImportError:
             return self._callback_fit_ctx
 
     def with_callbacks(fit):
-        """The method, after which the estimator is as if there were no tasks."""
-
-        @wraps(fit)
-        def followed(self, *args, **kwargs):
-            try:
-                return fit(self, *args, **kwargs)
-            finally:
-                vars(self).pop("_callback_fit_ctx", None)
-
-        return followed
+        """The method as it is."""
+        return fit
 
 
 __all__ = ["CallbackSupportMixin", "with_callbacks"]

@@ -181,14 +181,10 @@ def _lazy_frame(estimator, state, call, X):
         if call.is_pair:
             metas = meta, _deviations_meta(X._meta)
             return tuple(
-                X.map_partitions(
-                    _of_partition, call, state, one, which, meta=one, align_dataframes=False
-                )
+                X.map_partitions(_of_partition, call, state, one, which, meta=one)
                 for which, one in enumerate(metas)
             )
-    return X.map_partitions(
-        _of_partition, call, state, meta, None, meta=meta, align_dataframes=False
-    )
+    return X.map_partitions(_of_partition, call, state, meta, None, meta=meta)
 
 
 def _filled_meta(meta):
