@@ -160,7 +160,7 @@ bench-all: .venv-bench/installed
 	@for script in $(BENCHMARKS); do .venv-bench/bin/python $$script $(BENCH_ARGS) || exit 1; done
 
 doc: .venv-doc/installed
-	MPLBACKEND=Agg .venv-doc/bin/sphinx-build -W --keep-going -b html doc doc/_build/html
+	env $(ONE_BLAS_THREAD) MPLBACKEND=Agg .venv-doc/bin/sphinx-build -W --keep-going -b html doc doc/_build/html
 
 install:
 	$(call environment,.venv)
@@ -217,7 +217,7 @@ build/sanitize/built: $(SOURCES) build/sources .venv-debug/installed
 # Libraries that only tests are written with stay free.
 .venv-lowest/installed: dist/built .ci/lowest.py
 	$(call environment,.venv-lowest)
-	$(PYTHON) .ci/lowest.py plot progress arviz dask cli > .venv-lowest/constraints.txt
+	$(PYTHON) .ci/lowest.py plot progress arviz dask cli polars > .venv-lowest/constraints.txt
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
 	.venv-lowest/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt \

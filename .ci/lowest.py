@@ -1,8 +1,8 @@
 """Print the lowest versions that pyproject.toml allows, one a line, as constraints for pip.
 
-    python .ci/lowest.py [EXTRA...] > constraints.txt
+    python .ci/lowest.py [EXTRA or LIBRARY...] > constraints.txt
 
-Names that only other libraries ask for stay free.
+A library is one of the extra "test", by itself. Names that only other libraries ask for stay free.
 """
 
 import re
@@ -18,8 +18,10 @@ def lowest(extras=()):
     """Name -> lowest version of what is required, with extras or without."""
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     asked = [*project["dependencies"]]
+    optional = project["optional-dependencies"]
     for extra in extras:
-        asked += project["optional-dependencies"][extra]
+        alone = [one for one in optional["test"] if one.startswith(f"{extra}>=")]
+        asked += optional.get(extra, alone)
     found = {}
     for requirement in asked:
         matched = REQUIREMENT.fullmatch(requirement)

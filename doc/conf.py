@@ -31,6 +31,7 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 source_suffix = {".rst": "restructuredtext"}
+default_role = "literal"  # of parameters in docstrings
 templates_path = ["_templates"]
 
 html_theme = "pydata_sphinx_theme"
@@ -44,7 +45,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_nav_level": 1,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc", "sg_download_links"],
+    "secondary_sidebar_items": {"**": ["page-toc", "sg_download_links"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -124,4 +125,6 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skbnp",),
     "show_memory": False,
+    "parallel": os.cpu_count() or 1,  # pages at a time
+    "reset_modules": ("matplotlib", "site_parts.warn_in_one_line"),
 }

@@ -4,14 +4,16 @@ import gc
 import os
 import re
 import signal
-from importlib.util import find_spec
 
 import pytest
+
+from checks.callbacks import HAS_CALLBACKS
 
 # Tests that kill and interrupt need other processes, which are made and ended by POSIX means.
 POSIX = os.name == "posix"
 if POSIX:
     from checks import processes
+
 OF_POSIX = re.compile(r"^from checks(?:\.| import )(?:processes|watched|left_running)\b", re.M)
 
 pytest_plugins = ["checks.proofs", "checks.cpu_seconds"]
@@ -27,7 +29,6 @@ def pytest_configure(config):
 
 # Of progress alone, which is told by callbacks. Those of scikit-learn came with 1.9.
 OF_CALLBACKS = re.compile(r"(?:tests/progress/.*|test_callbacks|test_progress)\.py$")
-HAS_CALLBACKS = find_spec("sklearn.callback") is not None
 
 
 def pytest_ignore_collect(collection_path):

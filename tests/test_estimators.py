@@ -7,7 +7,6 @@ import threading
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 
 import joblib
 import numpy as np
@@ -25,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import skbnp
+from checks.callbacks import NEEDS_CALLBACKS
 from checks.slow import slow_where
 from checks.toy_samplers import TaskLog
 from skbnp import DirichletProcessMixture
@@ -37,9 +37,6 @@ PUBLIC = [getattr(skbnp, name) for name in skbnp.__all__ if name[0].isupper()]
 ESTIMATORS = [one for one in PUBLIC if issubclass(one, BaseMCMCEstimator)]
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-NEEDS_CALLBACKS = pytest.mark.skipif(
-    find_spec("sklearn.callback") is None, reason="callbacks came with scikit-learn 1.9"
-)
 
 
 def short(**changes):

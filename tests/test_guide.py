@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import skbnp
+from checks.callbacks import HAS_CALLBACKS
 
 GUIDE = Path(__file__).resolve().parents[1] / "doc" / "user_guide"
 BLOCK = re.compile(r"^( *)\.\. code-block:: python\n\n((?:\1    .*\n|\n)+)", re.M)
@@ -148,6 +149,8 @@ def of_this_arviz(code):
 
 @pytest.mark.parametrize("page", sorted(BEFORE))
 def test_the_code_of_the_guide_runs(page, tmp_path, monkeypatch):
+    if page == "long_runs" and not HAS_CALLBACKS:
+        pytest.skip("shows progress by callbacks")
     monkeypatch.chdir(tmp_path)
     for estimator in ESTIMATORS:
         monkeypatch.setattr(estimator, "__init__", with_short_chains(estimator.__init__))

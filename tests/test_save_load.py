@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from checks.callbacks import NEEDS_CALLBACKS
 from checks.saved import answers
 from checks.toy_samplers import TaskLog
 from checks.watched import ToyModel, table_with_holes
@@ -157,6 +158,7 @@ def test_parameters_that_are_no_data(gaussian, tmp_path, bad):
     assert (tmp_path / "file").read_bytes() == before
 
 
+@NEEDS_CALLBACKS
 def test_callbacks_stay_behind(tmp_path):
     mixture = DirichletProcessMixture(**SMALL, random_state=0)
     mixture.set_callbacks(TaskLog(tmp_path / "log")).fit(table_with_holes())

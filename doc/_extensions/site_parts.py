@@ -206,9 +206,13 @@ def short_warning(message, category, filename, lineno, line=None):
     return f"{category.__name__}: {message}\n"
 
 
+def warn_in_one_line(gallery_conf, filename):
+    """Before each example, in whichever process runs it."""
+    warnings.formatwarning = short_warning
+
+
 def setup(app):
     """Sphinx calls this."""
-    warnings.formatwarning = short_warning
     app.add_directive("linked-figure", LinkedFigure)
     app.connect("autodoc-skip-member", skip_routing)
     app.connect("doctree-read", number_equations)

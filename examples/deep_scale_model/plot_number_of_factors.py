@@ -13,7 +13,7 @@ answer is mostly its starting value.
 # %%
 # The experiment
 # --------------
-# 16 features, 200 rows, drawn from the paper's prior with K = 3 to 10 columns. Not every column
+# 16 features, 150 rows, drawn from the paper's prior with K = 3 to 10 columns. Not every column
 # gets a link: with K = 10 only six are expected to, and no method can report ten. Beside these
 # *active* factors we count the *shared* ones, with two links or more: a factor of a single feature
 # is hardly more than a change of its noise.
@@ -30,7 +30,7 @@ from skbnp.samplers import DeepScaleSampler
 
 plt.style.use(style())
 
-N_FEATURES, N_ROWS, MASS, NOISE = 16, 200, 3.0, 0.05
+N_FEATURES, N_ROWS, MASS, NOISE = 16, 150, 3.0, 0.05
 
 
 def simulate(n_columns, rng):

@@ -10,7 +10,7 @@ a Zarr array, an HDF5 dataset or a Dask array.
 # %%
 # Data and fit
 # ------------
-# Three hundred thousand rows of four clusters, the smallest of two in a hundred rows, written to a
+# Two hundred thousand rows of four clusters, the smallest of two in a hundred rows, written to a
 # file in parts. Two chains of 65 sweeps: an honest run has more, and says so.
 
 import tempfile
@@ -24,7 +24,7 @@ from skbnp.plot import TraceDisplay, style
 
 plt.style.use(style())
 
-n_samples, centers = 300_000, np.array([[0, 0], [5, 0], [0, 5], [6, 6]])
+n_samples, centers = 200_000, np.array([[0, 0], [5, 0], [0, 5], [6, 6]])
 rng = np.random.default_rng(0)
 directory = tempfile.TemporaryDirectory()
 path = Path(directory.name) / "rows.npy"

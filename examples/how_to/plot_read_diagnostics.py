@@ -64,7 +64,8 @@ TraceDisplay.from_estimator(mixture)
 # ------------------------
 # Convergence makes the draws a fair account of the posterior. How sure the posterior is of an
 # answer is another matter: how far are draws from the estimated partition, and how many clusters do
-# they have?
+# they have? ``labels_`` may have fewer clusters than most draws: one that fewer than half of the
+# draws support is joined to its neighbour.
 
 print(f"labels_ has {mixture.n_clusters_} clusters")
 for number, count in zip(*np.unique(mixture.merged_n_clusters_, return_counts=True), strict=True):

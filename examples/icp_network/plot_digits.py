@@ -13,7 +13,7 @@ quick; longer ones read some more digits right.
 """
 
 # %%
-# 500 digits to learn from
+# 400 digits to learn from
 # ------------------------
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,9 @@ from skbnp.plot import frame_image, style
 plt.style.use(style())
 
 X, y = load_digits(return_X_y=True)
-X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
+X, X_new, y, y_new = train_test_split(X, y, train_size=400, stratify=y, random_state=0)
 network = ICPNetworkClassifier(
-    scaling="common", n_chains=2, n_warmup=200, n_draws=50, thin=2, n_jobs=-1, random_state=0
+    scaling="common", n_chains=2, n_warmup=150, n_draws=40, thin=2, n_jobs=-1, random_state=0
 )
 probability = network.fit(X, y).predict_proba(X_new)
 answer = network.classes_[probability.argmax(axis=1)]
@@ -44,7 +44,8 @@ print(f"logistic regression {100 * linear.score(X_new / 16, y_new):.1f} %")
 # How sure it is
 # --------------
 # Of the digits that it is least sure of, many are read wrongly; of those that it is sure of, hardly
-# any. Its probabilities err on the careful side: it is right more often than they say.
+# any. Above one half its probabilities err on the careful side: it is right more often than they
+# say.
 
 sure = probability.max(axis=1)
 for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):

@@ -12,7 +12,7 @@ from the networks, beside rows which they have not seen; the paper's Table 1 is 
 # %%
 # Three sets
 # ----------
-# 400 rows of each to learn from. Two chains are far too short to find all networks that explain
+# 300 rows of each to learn from. Two chains are far too short to find all networks that explain
 # them, and ``fit`` says so; they are long enough to see the shapes.
 
 import matplotlib.pyplot as plt
@@ -48,7 +48,7 @@ def pinwheel(n):
 models = {}
 for shape in (ring, moons, pinwheel):
     model = ICPNetwork(n_chains=2, n_warmup=250, n_draws=50, thin=3, n_jobs=-1, random_state=0)
-    models[shape] = model.fit(shape(400))
+    models[shape] = model.fit(shape(300))
 
 # %%
 # Fantasies

@@ -32,7 +32,7 @@ plt.style.use(style())
 warnings.simplefilter("ignore", ConvergenceWarning)
 X = load_wine().data[:, :6]
 directory = Path(tempfile.mkdtemp())
-OPTIONS = dict(n_warmup=500, n_draws=2000, random_state=0, checkpoint_every=0.2)
+OPTIONS = dict(n_warmup=300, n_draws=1000, random_state=0, checkpoint_every=0.2)
 KILLED_RUN = f"""
 import os, signal, sys
 from sklearn.datasets import load_wine
@@ -49,7 +49,7 @@ mixture = DirichletProcessMixture(checkpoint={str(directory)!r}, **options)
 mixture.set_callbacks(Killer(every=3600)).fit(load_wine().data[:, :6])
 """
 
-for n_sweeps in (1000, 1800):
+for n_sweeps in (500, 900):
     run = subprocess.run([sys.executable, "-c", KILLED_RUN, str(n_sweeps)])
     print("killed by signal", -run.returncode)
 
@@ -73,16 +73,16 @@ print("same labels:", np.array_equal(resumed.labels_, whole.labels_))
 # One chain around the sweep at which the third run took over (dashed): the run that was never
 # killed, and on top of it what the third run added.
 
-first = 2500 - made // 4
+first = 1300 - made // 4
 print("the third run took over at sweep", first)
-start = max(500, first - 150)
-sweeps = np.arange(start, min(2500, start + 300))
+start = max(300, first - 150)
+sweeps = np.arange(start, min(1300, start + 300))
 figure, ax = plt.subplots(figsize=(9, 3.5))
 log_joint = whole.posterior_.traces["log_joint"][0]
-ax.plot(sweeps, log_joint[sweeps - 500], linewidth=5, color="0.8", label="never killed")
+ax.plot(sweeps, log_joint[sweeps - 300], linewidth=5, color="0.8", label="never killed")
 added = sweeps[sweeps >= first]
 log_joint = resumed.posterior_.traces["log_joint"][0]
-ax.plot(added, log_joint[added - 500], linewidth=1, color="C0", label="third run, after two kills")
+ax.plot(added, log_joint[added - 300], linewidth=1, color="C0", label="third run, after two kills")
 if first >= start:
     ax.axvline(first, color="C4", linestyle="--", linewidth=1)
 ax.set(xlabel="sweep", ylabel="log joint density (nats)")
@@ -96,8 +96,8 @@ ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 # again, and answers the same bit for bit. Leave-one-out densities need no refit; ``loo`` warns of
 # the rows for which they are too optimistic.
 
-resumed.set_params(n_draws=2500).fit(X)
-print("sweeps for another 500 draws of four chains:", resumed.posterior_.n_sweeps_run)
+resumed.set_params(n_draws=1250).fit(X)
+print("sweeps for another 250 draws of four chains:", resumed.posterior_.n_sweeps_run)
 resumed.save(directory / "wine.skbnp")
 loaded = DirichletProcessMixture.load(directory / "wine.skbnp")
 print("same densities:", np.array_equal(loaded.score_samples(X), resumed.score_samples(X)))

@@ -29,7 +29,7 @@ except ImportError:
 
             Parameters
             ----------
-            *callbacks : callbacks of scikit-learn
+            callbacks : callbacks of scikit-learn
                 None, since there are none before version 1.9.
 
             Returns

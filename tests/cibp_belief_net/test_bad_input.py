@@ -52,7 +52,7 @@ BAD_X = {
     "strings": ([["a", "b"], ["c", "d"]], ValueError, ["X", "numbers", "'a'"]),
     "complex": (X + 1j, ValueError, ["Complex data not supported"]),
     "one dimension": (X[:, 0], ValueError, ["2D array", "1D array"]),
-    "three dimensions": (X[None], ValueError, ["dim 3", "dim <= 2"]),
+    "three dimensions": (X[None], ValueError, ["dim 3", "<= 2"]),
     "None": (None, ValueError, ["2D array"]),
     "no rows": (X[:0], ValueError, ["0 sample(s)", "minimum of 1"]),
     "one row": (X[:1], ValueError, ["X", "at least 2 samples", "n_samples = 1"]),

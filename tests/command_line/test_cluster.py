@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib import image
 
+from checks.callbacks import NEEDS_CALLBACKS
 from skbnp import DirichletProcessMixture
 from skbnp.command_line import fitting
 
@@ -193,6 +194,7 @@ def test_what_it_refuses(refused, people, tmp_path, monkeypatch, arguments, mess
     assert re.search(message, refused("cluster", *arguments))
 
 
+@NEEDS_CALLBACKS
 def test_progress_is_for_terminals(skbnp, people, monkeypatch):
     shown = []
     monkeypatch.setattr(DirichletProcessMixture, "set_callbacks", lambda self, *x: shown.extend(x))
@@ -246,6 +248,7 @@ def interrupt(monkeypatch):
     return after
 
 
+@NEEDS_CALLBACKS
 @pytest.mark.parametrize(
     ("n", "said"),
     # Two chains: 42 sweeps are those up to the first draw, where the chains meet.
@@ -264,6 +267,7 @@ def test_ctrl_c_and_on(skbnp, people, tmp_path, interrupt, n, said):
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "whole.csv").read_text()
 
 
+@NEEDS_CALLBACKS
 def test_ctrl_c_without_a_checkpoint(skbnp, people, tmp_path, interrupt):
     interrupt(42)
     ended = skbnp("cluster", "people.csv", *BARE)
@@ -271,6 +275,7 @@ def test_ctrl_c_without_a_checkpoint(skbnp, people, tmp_path, interrupt):
     assert "nothing is kept: --checkpoint DIR would have kept them" in ended.err
 
 
+@NEEDS_CALLBACKS
 def test_bar_and_ctrl_c_of_a_process_on_a_terminal(people, tmp_path):
     command = [sys.executable, "-m", "skbnp", "cluster", "people.csv", "--no-picture", *SHORT]
     command += ["--index", "id", "--draws", "100000", "--checkpoint", "kept"]

@@ -63,7 +63,7 @@ BAD_X = {
     "objects": (np.array([[{}, 1], [2, 3]], dtype=object), TypeError, ["number", "dict"]),
     "complex": (X + 1j, ValueError, ["Complex data not supported"]),
     "one dimension": (X[:, 0], ValueError, ["2D array", "1D array"]),
-    "three dimensions": (X[None], ValueError, ["dim 3", "dim <= 2"]),
+    "three dimensions": (X[None], ValueError, ["dim 3", "<= 2"]),
     "scalar": (3.0, ValueError, ["2D array", "scalar array"]),
     "None": (None, ValueError, ["2D array"]),
     "ragged": ([[1.0, 2.0], [3.0]], ValueError, ["inhomogeneous"]),

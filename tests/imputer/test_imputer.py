@@ -292,7 +292,7 @@ def test_mixed_tables(kind, monkeypatch):
     table = mixed()
     given = {
         "pandas": table,
-        "polars": pl.from_pandas(table.astype({"notes": "str"})),
+        "polars": pl.from_pandas(table.astype({"notes": "string"})),
         "objects": table.to_numpy(dtype=object),
     }[kind]
     imputer = BNPImputer(random_state=0)

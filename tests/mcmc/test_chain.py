@@ -49,8 +49,9 @@ class Step(Move):
     def run(self):
         state, i = self.state, self.turn % self.state.n_walkers
         self.turn += 1
-        at = state.x[i] + state.step * self.random.normal()
-        accepted = math.log(self.random.random()) < 0.5 * (state.x[i] ** 2 - at**2)
+        normal, uniform = self.draw()
+        at = state.x[i] + state.step * normal
+        accepted = math.log(uniform) < 0.5 * (state.x[i] ** 2 - at**2)
         np.asarray(self.proposed)[0] += 1
         np.asarray(self.accepted)[0] += accepted
         if accepted:
@@ -59,6 +60,15 @@ class Step(Move):
             state.n_right = int(state.side.sum())
             state.visited = np.append(state.visited, i)[-3:]
         return Status.DONE
+
+    def draw(self):
+        """A normal number and a uniform one; the sweep holds the lock that a generator takes."""
+        lock = self.random.bit_generator.lock
+        lock.release()  # before NumPy 2.4 it cannot be taken twice
+        try:
+            return self.random.normal(), self.random.random()
+        finally:
+            lock.acquire()
 
 
 class Flip(Move):

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from checks.answers import answers, assert_same_answers
+from checks.callbacks import NEEDS_CALLBACKS
 from checks.toy_samplers import StopAt, TaskLog
 from checks.watched import ToyModel, WatchedMixture, table_with_holes
 from skbnp.mcmc import runner
@@ -154,6 +155,7 @@ def test_row_threads_do_not_show():
         assert_same_answers(answers(one, table), answers(two, table))
 
 
+@NEEDS_CALLBACKS
 @pytest.mark.parametrize("way", ["warm_start", "checkpoint"])
 @pytest.mark.parametrize("model", [ToyModel, WatchedMixture])
 def test_stopped_by_a_callback_and_resumed(tmp_path, monkeypatch, expected, model, way):
@@ -185,6 +187,7 @@ def test_stopped_by_a_callback_and_resumed(tmp_path, monkeypatch, expected, mode
         ] == sweeps
 
 
+@NEEDS_CALLBACKS
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_tasks_of_a_mixture(tmp_path, backend):
     log = TaskLog(tmp_path / "log")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from checks.answers import assert_same_answers
+from checks.callbacks import NEEDS_CALLBACKS
 from checks.processes import Child
 from checks.toy_samplers import StopAt, ToyDensity, ToyEstimator, ToySampler
 from checks.watched import fit, table_with_holes
@@ -326,6 +327,7 @@ def test_says_which_round(expected, capsys):
     assert lines[-1].startswith(f"3 chains, all {n_all:,} sweeps; ")
 
 
+@NEEDS_CALLBACKS
 def test_callback_in_a_round(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_block_length", lambda *_: 5)
     saves = EverySave(tmp_path / "file")

@@ -32,39 +32,44 @@ class State(chain.State):
         return _model.log_joint(state, self.X, self.prior) + self.log_jacobian
 
 
-class Means(chain.Move):
+class Gibbs(chain.Move):
+    """A move in Python that draws from a conditional."""
+
+    def __init__(self, state, bit_generator):
+        super().__init__(bit_generator)
+        self.state, self.random = state, np.random.Generator(bit_generator)
+
+    def run(self):
+        lock = self.random.bit_generator.lock
+        lock.release()  # the sweep holds it, and before NumPy 2.4 a generator waits for it for ever
+        try:
+            self.redraw(self.state)
+        finally:
+            lock.acquire()
+        return chain.Status.DONE
+
+
+class Means(Gibbs):
     """mean | precision, X: normal, all columns at once. O(d)."""
 
     NAME = "means"
 
-    def __init__(self, state, bit_generator):
-        super().__init__(bit_generator)
-        self.state, self.random = state, np.random.Generator(bit_generator)
-
-    def run(self):
-        state = self.state
+    def redraw(self, state):
         precision = 1.0 / state.prior.mean_variance + state.count * state.precision
         z = self.random.standard_normal(state.n_features)
         state.mean[:] = state.total * state.precision / precision + z / np.sqrt(precision)
-        return chain.Status.DONE
 
 
-class Precisions(chain.Move):
+class Precisions(Gibbs):
     """precision | mean, X: gamma, all columns at once. O(N d)."""
 
     NAME = "precisions"
 
-    def __init__(self, state, bit_generator):
-        super().__init__(bit_generator)
-        self.state, self.random = state, np.random.Generator(bit_generator)
-
-    def run(self):
-        state = self.state
+    def redraw(self, state):
         squares = np.where(state.seen, state.X - state.mean, 0.0) ** 2
         rate = state.prior.rate + 0.5 * squares.sum(axis=0)
         drawn = self.random.gamma(state.prior.shape + 0.5 * state.count)
         state.precision[:] = np.maximum(drawn / rate, 1e-300)
-        return chain.Status.DONE
 
 
 class Sampler(chain.Chain):
