@@ -1,9 +1,13 @@
-"""What a sweep over rows beyond memory costs: CPU, memory and the size of a checkpoint.
+"""What a sweep over rows beyond memory costs and gives: CPU, memory, a checkpoint, densities.
 
 Run ``python benchmarks/rows_beyond_memory.py [--rows N] [--workers N] [--where dask|threads]
 [--data DIR]``. It writes a file of single precision, eight columns, twenty clusters of .1 to 30 %
 of the rows, and fits one chain to it. CPU is the difference between a longer and a shorter fit, so
-that reading, starting and summing up are not in it; memory is the peak of all processes.
+that reading, starting and summing up are not in it; memory is the peak of all processes, and its
+medians over the second and the last quarter of the longer fit.
+
+``--part density`` compares densities of held-out rows with those of the collapsed sampler, which
+visits rows one by one in memory, after as many sweeps.
 """
 
 import argparse
@@ -17,16 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from skbnp import DirichletProcessMixture
+# No import of skbnp here: workers of a cluster that a script starts import the script first, and
+# whatever that imports takes memory in each.
 
 N_FEATURES, N_CLUSTERS = 8, 20
-# Of workers. By Dask's default they hand freed memory back at once, and take it anew for every
-# cell: two fifths of their time.
-ENVIRONMENT = {
-    **dict.fromkeys(["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"], 1),
-    "MALLOC_MMAP_THRESHOLD_": 4 * 2**20,
-    "MALLOC_TRIM_THRESHOLD_": 32 * 2**20,
-}
 
 
 def write_rows(path, n_samples, seed=0):
@@ -69,13 +67,16 @@ class Watch(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.peak = self.own = 0
+        self.peak = self.own = self.driver = 0
+        self.resident = []
         self._end = threading.Event()
 
     def run(self):
         while not self._end.wait(0.2):
             found = [memory_of(process) for process in family()]
-            self.peak = max(self.peak, sum(one[0] for one in found))
+            self.driver = max(self.driver, found[0][0])
+            self.resident.append(sum(one[0] for one in found))
+            self.peak = max(self.peak, self.resident[-1])
             self.own = max(self.own, sum(one[1] for one in found))
 
     def stop(self):
@@ -115,13 +116,15 @@ def cpu_seconds():
     return total
 
 
-def measure(X, n_jobs, checkpoint, sweeps):
+def measure(X, args, checkpoint, sweeps):
     """CPU and wall seconds of a fit of so many sweeps, with a few before the first draw."""
+    from skbnp import DirichletProcessMixture
+
     began, began_wall = cpu_seconds(), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = DirichletProcessMixture(
-            n_chains=1, n_warmup=5, n_draws=sweeps, store=1, n_jobs=n_jobs, random_state=0,
+            n_chains=1, n_warmup=args.warmup, n_draws=sweeps, n_jobs=args.workers, random_state=0,
             checkpoint=checkpoint,
         ).fit(X)  # fmt: skip
     return np.array([cpu_seconds() - began, time.perf_counter() - began_wall]), model
@@ -140,11 +143,13 @@ def report(args, X):
     began = time.perf_counter()
     found = {}
     with tempfile.TemporaryDirectory() as checkpoint:
-        short, _ = measure(X, args.workers, None, 5)
-        long, model = measure(X, args.workers, checkpoint, 5 + args.sweeps)
+        short, _ = measure(X, args, None, args.first)
+        start = len(watch.resident)
+        long, model = measure(X, args, checkpoint, args.first + args.sweeps)
         sizes = [path.stat().st_size for path in Path(checkpoint).iterdir()]
         found["checkpoint_mb"] = max(sizes) / 1e6
     watch.stop()
+    quarters = np.array_split(watch.resident[start:], 4)
     cpu, wall = long - short
     # Event loops take time by the clock, which a crowded machine has more of.
     net = cpu - idle_cpu() * wall
@@ -158,20 +163,66 @@ def report(args, X):
         "the_same_without_idle_processes": 1e6 * net / args.rows / args.sweeps,
         "peak_resident_mb": watch.peak / 1e6,
         "peak_own_mb": watch.own / 1e6,
+        "peak_driver_mb": watch.driver / 1e6,
+        "resident_in_second_quarter_mb": np.median(quarters[1]) / 1e6,
+        "resident_in_last_quarter_mb": np.median(quarters[3]) / 1e6,
+        "seconds_per_sweep": wall / args.sweeps,
         "seconds": time.perf_counter() - began,
     }
+    show(found)
+    return found
+
+
+def report_densities(args, path):
+    """Densities of held-out rows by the sampler of collections and by the collapsed one."""
+    from skbnp import DirichletProcessMixture
+    from skbnp.samplers import MixtureSampler
+
+    stored, found = np.load(path, mmap_mode="r"), {"rows": args.rows - args.held_out}
+    new = np.array(stored[-args.held_out :])
+    n = args.rows - args.held_out
+    rows = np.memmap(path, np.float32, "r", stored.offset, (n, N_FEATURES))
+    tables = {
+        "collection": (rows, MixtureSampler()),
+        "collapsed": (np.array(rows, dtype=float), MixtureSampler(algorithm="collapsed")),
+    }
+    for name, (X, sampler) in tables.items():
+        began = cpu_seconds()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = DirichletProcessMixture(
+                n_chains=2, n_warmup=args.sweeps, n_draws=args.sweeps, sampler=sampler,
+                random_state=0, n_jobs=args.workers,
+            ).fit(X)  # fmt: skip
+        density = model.score_samples(new)
+        found |= {
+            f"{name}_density": density.mean(),
+            f"{name}_components": model.posterior_.traces["n_clusters"].mean(),
+            f"{name}_clusters": model.n_clusters_,
+            f"{name}_cpu_seconds": cpu_seconds() - began,
+        }
+        del model
+    found["difference"] = found["collection_density"] - found["collapsed_density"]
+    show(found)
+    return found
+
+
+def show(found):
     print("| figure | value |\n|---|---|")
     for name, value in found.items():
-        print(f"| {name} | {value if isinstance(value, (str, int)) else format(value, '.3g')} |")
-    return found
+        print(f"| {name} | {value if isinstance(value, (str, int)) else format(value, '.6g')} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=["cost", "density"], default="cost")
+    parser.add_argument("--held-out", type=int, default=20_000, help="of the rows, for densities")
+    parser.add_argument("--warmup", type=int, default=5, help="sweeps before the first draw")
+    parser.add_argument("--first", type=int, default=5, help="draws of the shorter fit")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--sweeps", type=int, default=20)
-    parser.add_argument("--block-rows", type=int, default=4 * 65_536)
+    parser.add_argument("--block-rows", type=int, default=16 * 65_536)
     parser.add_argument("--where", choices=["dask", "threads"], default="dask")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--quick", action="store_true", help="a million rows, three sweeps")
@@ -182,13 +233,13 @@ def main():
     path = args.data / f"rows_beyond_memory_{args.rows}.npy"
     if not path.exists():
         write_rows(path, args.rows)
-    if args.where == "threads":
+    if args.part == "density":
+        found = report_densities(args, path)
+    elif args.where == "threads":
         found = report(args, np.load(path, mmap_mode="r"))
     else:
-        import dask
         from dask.distributed import Client, LocalCluster
 
-        dask.config.set({"distributed.nanny.pre-spawn-environ": ENVIRONMENT})
         with (
             LocalCluster(args.workers, threads_per_worker=1, dashboard_address=None) as cluster,
             Client(cluster),

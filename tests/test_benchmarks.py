@@ -484,6 +484,8 @@ def test_images_beside_rivals(monkeypatch, tmp_path):
     for name in ("SVC", "LogisticRegression, tuned"):
         accuracy, loss, alone, seconds = module.figures_of(module.METHODS[name], parts, True)
         assert accuracy > 0.8 and loss < 0.6 and np.isnan(alone) and seconds > 0
+    found = module.figures_of(module.METHODS["search of the paper"], parts, True)
+    assert found[0] > 0.8 and found[2] > 0.6
     with pytest.raises(SystemExit, match="name the folder of the data by --data"):
         module.mnist(SimpleNamespace(data=tmp_path, quick=True))
 

@@ -70,5 +70,15 @@ np.add.at(table, (truth[::100], proba.argmax(axis=1)), 1)
 print(table)
 plt.show()
 
+# %%
+# One draw
+# --------
+# Draws hold no labels. Those of all rows follow from a draw and the file; here how many rows each
+# component of the last draw has.
+
+labels = mixture.draw_labels(0, -1)
+print(np.bincount(labels))
+print(mixture.posterior_[0, -1]["n_members"][:-1])
+
 del X
 directory.cleanup()

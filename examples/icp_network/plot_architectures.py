@@ -28,7 +28,7 @@ X, y = load_digits(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
 clf = ICPConvClassifier(
     n_warmup=100,
-    n_draws=100,
+    n_draws=200,
     n_architectures=4,
     sampler=ICPConvSampler(n_weight_steps=1000),
     random_state=0,
@@ -41,9 +41,10 @@ print(f"support vectors: {100 * SVC(C=10).fit(X, y).score(X_new, y_new):.1f} %")
 # %%
 # How large the networks are
 # --------------------------
-# Both chains start elsewhere: one from a chain of two maps, the other from a draw of the prior.
-# They prefer few maps. The log likelihood of the digits that are kept apart decides, with a noise
-# of some nats, so that these are architectures that work rather than their probabilities.
+# One chain of the search starts from two maps in a row, the other from a draw of the prior, and
+# they move seldom. The log likelihood of the digits that are kept apart decides, with a noise of
+# some nats: these are architectures that work, and the shares of draws are not how probable they
+# are. ``fit`` warns that the chains differ.
 
 for what, found in clf.architecture_summary_.items():
     print(f"{what:10} {found['mean']:7.1f}, from {found['5%']:.0f} to {found['95%']:.0f}")
@@ -52,16 +53,22 @@ traces = clf.posterior_.traces
 figure, axes = plt.subplots(1, 3, figsize=(10, 3))
 titles = {"n_live": "live nodes", "n_edges": "live edges", "log_kept": "log likelihood, kept apart"}
 for ax, (name, title) in zip(axes, titles.items(), strict=True):
-    for trace in traces[name]:
-        ax.plot(trace)
+    for trace, start in zip(traces[name], ("two maps", "the prior"), strict=True):
+        ax.plot(trace, label=f"from {start}")
     ax.set(xlabel="draw", title=title)
+    if name != "log_kept":
+        ax.yaxis.get_major_locator().set_params(integer=True)
+axes[0].legend(loc="center left")
 
 # %%
-# One of them
-# -----------
+# One of each chain
+# -----------------
 # The image is on top, the output below; every map shows the mean of its channels for one digit.
+# Maps that no path leads to from the image are grey and take no part.
 
-ArchitectureDisplay.from_estimator(clf, image=X_new[0])
+figure, axes = plt.subplots(1, 2, figsize=(11, 5))
+for chain, ax in enumerate(axes):
+    ArchitectureDisplay.from_estimator(clf, draw=clf.posterior_[chain, -1], image=X_new[0], ax=ax)
 
 # %%
 # Which digits it is unsure of

@@ -12,7 +12,7 @@ import uuid
 import numpy as np
 
 from skbnp.collections.here import readers_of
-from skbnp.collections.work import Failed, joined, part_of_block, same
+from skbnp.collections.work import Failed, joined, part_on_worker, same
 
 _LOG = logging.getLogger("skbnp")
 # Parts that are joined in one task; times that the tasks of a dead worker are tried again.
@@ -100,7 +100,7 @@ class Cluster:
         key = self._new_key()
         record = self._submit(same, batch, key=f"{key}-record")
         level = [
-            self._submit(part_of_block, block, where, record, key=f"{key}-{where.block}")
+            self._submit(part_on_worker, block, where, record, key=f"{key}-{where.block}")
             for block, where in zip(self._handles, places, strict=True)
         ]
         depth = 0

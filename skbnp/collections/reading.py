@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
 from skbnp.tables.marks import unmarked
 from skbnp.units import Units
 
@@ -43,6 +42,8 @@ class Reading:
         encode : callable or None
             Of columns that are not all real; None reads numbers.
         """
+        from skbnp.tables.columns import as_numbers, is_frame
+
         if encode is None and is_frame(rows):
             encode = partial(as_numbers, marks=marks)
         return cls(encode, marks)
@@ -57,14 +58,28 @@ class Reading:
             return self.encode(rows)
         _refuse_odd(rows)
         dtype = rows.dtype
-        X = np.array(as_numbers(rows, self.marks), dtype=np.float64, order="C")
-        if dtype.kind in "iu" and dtype.itemsize == 8:
-            refuse_inexact(rows, X)
+        if isinstance(rows, np.ma.MaskedArray) or (dtype.kind in "iu" and dtype.itemsize == 8):
+            X = _through_columns(rows, self.marks)
+        else:
+            X = np.array(rows, dtype=np.float64, order="C")
         return unmarked(X, self.marks, dtype)
 
     def visible(self, X):
         """Such floats in the units of the model."""
         return X if self.units is None else self.units.to_visible(X)
+
+
+def _through_columns(rows, marks):
+    """Rows of which floats may not be all there is to know.
+
+    What it needs brings other libraries along, without which a worker is half as large.
+    """
+    from skbnp.tables.columns import as_numbers, refuse_inexact
+
+    X = np.array(as_numbers(rows, marks), dtype=np.float64, order="C")
+    if rows.dtype.kind in "iu":
+        refuse_inexact(rows, X)
+    return X
 
 
 def refuse_dtype(dtype):

@@ -13,6 +13,9 @@ from skbnp.collections.work import Failed, Where, n_rows_of_block
 _LOG = logging.getLogger("skbnp")
 # Tasks for each thread, so that all come to an end at about the same time; most bytes of a block.
 _TASKS_PER_THREAD, _MOST_BYTES = 4, 256 * 2**20
+# Up to so many blocks for each thread come as they are: joining takes memory in all workers, and to
+# run a task takes less than its rows.
+_FEW_BLOCKS_PER_THREAD = 32
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,8 @@ def _of_array(X, executor):
     if not sum(lengths):
         raise ValueError(f"X must have at least one row, got {len(lengths)} blocks without any")
     row_bytes = n_features * X.dtype.itemsize
-    most = _block_rows(X.shape[0], row_bytes, executor.n_threads)
+    few = len(lengths) <= _FEW_BLOCKS_PER_THREAD * executor.n_threads
+    most = 0 if few else _block_rows(X.shape[0], row_bytes, executor.n_threads)
     cut = grid_chunks(lengths, most)
     if cut != tuple(lengths):
         moved = np.setdiff1d(np.cumsum(cut), np.cumsum(lengths)).size

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skbnp.collections.allocator import keep_freed_memory
 from skbnp.collections.tree import CELL, fold, leaves
 from skbnp.mcmc.rows import one_blas_thread
 
@@ -105,6 +106,12 @@ def part_of_block(block, where, batch):
             return _part(_rows_of(block, where), where, batch)
     except Exception as error:
         return Failed(where, error)
+
+
+def part_on_worker(block, where, batch):
+    """The same in a process that is there for such work."""
+    keep_freed_memory()
+    return part_of_block(block, where, batch)
 
 
 def joined(parts, batch):

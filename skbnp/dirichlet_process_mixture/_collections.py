@@ -5,17 +5,27 @@ from functools import partial
 
 import numpy as np
 from joblib import parallel_config
+from sklearn.utils.validation import check_is_fitted
 
 from skbnp.collections.kinds import is_collection
 from skbnp.collections.reading import Reading
 from skbnp.collections.scan import Summary, combined, summary_of_cell
 from skbnp.collections.service import StoredRows
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
+from skbnp.dirichlet_process_mixture._record_draws import (
+    KeptTable,
+    LabelsOfDraw,
+    RecordDraw,
+    check_record_of,
+    has_record,
+    wrapped,
+)
 from skbnp.dirichlet_process_mixture._stored_rows import make_sampler
 from skbnp.dirichlet_process_mixture._table import is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
-from skbnp.estimators.collections import CollectionsMixin, LabelsOfRows
-from skbnp.mcmc.rows import available_threads
+from skbnp.dirichlet_process_mixture.records._sampler import SUBSET
+from skbnp.estimators.collections import CollectionsMixin, LabelsOfRows, by_blocks
+from skbnp.mcmc.rows import available_threads, for_row_blocks
 from skbnp.summaries.partitions import companion_table
 
 # Rows that are kept in memory, at most: a collection of no more is taken there as a whole.
@@ -145,10 +155,9 @@ class CollectionFitMixin(CollectionsMixin):
         return partial(
             make_sampler,
             rows=fitting.rows,
-            kept=fitting.kept,
+            kept=self._kept_table(),
             X=standard,
             prior=self._prior,
-            for_rows=self._row_threads(),
             n_split_merge=settings.n_split_merge,
             split_merge=settings.split_merge,
             log_jacobian=-float(fitting.summary.count @ np.log(self._units.scale)),
@@ -167,6 +176,27 @@ class CollectionFitMixin(CollectionsMixin):
         return [self._fitting.kept, self._fitting.summary.to_data()]
 
     # -- after sampling
+
+    def _n_of_draws(self):
+        """Rows that the blocks of the draws hold."""
+        if self._is_fitting_collection():
+            return self._fitting.rows.n_samples
+        return self.partition_info_["n_samples"]
+
+    def _kept_table(self):
+        n, rows = self._n_of_draws(), self._training_rows
+        n_threads = partial(for_row_blocks, n_threads=available_threads(self.n_jobs))
+        return KeptTable(rows.X, rows.prior, kept_rows(n), n, min(SUBSET, n), n_threads)
+
+    def _attach_kept_rows(self):
+        """Let draws with a record say the labels of the rows in memory."""
+        if self._keeps_some_rows():
+            self.posterior_.replace_draws(wrapped(self.posterior_.all_draws(), self._kept_table()))
+
+    def _check_record_of(self, draw):
+        if self._keeps_some_rows() and has_record(draw):
+            n = self._n_of_draws()
+            check_record_of(draw, n, min(SUBSET, n))
 
     def _leave_collection(self, X):
         """Let go of what was for the sampling alone; X are the kept rows."""
@@ -204,15 +234,67 @@ class CollectionFitMixin(CollectionsMixin):
             )
         return self._collection.of(self, self._kept_labels)
 
+    def draw_labels(self, chain, draw, X=None):
+        """Component of every row of the collection that `fit` saw under one stored draw.
+
+        Draws of a collection of more than 100,000 rows hold no labels but what these follow from.
+        They are the labels that the chain had, to the last bit; for the rows in memory they are
+        ``posterior_[chain, draw]["label"]``.
+
+        Parameters
+        ----------
+        chain, draw : int
+            As in ``posterior_[chain, draw]``.
+        X : collection or array-like of shape (n_samples, n_features), default=None
+            All rows that `fit` has seen, in their order, held in any way. None: the collection
+            that `fit` was given, which an estimator from a file has not.
+
+        Returns
+        -------
+        labels : dask.array.Array or ndarray of int of shape (n_samples,)
+            Lazy, with the blocks of X, for a collection of Dask; else in memory.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of rows, or blocks of unknown length.
+        """
+        check_is_fitted(self, "posterior_")
+        found = self.posterior_[chain, draw]
+        if not self._keeps_some_rows():
+            return np.array(found["label"], dtype=np.intp)
+        lengths = None
+        if X is None:
+            if "_collection" not in vars(self):
+                raise ValueError(
+                    "X must be given: the estimator has no longer the collection that fit saw"
+                )
+            X, lengths = self._collection.rows(self)
+        n, marks = self._n_of_draws(), self._form.marks
+        encode = None if self._table is None else partial(self._table.encode, marks=marks)
+        reading = Reading.of(getattr(X, "_meta", X), marks, encode).with_units(self._units)
+        labels = LabelsOfDraw(found, reading, self._prior, n, min(SUBSET, n))
+        return by_blocks(X, labels, n, lengths)
+
+    def _ready_for_workers(self):
+        """Work out what every block would otherwise be asked for again."""
+        if self._keeps_some_rows():
+            for draw in self._prediction_draws():
+                self._companion_table(draw)
+
     def _companion_table(self, draw):
         """As of rows in memory; a block none of whose rows are kept counts as any row does."""
         if not self._keeps_some_rows():
             return super()._companion_table(draw)
+        if getattr(draw, "companions", None) is not None:
+            return draw.companions
         labels = draw["label"].astype(np.intp)
         n_blocks = len(draw["n_members"]) - 1
         table = companion_table(labels, n_blocks, self._training_labels, self.n_clusters_)
         sizes = np.bincount(self._training_labels, minlength=self.n_clusters_)
         table[table.sum(axis=1) == 0.0] = sizes / sizes.sum()
+        if isinstance(draw, RecordDraw):
+            draw.companions = table
         return table
 
     def _keep_training_cells(self, X):

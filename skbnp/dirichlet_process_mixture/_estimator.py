@@ -142,7 +142,9 @@ class DirichletProcessMixture(
         row and, for standardised X, the posterior statistics of its clusters and last of the
         empty one: ``n_members``; ``mean``; and ``factor`` U with Psi = U^T U ("full") or
         ``count`` of observed cells and ``rate`` of the inverse gamma ("diag", "spherical"); with
-        full covariances also the ``imputed`` missing real cells, row by row. The density in
+        full covariances also the ``imputed`` missing real cells, row by row. Draws of collections
+        of more than 100,000 rows work ``label`` and ``imputed`` out when they are asked for, of the
+        rows in memory; `draw_labels` gives the labels of all rows. The density in
         ``posterior_.log_likelihood()`` is that of a row given all other rows and their clusters.
     X_imputed_ : ndarray or frame of shape (n_samples, n_features)
         Training data with each missing cell replaced by its posterior mean (a level by the most
@@ -487,12 +489,14 @@ class DirichletProcessMixture(
         return [list(self.families_), levels, *self._about_collection()]
 
     def _attach_rows(self):
+        self._attach_kept_rows()
         self.posterior_.attach_rows(self._training_rows)
         self.posterior_.attach_figures(_partition_figures)
 
     def _check_draw(self, draw):
         rows = self._training_rows
         check_draw(draw, self._prior, rows.X, all_rows=not isinstance(rows, KeptRows))
+        self._check_record_of(draw)
 
     @classmethod
     def _fitted_of_file(cls, fitted):

@@ -22,18 +22,14 @@ def check_draw(draw, prior, X, all_rows=True):
     all_rows : bool, default=True
         Whether these are all rows that the blocks hold, or some of them.
     """
-    label = draw["label"]
-    if label.shape != (len(X),) or label.dtype not in (np.uint8, np.uint16, np.int32):
-        raise ValueError(f"label of a draw has shape {label.shape} and dtype {label.dtype}")
     n_members = draw["n_members"]
     n_blocks = len(n_members)
     check_array("n_members", n_members, (n_blocks,), np.intp)
-    counts = np.bincount(label, minlength=n_blocks)
     empty = np.flatnonzero(n_members == 0)
-    if n_blocks < 2 or len(counts) != n_blocks or empty.tolist() != [n_blocks - 1]:
+    if n_blocks < 2 or empty.tolist() != [n_blocks - 1]:
         raise ValueError("n_members of a draw must count its labels, the last block empty")
-    if not (np.array_equal(counts, n_members) if all_rows else np.all(counts <= n_members)):
-        raise ValueError("n_members of a draw must count its labels, the last block empty")
+    if all_rows or "label" in draw:  # draws of collections have a record in their place
+        _check_labels_of_draw(draw["label"], n_members, len(X), all_rows)
     of_base = [name for name in prior.start() if name != "covariance"]
     for name in ("concentration", "discount", *of_base):
         if type(draw[name]) is not float:
@@ -49,6 +45,16 @@ def check_draw(draw, prior, X, all_rows=True):
         raise ValueError("concentration of a draw must be that of the prior's components")
     for part in prior.parts:
         part.check_draw(draw, n_blocks, X[:, part.columns])
+
+
+def _check_labels_of_draw(label, n_members, n_rows, all_rows):
+    if label.shape != (n_rows,) or label.dtype not in (np.uint8, np.uint16, np.int32):
+        raise ValueError(f"label of a draw has shape {label.shape} and dtype {label.dtype}")
+    counts = np.bincount(label, minlength=len(n_members))
+    if len(counts) != len(n_members) or not (
+        np.array_equal(counts, n_members) if all_rows else np.all(counts <= n_members)
+    ):
+        raise ValueError("n_members of a draw must count its labels, the last block empty")
 
 
 def check_prior(prior, n_features):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import STARTS, start_labels
+from skbnp.dirichlet_process_mixture._record_draws import RecordDraw, packed
+from skbnp.dirichlet_process_mixture.records._elsewhere import RowsElsewhere
 from skbnp.dirichlet_process_mixture.records._sampler import RecordSampler
-from skbnp.dirichlet_process_mixture.records._service import RowsElsewhere, RowsInMemory
 
 
 class CollectionSampler(RecordSampler):
@@ -20,18 +21,26 @@ class CollectionSampler(RecordSampler):
         with self._rows.sweep():
             super().sweep()
 
+    def draw(self):
+        """Snapshot for prediction, with the record in the place of labels."""
+        return {**self._blocks(), **packed(self.state.record)}
 
-def make_sampler(bit_generator, chain, *, rows, kept, X, prior, for_rows, **options):
+    @property
+    def labels(self):
+        """Block of each row in memory."""
+        return RecordDraw(self.draw(), self._kept)["label"]
+
+
+def make_sampler(bit_generator, chain, *, rows, kept, X, prior, **options):
     """The sampler of one chain on a collection.
 
     Parameters
     ----------
     rows : StoredRows
-    kept : ndarray of int of shape (n_kept,)
-        Numbers of the rows that are in memory too.
+    kept : KeptTable
+        The rows that are in memory too.
     X : ndarray of shape (n_kept, n_features)
         Those rows, standardised.
     """
     labels = start_labels(STARTS[chain % len(STARTS)], X, prior, np.random.Generator(bit_generator))
-    in_memory = RowsInMemory(X, prior, prior.start(), for_rows, numbers=kept)
-    return CollectionSampler(rows, prior, labels, bit_generator, kept=in_memory, **options)
+    return CollectionSampler(rows, prior, labels, bit_generator, kept=kept, **options)

@@ -35,6 +35,9 @@ class CollectionsMixin:
             if method is not None and not getattr(method, "_takes_collections", False):
                 setattr(cls, name, _taking_collections(method))
 
+    def _ready_for_workers(self):
+        """Called before blocks are answered for, elsewhere and one after the other."""
+
 
 def _taking_collections(method):
     """The method, with an answer of its own for collections."""
@@ -60,6 +63,7 @@ def _answer(estimator, name, X, y=None, **options):
         options["return_std"] = y
     call = _Call(name, tuple(sorted(options.items())), options.get("return_std", False))
     kind = kind_of(X)
+    estimator._ready_for_workers()
     if kind == SLICED:
         return _by_slices(_for_workers(estimator, estimator.n_jobs), call, X)
     state = _state(estimator)
@@ -255,6 +259,12 @@ class LabelsOfRows:
         self._X, self._kept, self._lengths = X, kept, lengths
         self._found = None
 
+    def rows(self, estimator):
+        """X and the lengths of its blocks."""
+        if self._X is None:
+            raise ValueError("X must be given: an array of which fit has kept some rows alone")
+        return self._X, self._lengths
+
     @property
     def travels(self):
         """Whether X can go to another process as a description of its rows."""
@@ -284,21 +294,71 @@ class LabelsOfRows:
         return self._found
 
     def _lazy(self, estimator, labels):
-        import dask
-        import dask.array as da
+        estimator._ready_for_workers()
+        state = _state(estimator)
 
-        X, state = self._X, _state(estimator)
-        if kind_of(X) != DASK_FRAME and X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        blocks = np.ravel(X.to_delayed(optimize_graph=False)).tolist()
-        of_block, parts, start = dask.delayed(_labels_of_block, pure=False), [], 0
-        for block, length in zip(blocks, self._lengths, strict=True):
+        def arguments(start, length):
             first, last = np.searchsorted(self._kept, [start, start + length])
             known = self._kept[first:last] - start, labels[first:last]
-            found = of_block(block, length, state, known)
-            parts.append(da.from_delayed(found, (length,), dtype=np.intp))
-            start += length
-        return da.concatenate(parts)
+            return length, state, known
+
+        return _lazy_labels(self._X, self._lengths, _labels_of_block, arguments)
+
+
+def by_blocks(X, labels, n_samples, lengths=None):
+    """Labels of all rows, lazily where blocks are lazy.
+
+    Parameters
+    ----------
+    X : collection or array-like
+    labels : callable
+        ``labels(block, start)`` of the rows from number ``start`` on; it pickles.
+    n_samples : int
+        Rows that there must be.
+    lengths : tuple of int, default=None
+        Of the blocks, where somebody knows.
+    """
+    if kind_of(X) in (None, SLICED):
+        _check_n_rows(X.shape[0] if hasattr(X, "shape") else len(X), n_samples)
+        size = _rows_at_a_time(X)
+        rows = getattr(X, "iloc", X if kind_of(X) == SLICED else np.asarray(X))
+        parts = range(0, n_samples, size)
+        return np.concatenate([labels(rows[start : start + size], start) for start in parts])
+    import dask
+
+    if lengths is None:
+        is_frame = kind_of(X) == DASK_FRAME
+        lengths = tuple(X.map_partitions(len).compute()) if is_frame else X.chunks[0]
+    if np.isnan(lengths).any():
+        raise ValueError("X must have blocks of known length: call X.compute_chunk_sizes()")
+    _check_n_rows(sum(lengths), n_samples)
+    labels = dask.delayed(labels, pure=False, traverse=False)
+    return _lazy_labels(X, lengths, _called, lambda start, length: (start, labels))
+
+
+def _check_n_rows(n_given, n_samples):
+    if n_given != n_samples:
+        raise ValueError(f"X must have the {n_samples} rows that fit saw, got {n_given}")
+
+
+def _called(block, start, labels):
+    return labels(block, start)
+
+
+def _lazy_labels(X, lengths, function, arguments):
+    """``function(block, *arguments(start, length))`` of each block as one lazy array of int."""
+    import dask
+    import dask.array as da
+
+    if kind_of(X) != DASK_FRAME and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    blocks = np.ravel(X.to_delayed(optimize_graph=False)).tolist()
+    of_block, parts, start = dask.delayed(function, pure=False), [], 0
+    for block, length in zip(blocks, lengths, strict=True):
+        found = of_block(block, *arguments(start, length))
+        parts.append(da.from_delayed(found, (length,), dtype=np.intp))
+        start += length
+    return da.concatenate(parts)
 
 
 def _labels_of_block(block, length, estimator, known):

@@ -96,7 +96,8 @@ class ExportMixin:
         group = Group(coords=rows.coords() | columns.coords())
         for name in ("labels_", "component_labels_"):
             if hasattr(self, name):
-                group.variables[name[:-1]] = (rows.dim,), getattr(self, name)
+                found = _labels_in_memory(self) if name == "labels_" else getattr(self, name)
+                group.variables[name[:-1]] = (rows.dim,), found
         group.variables["center"] = (columns.dim,), self._units.center
         group.variables["scale"] = (columns.dim,), self._units.scale
         group.add(self._levels())

@@ -184,6 +184,16 @@ class Posterior(PosteriorDiagnostics):
         """
         return [list(chain) for chain in self._draws]
 
+    def replace_draws(self, draws):
+        """Put other objects in the place of the stored draws, which say the same or more.
+
+        Parameters
+        ----------
+        draws : list of list of dict
+            As `all_draws` returns them.
+        """
+        self._draws = draws
+
     def in_order(self, place):
         """The stored draw at a place of the iteration.
 

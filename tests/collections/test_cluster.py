@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from checks.collections_rows import prepared, sums_of_both, sums_of_cell, table
+from checks.dying_workers import KillsOnce
 from skbnp import DirichletProcessMixture
 from skbnp.collections import cluster as cluster_module
 from skbnp.collections.reading import Reading
@@ -268,6 +269,41 @@ def test_a_fit_whose_process_is_killed_goes_on_with_the_same_draws(expected, tmp
     assert draws(found) == expected
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n_sweeps", [1, 5, 9])
+def test_a_process_that_is_killed_costs_one_sweep_of_each_chain(
+    expected, tmp_path, monkeypatch, n_sweeps
+):
+    """It kills itself in the middle of a sweep; another goes on from the file."""
+    rows, runs, log = (tmp_path / name for name in ("rows.npy", "runs", "log"))
+    np.save(rows, X)
+    script = (
+        "import os, signal, numpy as np\n"
+        "from skbnp import DirichletProcessMixture\n"
+        "from skbnp.dirichlet_process_mixture import _collections, _stored_rows\n"
+        "from skbnp.mcmc import runner\n"
+        "_collections.MOST_KEPT = 600\n"
+        "runner._BLOCK_SECONDS = 0.0\n"  # as sweeps of many rows take longer than a block
+        "base, done = _stored_rows.RecordSampler.sweep, []\n"
+        "def sweep(self):\n"
+        "    base(self)\n"
+        "    done.append(self)\n"
+        f"    print('sweep', file=open({str(log)!r}, 'a'))\n"
+        f"    if len(done) > {n_sweeps}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "_stored_rows.RecordSampler.sweep = sweep\n"
+        f"DirichletProcessMixture(**{SIZES!r}, checkpoint={str(runs)!r}, checkpoint_every=0)"
+        f".fit(np.load({str(rows)!r}, mmap_mode='r'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    assert done.returncode == -signal.SIGKILL
+    n_before = len(log.read_text().split())
+    found = fitted(da.from_array(X, chunks=(10_000, 3)), checkpoint=runs)
+    assert draws(found) == expected
+    n_wanted = found.n_chains_ * (SIZES["n_warmup"] + SIZES["n_draws"])
+    n_twice = n_before + found.posterior_.n_sweeps_run - n_wanted
+    assert 0 < n_twice <= found.n_chains_
+
+
 def workers_of(client):
     return client.scheduler_info()["workers"]
 
@@ -277,7 +313,9 @@ def lone_worker(address, client):
     """A worker without a nanny, which nobody restarts."""
     command = [sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--nthreads", "1"]
     process = subprocess.Popen(
-        [*command, "--name", "lone", "--no-dashboard"], stderr=subprocess.DEVNULL
+        [*command, "--name", "lone", "--no-dashboard"],
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     try:
         client.wait_for_workers(2, timeout=60)
@@ -294,6 +332,28 @@ def test_draws_do_not_depend_on_the_workers(expected, n_workers):
         assert draws(fitted(da.from_array(X, chunks=(CELL, 3)))) == expected
 
 
+@contextmanager
+def two_workers(has_nanny):
+    """A client of two processes: both with a nanny, or one of them without."""
+    with (
+        processes(2 if has_nanny else 1) as cluster,
+        distributed.Client(cluster) as client,
+        nullcontext() if has_nanny else lone_worker(cluster.scheduler_address, client),
+    ):
+        yield client
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["summary_of_cell", "pass_rows", "pilot", "coin"])
+@pytest.mark.parametrize("has_nanny", [True, False])
+def test_a_worker_that_is_killed_in_a_round_of_each_kind(expected, tmp_path, kind, has_nanny):
+    flag = tmp_path / "killed"
+    with two_workers(has_nanny) as client:
+        client.register_plugin(KillsOnce(kind, str(flag)), name="kills once")
+        assert draws(fitted(da.from_array(X, chunks=(CELL, 3)))) == expected
+        assert flag.exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("has_nanny", [True, False])
@@ -305,11 +365,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(expected, seed, has_nann
         time.sleep(pause)
         os.kill(pid, signal.SIGKILL)
 
-    with (
-        processes(2 if has_nanny else 1) as cluster,
-        distributed.Client(cluster) as client,
-        nullcontext() if has_nanny else lone_worker(cluster.scheduler_address, client),
-    ):
+    with two_workers(has_nanny) as client:
         names = {info["name"]: address for address, info in workers_of(client).items()}
         pids = client.run(os.getpid)
         pid = pids[names.get("lone", next(iter(names.values())))]

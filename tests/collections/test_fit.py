@@ -1,6 +1,7 @@
 """Fits of the mixture to collections: the same draws wherever rows are, and what follows."""
 
 import pickle
+from copy import copy
 
 import dask
 import dask.array as da
@@ -107,6 +108,68 @@ def test_blocks_of_draws_hold_all_rows(of_array):
     assert (np.bincount(draw["label"], minlength=len(draw["n_members"])) <= draw["n_members"]).all()
 
 
+def test_labels_of_all_rows_in_a_draw_follow_from_its_record(of_array, tmp_path):
+    draw, kept = of_array.posterior_[1, 2], _collections.kept_rows(len(X))
+    lazy = of_array.draw_labels(1, 2)
+    assert isinstance(lazy, da.Array) and lazy.chunks == ((CELL, CELL, 500),)
+    labels = lazy.compute()
+    assert labels.dtype == np.intp
+    np.testing.assert_array_equal(labels[kept], draw["label"])
+    # The pass has counted the same labels, all of them, where the rows were.
+    assert np.bincount(labels).tolist() == draw["n_members"][:-1].tolist()
+    for held in (X, da.from_array(X, chunks=(7000, 1)), memory_map(X, tmp_path)):
+        np.testing.assert_array_equal(of_array.draw_labels(1, 2, held), labels)
+    of_array.save(tmp_path / "file")
+    loaded = DirichletProcessMixture.load(tmp_path / "file")
+    np.testing.assert_array_equal(loaded.posterior_[1, 2]["label"], draw["label"])
+    np.testing.assert_array_equal(loaded.draw_labels(1, 2, X), labels)
+    assert loaded.posterior_[1, 2].keys() == draw.keys()
+    with pytest.raises(ValueError, match="X must be given"):
+        loaded.draw_labels(1, 2)
+    with pytest.raises(ValueError, match=f"X must have the {len(X)} rows that fit saw, got 5"):
+        loaded.draw_labels(1, 2, X[:5])
+    stored = da.from_array(X)
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        loaded.draw_labels(1, 2, stored[stored[:, 0] > -np.inf])
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "spherical"])
+def test_labels_and_imputations_of_kept_rows_are_those_of_the_chain(covariance_type):
+    found = fitted(da.from_array(X, chunks=X.shape), covariance_type=covariance_type, n_draws=2)
+    draw = pickle.loads(pickle.dumps(found)).posterior_[0, 1]
+    kept = _collections.kept_rows(len(X))
+    n_holes = np.isnan(X[kept]).sum()
+    assert draw["label"].shape == (N_KEPT,) and not draw["label"].flags.writeable
+    if covariance_type == "full":
+        assert draw["imputed"].shape == (n_holes,) and np.isfinite(draw["imputed"]).all()
+    else:
+        assert draw.get("imputed") is None
+    with pytest.raises(KeyError):
+        draw["nothing"]
+    np.testing.assert_array_equal(draw["label"], found.draw_labels(0, 1).compute()[kept])
+
+
+def test_draws_hold_as_much_as_their_blocks(of_array):
+    """Neither labels of the kept rows nor rows at hand."""
+    draw = of_array.posterior_[0, -1]
+    blocks = sum(np.size(value) for name, value in draw.items() if "record" not in name)
+    assert sum(np.size(value) for value in draw.values()) < 3 * blocks + 20
+    data = of_array.posterior_.ends[0]["state"]
+    assert "found" not in data and "subset" not in data["record"]
+
+
+def test_a_damaged_record_is_refused(of_array, tmp_path):
+    of_array.save(tmp_path / "file")
+    draw = dict(of_array.posterior_[0, 0])
+    for name, value in [
+        ("record.anchor_row", draw["record.anchor_row"] + len(X)),
+        ("record.anchor_place", draw["record.anchor_place"][:1]),
+        ("record.blocks.n_members", draw["record.blocks.n_members"][:1]),
+    ]:
+        with pytest.raises(ValueError, match="record|anchor"):
+            of_array._check_draw(draw | {name: value})
+
+
 def test_clusters_are_found(of_array):
     assert of_array.n_clusters_ == 3
     shares = of_array.predict_proba(X[:200])
@@ -114,8 +177,8 @@ def test_clusters_are_found(of_array):
 
 
 def test_a_block_without_kept_rows_counts_as_any_row(of_array):
-    draw = dict(of_array.posterior_[0, -1])
-    draw["label"] = np.zeros_like(draw["label"])
+    draw = copy(of_array.posterior_[0, -1])
+    draw["label"], draw.companions = np.zeros_like(draw["label"]), None
     table = of_array._companion_table(draw)
     sizes = np.bincount(of_array._training_labels)
     assert len(table) == len(draw["n_members"]) - 1 > 1
@@ -155,6 +218,19 @@ def test_reports_tables_and_pictures(of_array):
     assert display.probability.shape == (50, 50)
     assert of_array.sample(5, random_state=0)[0].shape == (5, 2)
     assert len(of_array.sample_missing(X[:4], n_tables=2)) == 2
+
+
+def test_arviz_has_the_rows_in_memory():
+    pytest.importorskip("arviz")
+    found = fitted(X, covariance_type="full")
+    data = found.posterior_.to_arviz()
+    assert data["posterior"]["label"].shape == (2, 6, N_KEPT)
+    np.testing.assert_array_equal(
+        data["posterior"]["label"].values[1, 3], found.posterior_[1, 3]["label"]
+    )
+    np.testing.assert_array_equal(
+        data["constant_data"]["labels"].values, found.labels_[_collections.kept_rows(len(X))]
+    )
 
 
 def test_fit_predict_and_set_clone(of_array):
@@ -260,6 +336,10 @@ def test_text_is_read_by_the_levels_of_the_kept_rows():
     given["kind"] = given["kind"].astype(object)
     found = fitted(dd.from_pandas(given, npartitions=3))
     assert list(found.levels_[1]) == ["a", "b", "c"]
+    stored, draw = dd.from_pandas(given, npartitions=4), found.posterior_[0, 0]
+    for held in (None, stored, given):
+        labels = np.asarray(found.draw_labels(0, 0, held))
+        assert np.bincount(labels).tolist() == draw["n_members"][:-1].tolist()
     kept = set(_collections.kept_rows(len(given)))
     place = next(i for i in range(len(given) - 1, 0, -1) if i not in kept)
     given.loc[place, "kind"] = "d"

@@ -16,11 +16,12 @@ from checks.collections_rows import (
     sums_of_cell,
     table,
 )
+from skbnp.collections.here import Here
 from skbnp.collections.kinds import is_collection
 from skbnp.collections.reading import Reading
 from skbnp.collections.scan import combined, summary_of_cell
 from skbnp.collections.service import StoredRows
-from skbnp.collections.sources import grid_chunks
+from skbnp.collections.sources import grid_chunks, opened
 from skbnp.collections.tree import CELL, leaves, total
 
 X = table()
@@ -99,6 +100,13 @@ def test_edges_of_blocks_are_multiples_of_cells(seed):
 
 def test_blocks_on_the_grid_are_left_as_they_are():
     assert grid_chunks([2 * CELL, 2 * CELL, 5], 2 * CELL) == (2 * CELL, 2 * CELL, 5)
+
+
+@pytest.mark.parametrize("n_blocks, n_tasks", [(32, 32), (40, 4), (64, 4)])
+def test_only_many_blocks_are_joined(n_blocks, n_tasks):
+    stored = da.zeros((n_blocks * CELL, 1), chunks=(CELL, 1))
+    source = opened(stored, Here(1))
+    assert len(source.blocks) == n_tasks and source.lengths == (CELL,) * n_blocks
 
 
 @pytest.mark.parametrize("lengths", [(0, 3, 0, 1, 1, 0), (1,) * 7, (5, 0)])

@@ -197,9 +197,33 @@ def test_temperature_is_read_when_weights_are_drawn(digits):
     assert "without noise" in cold.inference_info_["weights"]
 
 
-def test_the_same_draws_for_all_jobs_and_files(digits, tmp_path):
+def test_the_papers_search_judges_by_the_labels_that_it_learns(digits):
     X, y, new, _ = digits
-    one, two = short(n_jobs=1).fit(X, y), short(n_jobs=2).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf = short(inference="paper").fit(X[:50], y[:50])
+    assert (clf.posterior_.traces["log_kept"] == 0.0).all()
+    wanted = short(inference="evidence").fit(X[:50], y[:50])
+    np.testing.assert_array_equal(
+        wanted.predict_proba(new), short().fit(X[:50], y[:50]).predict_proba(new)
+    )
+    assert not np.array_equal(wanted.predict_proba(new), clf.predict_proba(new))
+    assert "in the paper: no evidence" in clf.inference_info_["architectures"]
+
+
+def test_steps_of_training_are_those_of_the_rule_unless_given():
+    for inference, wanted in (("evidence", (800, 80)), ("paper", (540, 540))):
+        settings = ICPConvClassifier(inference=inference)._sampler_settings()
+        assert (settings.n_start_steps, settings.n_steps) == wanted
+    given = ICPConvSampler(n_steps=7)
+    assert ICPConvClassifier(inference="paper", sampler=given)._sampler_settings() is given
+
+
+@pytest.mark.parametrize("inference", ["evidence", "paper"])
+def test_the_same_draws_for_all_jobs_and_files(digits, tmp_path, inference):
+    X, y, new, _ = digits
+    one, two = (short(n_jobs=n, inference=inference).fit(X, y) for n in (1, 2))
     assert_same_answers(answers(one, new[:9]), answers(two, new[:9]))
     for name, value in one.ensemble_.traces.items():
         np.testing.assert_array_equal(value, two.ensemble_.traces[name])
@@ -210,14 +234,17 @@ def test_the_same_draws_for_all_jobs_and_files(digits, tmp_path):
     assert_same_answers(answers(one, new[:9]), answers(copy.deepcopy(one), new[:9]))
 
 
-def test_a_checkpoint_goes_on(digits, tmp_path):
+@pytest.mark.parametrize("inference", ["evidence", "paper"])
+def test_a_checkpoint_goes_on(digits, tmp_path, inference):
     X, y, new, _ = digits
-    whole = short(n_draws=6).fit(X, y)
-    short(n_draws=3, checkpoint=tmp_path).fit(X, y)
-    resumed = short(n_draws=6, checkpoint=tmp_path).fit(X, y)
+    wanted = dict(inference=inference)
+    whole = short(n_draws=6, **wanted).fit(X, y)
+    short(n_draws=3, checkpoint=tmp_path, **wanted).fit(X, y)
+    resumed = short(n_draws=6, checkpoint=tmp_path, **wanted).fit(X, y)
     assert resumed.posterior_.n_sweeps_run < whole.posterior_.n_sweeps_run
     np.testing.assert_array_equal(resumed.predict_proba(new), whole.predict_proba(new))
-    going_on = short(n_draws=3, warm_start=True).fit(X, y).set_params(n_draws=6).fit(X, y)
+    going_on = short(n_draws=3, warm_start=True, **wanted).fit(X, y)
+    going_on.set_params(n_draws=6).fit(X, y)
     np.testing.assert_array_equal(going_on.predict_proba(new), whole.predict_proba(new))
 
 
@@ -245,6 +272,7 @@ def test_in_a_grid_search(digits):
         ({"readout": "all"}, "readout"),
         ({"probability_calibration": "loo"}, "probability_calibration"),
         ({"n_architectures": 0}, "n_architectures"),
+        ({"inference": "likelihood"}, "inference"),
         ({"sampler": ICPConvSampler(init="sideways")}, "init"),
         ({"sampler": ICPConvSampler(batch_size=0)}, "batch_size"),
         ({"max_units": -1}, "max_units"),

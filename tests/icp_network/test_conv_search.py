@@ -1,5 +1,7 @@
 """The search over architectures, and draws of weights."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_lyapunov
@@ -7,6 +9,7 @@ from scipy.linalg import solve_discrete_lyapunov
 from checks.convolution import gradient, random_images, random_network, small_prior
 from checks.monte_carlo import z_score
 from skbnp.icp_network.convolution._ensemble import MOST_HALVINGS, Weights, make_weights
+from skbnp.icp_network.convolution._evidence import KeptLabels, LearntLabels
 from skbnp.icp_network.convolution._folds import N_FOLDS, Folds
 from skbnp.icp_network.convolution._images import (
     LabelledImages,
@@ -16,7 +19,13 @@ from skbnp.icp_network.convolution._images import (
     shared_out,
 )
 from skbnp.icp_network.convolution._model import draw_graph, log_joint, log_likelihood
-from skbnp.icp_network.convolution._search import Network, SearchChain, make_search, start_graph
+from skbnp.icp_network.convolution._search import (
+    Network,
+    Search,
+    SearchChain,
+    make_search,
+    start_graph,
+)
 from skbnp.icp_network.convolution._training import Training
 from skbnp.processes import icp
 
@@ -41,10 +50,10 @@ def data_of(prior, n=24, seed=0, keep=True):
     return LabelledImages(flat, labels, np.setdiff1d(np.arange(n), kept), kept)
 
 
-def chain_of(prior, data, seed=0, inits=("chain",), **settings):
+def chain_of(prior, data, seed=0, inits=("chain",), rule=KeptLabels, **settings):
     bits = np.random.default_rng(seed).bit_generator
     options = SEARCH | settings
-    return make_search(bits, 0, data=data, prior=prior, inits=inits, settings=options)
+    return make_search(bits, 0, data=data, prior=prior, inits=inits, rule=rule, settings=options)
 
 
 # -- gradients and steps ------------------------------------------------------------------------
@@ -120,10 +129,11 @@ def test_without_images_draws_are_those_of_the_tempered_prior(temperature):
 # -- the search ---------------------------------------------------------------------------------
 
 
-def test_the_joint_density_is_that_of_the_model():
+@pytest.mark.parametrize("rule", [KeptLabels, LearntLabels])
+def test_the_joint_density_is_that_of_the_model(rule):
     prior = small_prior((4, 4, 1))
-    data = data_of(prior)
-    chain = chain_of(prior, data)
+    data = data_of(prior, keep=rule is KeptLabels)
+    chain = chain_of(prior, data, rule=rule)
     for _ in range(10):
         chain.sweep()
         images = data.images.reshape(-1, 1, 4, 4)
@@ -158,7 +168,7 @@ def test_labels_that_are_kept_apart_reach_no_gradient():
     for one in (data, other):
         bits = np.random.default_rng(0).bit_generator
         state = Network(one, prior, graph, bits)
-        chain = SearchChain(state, SEARCH, bits)
+        chain = SearchChain(state, KeptLabels, SEARCH, bits)
         z = chain.move("search")._fitted(state.layout, state.z, 20)
         found.append(z)
     np.testing.assert_array_equal(found[0][0], found[1][0])
@@ -178,10 +188,57 @@ def test_tensors_that_stay_keep_their_weights():
             np.testing.assert_array_equal(state.z[after[key]], before[1][before[0][key]])
 
 
-def test_a_chain_that_is_put_back_goes_on_alike():
+@pytest.fixture
+def overfitting(monkeypatch):
+    """Training that makes labels learnt the likelier, and those kept apart the less so."""
+    times = count()
+
+    def fitted(self, layout, z, n_steps):
+        likelihood = 1e4 * next(times)
+        return z, (likelihood, -likelihood)
+
+    monkeypatch.setattr(Search, "_fitted", fitted)
+
+
+@pytest.mark.parametrize("rule", [KeptLabels, LearntLabels])
+def test_the_rule_decides(overfitting, rule):
+    prior = small_prior((4, 4, 1))
+    chain = chain_of(prior, data_of(prior), rule=rule)
+    for _ in range(50):
+        chain.sweep()
+    if rule is KeptLabels:
+        assert chain.state.learnt == chain.state.kept == 0.0
+    else:
+        assert chain.state.learnt == -chain.state.kept > 1e5
+
+
+@pytest.mark.parametrize("rule", [KeptLabels, LearntLabels])
+def test_the_papers_rule_trains_from_the_prior_on(overfitting, rule):
+    """Where a live edge changes; the other leaves tensors that stay as they are."""
+    prior = small_prior((4, 4, 1))
+    chain = chain_of(prior, data_of(prior), rule=rule)
+    chain.sweep()
+    state, n_changed = chain.state, 0
+    for _ in range(100):
+        # Any proposal is likelier than this.
+        state.learnt = state.kept = -1e9
+        before, old = state.keys(state.layout, state.names), state.z
+        chain.sweep()
+        after = state.keys(state.layout, state.names)
+        is_new = before.keys() != after.keys()
+        n_changed += is_new
+        for key in before.keys() & after.keys():
+            stays = np.array_equal(state.z[after[key]], old[before[key]])
+            assert stays is not (is_new and rule is LearntLabels)
+    assert n_changed > 20
+
+
+@pytest.mark.parametrize("rule", [KeptLabels, LearntLabels])
+def test_a_chain_that_is_put_back_goes_on_alike(rule):
     prior = small_prior((4, 4, 1))
     data = data_of(prior)
-    one, other = chain_of(prior, data), chain_of(prior, data, seed=9, inits=("prior",))
+    one = chain_of(prior, data, rule=rule)
+    other = chain_of(prior, data, seed=9, inits=("prior",), rule=rule)
     for _ in range(20):
         one.sweep()
     other.set_state(one.get_state())

@@ -6,7 +6,7 @@ from skbnp.dirichlet_process_mixture._state cimport State
 from skbnp.likelihoods.conjugate.learned_covariance cimport LearnedCovariance
 
 from skbnp.dirichlet_process_mixture.records._blocks import expect_counts, put_prior, put_slots
-from skbnp.dirichlet_process_mixture.records._wide_families import family_of
+from skbnp.dirichlet_process_mixture.records._kernels import kernel_of
 from skbnp.likelihoods.conjugate.learned_covariance import rounds_in_a_sweep
 from skbnp.processes.mfm import FiniteMixtures
 
@@ -75,7 +75,7 @@ cdef class RowsAtHand(State):
 
     def family_of(self, X, part, start):
         """One whose slots may have more members than rows are at hand."""
-        return family_of(X, part, start)
+        return kernel_of(part, start)(X)
 
     cdef int attach(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
         if k == self.n_clusters:

@@ -15,11 +15,9 @@ OF_CELLS = {
 }
 
 
-def united(parts, prior):
-    """One family of the parts of a prior."""
-    if len(parts) == 1:
-        return parts[0]
-    return ProductFamily(parts, [part.columns for part in prior.parts])
+def united(parts, columns):
+    """One family of several, each of some columns."""
+    return parts[0] if len(parts) == 1 else ProductFamily(parts, columns)
 
 
 def take_blocks(ConjugateFamily family, Py_ssize_t n):
@@ -106,6 +104,15 @@ def expect_counts(ConjugateFamily family, Py_ssize_t n):
         counts.column_sum = np.maximum(counts.column_sum, total)
         for j in range(counts.n_features):
             counts._bound_digits(j)
+
+
+def about_rows(blocks):
+    """The same with the mean of the rows in the place of that of each block."""
+    out = {
+        name: about_rows(value) if isinstance(value, dict) else value
+        for name, value in blocks.items()
+    }
+    return out | {"mean": out["row_mean"]} if "row_mean" in out else out
 
 
 def rows_of_blocks(blocks, chosen):

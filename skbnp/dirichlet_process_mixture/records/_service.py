@@ -1,45 +1,14 @@
 """Rows in this process, cell by cell."""
 
-from functools import partial
-
 import numpy as np
 
 from skbnp.collections.tree import CELL, leaves, total
 from skbnp.dirichlet_process_mixture._sweep import in_order
+from skbnp.dirichlet_process_mixture.records._kernels import Kernels
 from skbnp.dirichlet_process_mixture.records._slice import RowSlice
 
 # What the state of a family says of its missing cells over the sweeps.
 _MOMENTS = ("missing_mean", "missing_variance", "imputed_mean", "imputed_square")
-
-
-class RowsElsewhere:
-    """All cells of a table that are read anew for every question.
-
-    Parameters
-    ----------
-    cells : object
-        With ``n_samples`` and ``n_features``; ``run(task, argument, combine)`` calls
-        ``task(X, rows, argument)`` for the standardised rows of every cell and their numbers
-        (start, stop), and returns the sum of what comes back.
-    prior : Prior
-    start : dict
-    """
-
-    remembers = False
-
-    def __init__(self, cells, prior, start):
-        self.n_samples, self.n_features = cells.n_samples, cells.n_features
-        self._cells, self._prior, self._start = cells, prior, start
-
-    def run(self, task, request, combine):
-        """As `RowsInMemory.run`."""
-        of_cell = partial(run_on_cell, name=task, prior=self._prior, start=self._start)
-        return self._cells.run(of_cell, request, combine)
-
-
-def run_on_cell(X, rows, request, *, name, prior, start):
-    """What a method of `RowSlice` returns for the rows of a cell; runs where these are."""
-    return getattr(RowSlice(X, np.arange(*rows), prior, start), name)(request)
 
 
 class RowsInMemory:
@@ -67,8 +36,9 @@ class RowsInMemory:
         self._X = X
         self._for_rows = for_rows
         numbers = np.arange(len(X)) if numbers is None else np.asarray(numbers)
+        kernels = Kernels(prior, start)
         self.slices = [
-            RowSlice(X[first : first + cell], numbers[first : first + cell], prior, start)
+            RowSlice(X[first : first + cell], numbers[first : first + cell], kernels)
             for first in range(0, len(X), cell)
         ]
 

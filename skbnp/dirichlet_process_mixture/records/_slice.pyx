@@ -19,8 +19,7 @@ from skbnp.likelihoods.conjugate.product cimport ProductFamily
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log1p_exp
 
-from skbnp.dirichlet_process_mixture.records._blocks import put_blocks, united
-from skbnp.dirichlet_process_mixture.records._wide_families import families_of
+from skbnp.dirichlet_process_mixture.records._blocks import put_blocks
 
 
 cdef enum:
@@ -67,9 +66,12 @@ cdef class RowSlice:
     return one: they are what is run for every cell of a table.
     """
 
-    def __init__(self, X, numbers, prior, start):
-        """Rows X (n, n_features) that have these numbers in the whole table, ascending."""
-        self.family = united(families_of(X, prior, start), prior)
+    def __init__(self, X, numbers, kernels):
+        """Rows X (n, n_features) that have these numbers in the whole table, ascending.
+
+        ``kernels`` make their family.
+        """
+        self.family = kernels.family(X)
         self.n_samples = self.family.n_samples
         self.number = np.ascontiguousarray(numbers, dtype=np.intp)
         self.label = np.zeros(self.n_samples, dtype=np.intp)
@@ -295,8 +297,8 @@ cdef class RowSlice:
             ``proposals``, dicts with ``blocks``, two of the record or one twice, -1 where none of
             it is meant, ``forced`` where rows of the second are to be weighed as its side, ``key``,
             ``log_odds`` of the second side before a look at a row, ``sides``: two blocks whose
-            predictive densities give the rest of the odds and about whose means squares are taken,
-            and ``looks``: whether they do.
+            predictive densities give the rest of the odds, and ``looks``: whether they do;
+            ``center``, blocks about whose means squares are taken where these are not those two.
 
         Returns
         -------
@@ -338,7 +340,10 @@ cdef class RowSlice:
                 log_q -= log1p_exp(-odds if second else odds)
                 side[second, size[second]] = i
                 size[second] += 1
-            if not forced:
+        if "center" in proposal:
+            put_blocks(self.family, proposal["center"], a)
+        if not forced:
+            with nogil:
                 for t in range(2):
                     if size[t] > 0:
                         self.family.sum_rows(

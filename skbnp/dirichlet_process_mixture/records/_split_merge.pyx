@@ -24,7 +24,8 @@ from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport lgamma, log1p_exp
 
-from skbnp.dirichlet_process_mixture.records._blocks import rows_of_blocks, take_blocks
+from skbnp.dirichlet_process_mixture.records._blocks import about_rows, rows_of_blocks, take_blocks
+from skbnp.dirichlet_process_mixture.records._whole import LOST_DIGITS
 from skbnp.mcmc.fields import Field
 
 
@@ -89,13 +90,16 @@ cdef class RecordSplitMerge(Move):
             if not self._is_hopeless(i, j, log_u)
         ]
         if proposals:
-            found = self.whole.run("divide", {
-                "record": self.whole.record, "next_key": self.whole.next_key,
-                "next_subset": self.whole.next_subset,
-                "proposals": [request for request, _ in proposals],
-            })
+            found = self._divided([request for request, _ in proposals])
             for (request, of_driver), divided in zip(proposals, found, strict=True):
                 self._settle(request, divided, **of_driver)
+
+    def _divided(self, requests):
+        """What all rows that are not at hand say to these requests."""
+        return self.whole.run("divide", {
+            "record": self.whole.record, "next_key": self.whole.next_key,
+            "next_subset": self.whole.next_subset, "proposals": requests,
+        })
 
     def _pair(self, Py_ssize_t n):
         """An ordered pair of rows at hand, which kind of proposal they make, and log u."""
@@ -221,27 +225,29 @@ cdef class RecordSplitMerge(Move):
         if request["forced"]:
             self._merge(i, j, log_q, log_u)
         else:
-            self._split(i, j, rows, request["sides"], divided, log_q, log_u)
+            self._split(i, j, rows, request, divided, log_q, log_u)
 
-    def _split(self, Py_ssize_t i, Py_ssize_t j, rows, sides, divided, double log_q, double log_u):
+    def _split(
+        self, Py_ssize_t i, Py_ssize_t j, rows, request, divided, double log_q, double log_u
+    ):
         cdef RowsAtHand state = self.at_hand
-        cdef Py_ssize_t k = state.label[i], new = state.n_clusters, t, slot
+        cdef Py_ssize_t k = state.label[i], new = state.n_clusters
         cdef double log_ratio = self.ratio.log_new_block(new)
         self.proposed[SPLITS] += 1
         if not isfinite(log_ratio):
             return  # all components are in use: no split
         state.reserve()
-        made = []
-        for t, own in enumerate((i, j)):
-            slot = new + 1 + t
-            parts = []
-            if divided["n"][t] > 0:
-                center = rows_of_blocks(sides, slice(t, t + 1))
-                parts = [(center, int(divided["n"][t]), divided["sums"][t])]
-            state.build(slot, parts, new + 3)
-            for row in (own, *rows[t]):
-                state.family.add(slot, row)
-            made.append(Outside(-1, parts, divided["place"][t], divided["row"][t]))
+        own = (i, *rows[0]), (j, *rows[1])
+        made = self._build_sides(own, request["sides"], divided)
+        if made is None:
+            # Rows elsewhere are far from those at hand: squares about where they are.
+            center = rows_of_blocks(
+                about_rows(take_blocks(state.family, new + 3)), slice(new + 1, new + 3)
+            )
+            divided, = self._divided([request | {"center": center}])
+            made = self._build_sides(own, center, divided)
+        if made is None:
+            raise ArithmeticError(LOST_DIGITS)
         log_ratio += self.ratio.log_gain(new + 1, new + 2, k) - log_q
         if log_u < log_ratio:
             self.accepted[SPLITS] += 1
@@ -257,6 +263,30 @@ cdef class RecordSplitMerge(Move):
         state.family.clear(new + 2)
         state.family.clear(new + 1)
         state.reserve()
+
+    def _build_sides(self, own, center, divided):
+        """Let the two slots behind the blocks be the sides of a split; None if digits were lost.
+
+        ``own`` are the rows at hand of each, ``center`` the blocks about whose means sums are.
+        Returns what is known of the rows elsewhere of each.
+        """
+        cdef RowsAtHand state = self.at_hand
+        cdef Py_ssize_t slot, t, new = state.n_clusters
+        cdef bint had_failed = state.failed, failed
+        made = []
+        state.failed = False
+        for t, rows in enumerate(own):
+            slot = new + 1 + t
+            parts = []
+            if divided["n"][t] > 0:
+                about = rows_of_blocks(center, slice(t, t + 1))
+                parts = [(about, int(divided["n"][t]), divided["sums"][t])]
+            state.build(slot, parts, new + 3)
+            for row in rows:
+                state.family.add(slot, row)
+            made.append(Outside(-1, parts, divided["place"][t], divided["row"][t]))
+        failed, state.failed = state.failed, had_failed
+        return None if failed else made
 
     def _merge(self, Py_ssize_t i, Py_ssize_t j, double log_q, double log_u):
         cdef RowsAtHand state = self.at_hand

@@ -3,18 +3,18 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks, united
-from skbnp.dirichlet_process_mixture.records._greedy_merges import GreedyMerges
-from skbnp.dirichlet_process_mixture.records._wide_families import families_of
+from skbnp.dirichlet_process_mixture.records._blocks import empty_blocks, take_blocks
+from skbnp.dirichlet_process_mixture.records._kernels import Kernels
+from skbnp.dirichlet_process_mixture.records._start_search import StartSearch
 
 # Rows on which a chain finds its start, and sweeps over these.
-START_ROWS, START_SWEEPS = 20_000, 60
+START_ROWS, START_SWEEPS, UNITE_EVERY = 20_000, 60, 15
 
 
 def given_start(prior, label, start, key, rows):
     """Given labels of all rows, as a pass would have made them."""
     n_blocks = int(label.max()) + 1
-    family = united(families_of(np.full((1, rows.n_features), np.nan), prior, start), prior)
+    family = Kernels(prior, start).family(np.full((1, rows.n_features), np.nan))
     blocks = empty_blocks(family, n_blocks)
     return {"label": label, **start, **_without_anchors(key, blocks)}
 
@@ -22,7 +22,8 @@ def given_start(prior, label, start, key, rows):
 def found_start(prior, label, start, key, rows, bit_generator):
     """The blocks that some sweeps over some of the rows have found.
 
-    Half way and at the end blocks are united for as long as that raises the log joint.
+    In the first half blocks are divided in every second sweep; all the way some are united now and
+    then, and at the end, for as long as that raises the log joint.
     """
     n = len(label)
     chosen = np.sort(np.random.Generator(bit_generator).permutation(n)[:START_ROWS])
@@ -34,12 +35,14 @@ def found_start(prior, label, start, key, rows, bit_generator):
         algorithm="parallel",
         start=start,
     )
-    merges = GreedyMerges(sampler.state, bit_generator)
+    search = StartSearch(sampler.state, bit_generator)
     for t in range(START_SWEEPS):
         sampler.sweep()
         sampler.adapt(t)
-        if (t + 1) % (START_SWEEPS // 2) == 0:
-            merges.run()
+        if t < START_SWEEPS // 2 and t % 2:
+            search.split_blocks()
+        if (t + 1) % UNITE_EVERY == 0:
+            search.unite_blocks()
     state = sampler.state
     found = {"concentration": state.concentration, "discount": state.discount, **state.base()}
     names = ("concentration", "discount", *prior.start())

@@ -3,13 +3,22 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture.records._at_hand import Outside, RowsAtHand
-from skbnp.dirichlet_process_mixture.records._blocks import rows_of_blocks, take_blocks
+from skbnp.dirichlet_process_mixture.records._blocks import (
+    about_rows,
+    rows_of_blocks,
+    take_blocks,
+)
 from skbnp.dirichlet_process_mixture.records._slice import places
+from skbnp.dirichlet_process_mixture.records._sums import COMBINE
 from skbnp.mcmc.chain import State
 from skbnp.numerics.states import entry
 
-# What a state of it is made of.
-_PARTS = ("record", "found", "next_key", "next_subset", "n_imputed")
+# What a state of it is made of: all else follows from it and the rows.
+_PARTS = ("record", "next_key", "n_imputed")
+LOST_DIGITS = (
+    "the covariance of a cluster cannot be worked out in double precision, even about the mean of "
+    "its rows: X may hold values that are far beyond all others of their column"
+)
 
 
 class Whole(State):
@@ -39,10 +48,8 @@ class Whole(State):
 
     def draw_next(self, key):
         """Let the next pass have this key, and a subset drawn by it."""
-        rng = np.random.Generator(np.random.PCG64(key))
-        n = self.service.n_samples
-        chosen = rng.choice(n, self.n_subset, replace=False, shuffle=False)
-        self.next_key, self.next_subset = int(key), np.sort(chosen).astype(np.intp)
+        self.next_key = int(key)
+        self.next_subset = subset_of(key, self.service.n_samples, self.n_subset)
 
     def run(self, task, request):
         """A task over all cells."""
@@ -62,6 +69,8 @@ class Whole(State):
             # Some block has moved so far that digits were lost: squares about where it is now.
             again = {"center": self._centers(), "remembered": -1.0}
             self._take(self.run("pass_rows", request | again) | {"center": again["center"]})
+            if self.at_hand.failed:
+                raise ArithmeticError(LOST_DIGITS)
         self.n_imputed += remembers
 
     def _take(self, found):
@@ -99,11 +108,13 @@ class Whole(State):
     def _centers(self):
         """Blocks about whose means squares lose no digits, one for each block of the record."""
         blocks = take_blocks(self.at_hand.family, self.at_hand.n_clusters)
-        return rows_of_blocks(_about_rows(blocks), np.maximum(self.block_of, 0))
+        return rows_of_blocks(about_rows(blocks), np.maximum(self.block_of, 0))
 
     def next_record(self):
         """A record of the present state: every block keeps its first row in the next order."""
         state = self.at_hand
+        if state.failed:  # since the last pass: under other hyperparameters, or after a move
+            raise ArithmeticError(LOST_DIGITS)
         place = np.array([outside.place for outside in state.outside], dtype=float)
         row = np.array([outside.row for outside in state.outside], dtype=np.intp)
         # Rows at hand are the subset and come last.
@@ -129,19 +140,28 @@ class Whole(State):
     # -- what a chain resumes from --------------------------------------------------------------
 
     def get_state(self):
-        """The last record, what came of it, and the moments of missing cells."""
-        found = {name: getattr(self, name) for name in _PARTS}
-        moments = self.service.moments() if self.service.remembers else {}
-        return _copied(found) | {"family": moments}
+        """The record of the last pass, the key of the next, and the moments of missing cells.
+
+        Rows at hand and sums are what the last pass returned; it is made again.
+        """
+        found = _copied({name: getattr(self, name) for name in _PARTS})
+        del found["record"]["subset"]
+        return found | {"family": self.service.moments() if self.service.remembers else {}}
 
     def set_state(self, state):
-        """Take what ``get_state`` returned."""
+        """Take what ``get_state`` returned, and make the last pass again."""
         parts = _copied({name: entry(state, name) for name in _PARTS})
-        check_state(parts, self)
+        n_table, record = self.service.n_samples, parts["record"]
+        check_record(record, n_table)
+        is_start = not np.any(record["anchor_row"] >= 0)
+        record["subset"] = (
+            np.zeros(0, dtype=np.intp)
+            if is_start
+            else subset_of(entry(record, "key"), n_table, self.n_subset)
+        )
+        self.draw_next(parts["next_key"])
+        self.visit(record, remembers=False)
         self.n_imputed = int(parts["n_imputed"])
-        self.record = parts["record"]
-        self.next_key, self.next_subset = int(parts["next_key"]), parts["next_subset"]
-        self._take(parts["found"])
         if self.service.remembers:
             self.service.put_moments(entry(state, "family"))
 
@@ -166,85 +186,23 @@ def _block(blocks, k):
     return rows_of_blocks(blocks, slice(k, k + 1))
 
 
-def _about_rows(blocks):
-    """The same with the mean of the rows in the place of that of each block."""
-    out = {
-        name: _about_rows(value) if isinstance(value, dict) else value
-        for name, value in blocks.items()
-    }
-    return out | {"mean": out["row_mean"]} if "row_mean" in out else out
+def subset_of(key, n_samples, n_subset):
+    """Numbers of the rows that are at hand in the pass of a key, ascending."""
+    rng = np.random.Generator(np.random.PCG64(key))
+    chosen = rng.choice(n_samples, n_subset, replace=False, shuffle=False)
+    return np.sort(chosen).astype(np.intp)
 
 
-def add_passes(left, right):
-    """What two neighbouring runs of cells return of a pass, as of one."""
-    return {
-        **_added(left, right),
-        **{
-            name: np.concatenate([left[name], right[name]])
-            for name in ("number", "label", "X", "missing")
-        },
-    }
-
-
-def add_divisions(left, right):
-    """The same of proposals."""
-    return [
-        {"log_q": one["log_q"] + other["log_q"], **_added(one, other)}
-        for one, other in zip(left, right, strict=True)
-    ]
-
-
-def _added(left, right):
-    """Sums, and the first rows in the order of a key."""
-    before = (left["place"] < right["place"]) | (
-        (left["place"] == right["place"]) & (left["row"] < right["row"])
-    )
-    return {
-        "n": left["n"] + right["n"],
-        "sums": left["sums"] + right["sums"],
-        "place": np.where(before, left["place"], right["place"]),
-        "row": np.where(before, left["row"], right["row"]),
-    }
-
-
-COMBINE = {"pass_rows": add_passes, "divide": add_divisions}
-
-
-def check_state(parts, whole):
-    """Raise a ValueError unless the parts of a state fit together: kernels trust their indices."""
-    record, found = parts["record"], parts["found"]
-    n_table, n_blocks = whole.service.n_samples, len(entry(entry(record, "blocks"), "n_members"))
-    subset = parts["next_subset"]
-    numbers = entry(found, "number")
-    if not (
-        isinstance(subset, np.ndarray)
-        and subset.dtype == np.intp
-        and len(subset) == whole.n_subset
-        and np.all(np.diff(subset) > 0)
-        and subset[0] >= 0
-        and subset[-1] < n_table
-        and np.array_equal(subset, numbers)
+def check_record(record, n_table):
+    """Raise a ValueError unless the parts of a record fit together: kernels trust their indices."""
+    n_blocks = len(entry(entry(record, "blocks"), "n_members"))
+    place, row = entry(record, "anchor_place"), entry(record, "anchor_row")
+    if not (place.shape == row.shape == (n_blocks,) and np.isfinite(place).all()):
+        raise ValueError("anchor_place and anchor_row of the state must have one entry a block")
+    if row.dtype != np.intp or not np.all((row >= -1) & (row < n_table)):
+        raise ValueError("anchor_row of the state must be rows of the table")
+    label = record.get("label")
+    if label is not None and not (
+        label.shape == (n_table,) and np.all((label >= 0) & (label < n_blocks))
     ):
-        raise ValueError("next_subset of the state must be sorted rows of the table, those found")
-    label = entry(found, "label")
-    n = entry(found, "n")
-    if not (
-        label.shape == subset.shape
-        and np.all((label >= 0) & (label < n_blocks))
-        and n.shape == (n_blocks,)
-        and np.all(n >= 0)
-        and n.sum() + len(label) == n_table
-    ):
-        raise ValueError("label and n of the state must count all rows of the table")
-    for name in ("anchor_place", "anchor_row"):
-        if entry(record, name).shape != (n_blocks,):
-            raise ValueError(f"{name} of the state must have one entry a block")
-    for name in ("place", "row"):
-        if entry(found, name).shape != (n_blocks,):
-            raise ValueError(f"{name} of the state must have one entry a block")
-    shape = (len(subset), whole.service.n_features)
-    for name in ("X", "missing"):
-        if entry(found, name).shape != shape:
-            raise ValueError(f"{name} of the state must have shape {shape}")
-    if not np.isfinite(found["sums"]).all() or len(found["sums"]) != n_blocks:
-        raise ValueError("sums of the state must be finite, one row a block")
+        raise ValueError("label of the state must be a block for every row of the table")

@@ -11,8 +11,6 @@ from skbnp.likelihoods.conjugate.normal_inverse_wishart cimport NormalInverseWis
 from skbnp.numerics cimport linalg
 from skbnp.numerics.special cimport lgamma, log_multigamma_ratio
 
-from skbnp.dirichlet_process_mixture.families import GaussianPrior
-
 
 cdef double LOG_PI = 1.1447298858494002
 cdef double LOG_2_PI = 1.8378770664093453
@@ -199,18 +197,3 @@ cdef class WideNormalInverseGamma(NormalInverseGamma):
             total += self.shape * log(self.scale * self.base[0])
             total -= (self.shape + 0.5 * seen) * self.log_rate[k, 0]
         return total
-
-
-def families_of(X, prior, start):
-    """The families of these rows, one for each part of a prior."""
-    return [family_of(X[:, part.columns], part, start) for part in prior.parts]
-
-
-def family_of(X, part, start):
-    """The family of one kind of columns."""
-    if isinstance(part, GaussianPrior):
-        full = part.covariance_type == "full"
-        return part.kernel(
-            X, start, WideNormalInverseWishart if full else WideNormalInverseGamma
-        )
-    return part.kernel(X, start)

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
+from skbnp.icp_network.convolution._evidence import RULES
 from skbnp.icp_network.convolution._model import network_of
 from skbnp.mcmc.diagnostics import rhat
 from skbnp.reports import architectures
@@ -57,9 +58,7 @@ class ArchitecturesMixin:
         )
         return {
             "architectures": (
-                "proposals of the Indian chefs process, accepted by the log likelihood of labels "
-                "that are kept apart under weights trained for some steps: indicative, not a "
-                "posterior"
+                f"proposals of the Indian chefs process, accepted {RULES[self.inference].WORDS}"
             ),
             "weights": (
                 "stochastic-gradient Hamiltonian Monte Carlo on all images, without correction "

@@ -14,12 +14,12 @@ from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.icp_network._calibration import raised
 from skbnp.icp_network.convolution._architectures_estimator import ArchitecturesMixin
+from skbnp.icp_network.convolution._evidence import RULES
 from skbnp.icp_network.convolution._images import (
     LabelledImages,
     TrainingImages,
     WatchedLabels,
     channels_first,
-    kept_apart,
     log_probabilities,
     shared_out,
     sizes_of,
@@ -375,6 +375,11 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
     def _auto_lengths(self, X):
         return _LENGTHS
 
+    def _sampler_settings(self):
+        """The value of `sampler`, the defaults of the rule where that is None."""
+        given = self.sampler
+        return ICPConvSampler(**RULES[self.inference].STEPS) if given is None else given
+
     def _prepare(self, X):
         settings = self._sampler_settings()
         labels = X[:, -1].astype(np.intp)
@@ -386,13 +391,14 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
             # To see that chains can start, before any does.
             start_graph("prior", self._prior, np.random.default_rng(0))
         images = self._images(X[:, :-1])
-        kept = kept_apart(labels, np.random.default_rng(0))
-        if not len(kept):
+        rule = RULES[self.inference]
+        kept = rule.kept(labels)
+        learnt = np.setdiff1d(np.arange(len(labels)), kept)
+        if not len(rule.judging(learnt, kept)):
             warn(
                 "X has too few images of each class to keep some apart: architectures follow the "
                 "prior"
             )
-        learnt = np.setdiff1d(np.arange(len(labels)), kept)
         data = LabelledImages(images, labels, learnt, kept)
         # A copy: what the user does with X afterwards is no business of ours.
         self._training_rows = TrainingImages(X[:, :-1].copy(), images, labels, self._prior)
@@ -401,6 +407,7 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
             data=data,
             prior=self._prior,
             inits=inits,
+            rule=rule,
             settings=settings.get_params(deep=False),
         )
 
@@ -520,9 +527,14 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
         rows = self._training_rows
         data = LabelledImages(rows.images, rows.labels, np.arange(len(rows.labels)), np.arange(0))
         settings = self._sampler_settings().get_params(deep=False)
-        options = settings | {"n_start_steps": 0}
         chain = make_search(
-            rng.bit_generator, 0, data=data, prior=self._prior, inits=("prior",), settings=options
+            rng.bit_generator,
+            0,
+            data=data,
+            prior=self._prior,
+            inits=("prior",),
+            rule=RULES[self.inference],
+            settings=settings | {"n_start_steps": 0},
         )
         return chain, self._replicate(chain.draw(), rng)
 

@@ -7,6 +7,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.icp_network.convolution._evidence import RULES
 from skbnp.icp_network.convolution._sampler_settings import ICPConvSampler
 
 
@@ -96,6 +97,18 @@ class ConvNetworkParameters(BaseMCMCEstimator):
         Largest number of hidden nodes. It is a part of the model.
         """,
     )
+    inference: str = parameter(
+        default="evidence",
+        kind='{"evidence", "paper"}',
+        rules=[StrOptions(set(RULES))],
+        text="""
+        How the search judges an architecture. "evidence": by the labels of a quarter of the images,
+        which are kept apart. "paper": by the labels that it has just been trained on, all of them,
+        from the prior on, as the paper [1]_ does. That is no evidence, rewards every tensor that is
+        added and takes longer; it is there for comparisons with the paper alone. Without a
+        `sampler` each network is then trained for 540 steps.
+        """,
+    )
     n_architectures: int = parameter(
         default=8,
         kind="int",
@@ -140,7 +153,8 @@ class ConvNetworkParameters(BaseMCMCEstimator):
         rules=[ICPConvSampler, None],
         text="""
         How architectures are searched for and weights drawn: see
-        :class:`~skbnp.samplers.ICPConvSampler`. None means its defaults.
+        :class:`~skbnp.samplers.ICPConvSampler`. None means its defaults, but for the steps of
+        `inference`.
         """,
     )
     n_chains: int | str = parameter(

@@ -1,4 +1,4 @@
-"""One chain over architectures: proposals of the process, judged by images that are kept apart."""
+"""One chain over architectures: proposals of the process, judged by a rule of `_evidence`."""
 
 import numpy as np
 
@@ -16,9 +16,9 @@ class Network(State):
     """An architecture with weights, and how likely labels are under it.
 
     ``order``, ``edges`` and ``names`` are those of ``structure``; ``z`` are the weights of live
-    edges over their prior deviations, in the order of ``layout``. ``learnt`` and ``evidence`` are
-    log likelihoods of the labels that weights are fitted to, and of those that are kept apart;
-    both are known from the first sweep on.
+    edges over their prior deviations, in the order of ``layout``. ``learnt`` and ``kept`` are log
+    likelihoods of the labels that weights are fitted to, and of those that are kept apart; both
+    are known from the first sweep on.
     """
 
     FIELDS = (
@@ -26,7 +26,7 @@ class Network(State):
         Field("edges", int, (None, 2), at_least=0),
         Field("z", float, (None,)),
         Field("learnt"),
-        Field("evidence"),
+        Field("kept"),
         Field("is_trained", int, at_least=0, below=2),
     )
 
@@ -39,7 +39,7 @@ class Network(State):
         self.layout = prior.layout(self.order, self.edges)
         rng = np.random.Generator(bit_generator)
         self.z = rng.standard_normal(self.layout.n_weights).astype(np.float32).astype(float)
-        self.learnt = self.evidence = 0.0
+        self.learnt = self.kept = 0.0
         self.is_trained = 0
 
     def check(self, state, values):
@@ -60,7 +60,7 @@ class Network(State):
         """Of structure, weights and all labels."""
         deviation = self.layout.deviations
         of_weights = -0.5 * (self.z @ self.z) - np.sum(0.5 * np.log(2 * np.pi) + np.log(deviation))
-        return float(self.structure.log_density() + of_weights + self.learnt + self.evidence)
+        return float(self.structure.log_density() + of_weights + self.learnt + self.kept)
 
     def put_back(self):
         """The structure as it was before a proposal."""
@@ -71,7 +71,7 @@ class Network(State):
         self.order, edges, self.names = graph
         self.edges, self.layout, self.z = edges.astype(np.intp), layout, z
         if likelihoods is not None:
-            self.learnt, self.evidence = likelihoods
+            self.learnt, self.kept = likelihoods
 
     def keys(self, layout, names):
         """What each tensor belongs to, by names that last: key -> slice of the weights."""
@@ -87,17 +87,17 @@ class Network(State):
 class Search(Move):
     """One proposal of `Structure`; weights that it needs are fitted, then it is judged.
 
-    New tensors come from the prior, the others go on from where they are, by ``n_steps`` of Adam.
-    The ratio of the log likelihoods of labels that are kept apart stands for that of evidences:
+    New tensors come from the prior, the others go on from where they are if the rule lets them, by
+    ``n_steps`` of Adam. What the rule makes of the log likelihoods stands for the evidence:
     equation (I10.4). Where no live edge changes nothing is fitted, and the ratio is exact.
     """
 
     NAME = "search"
     COUNTS = KINDS
 
-    def __init__(self, state, settings, bit_generator):
+    def __init__(self, state, rule, settings, bit_generator):
         super().__init__(bit_generator)
-        self._state, self._settings = state, settings
+        self._state, self._rule, self._settings = state, rule, settings
         self._rng = np.random.Generator(bit_generator)
 
     def run(self):
@@ -118,7 +118,7 @@ class Search(Move):
             found = self._fitted(state.layout, state.z, self._settings["n_start_steps"])
             if found is None:
                 return _BROKEN
-            state.z, (state.learnt, state.evidence) = found
+            state.z, (state.learnt, state.kept) = found
             state.is_trained = 1
         kind, ratio = state.structure.propose()
         self.proposed[kind] += 1
@@ -144,8 +144,11 @@ class Search(Move):
                 return False
             state.take(graph, layout, z)
             return True
-        found = self._fitted(layout, z, self._settings["n_steps"])
-        if found is None or log_u >= ratio + found[1][1] - state.evidence:
+        found = self._fitted(layout, self._rule.start(z, self._rng), self._settings["n_steps"])
+        if found is None:
+            return False
+        old, new = (state.learnt, state.kept), found[1]
+        if log_u >= ratio + self._rule.judging(*new) - self._rule.judging(*old):
             return False
         state.take(graph, layout, *found)
         return True
@@ -170,14 +173,14 @@ class Search(Move):
 class SearchChain(Chain):
     """A chain over architectures: one proposal a sweep."""
 
-    def __init__(self, state, settings, bit_generator):
-        super().__init__(state, [Search(state, settings, bit_generator)], bit_generator)
+    def __init__(self, state, rule, settings, bit_generator):
+        super().__init__(state, [Search(state, rule, settings, bit_generator)], bit_generator)
 
     def scalars(self):
         """Quantities traced beside the log joint."""
         layout = self.state.layout
         return {
-            "log_kept": float(self.state.evidence),
+            "log_kept": float(self.state.kept),
             "n_hidden": len(self.state.order) - 2,
             "n_live": layout.n_live,
             "n_edges": layout.n_live_edges,
@@ -196,11 +199,11 @@ class SearchChain(Chain):
         }
 
 
-def make_search(bit_generator, chain, *, data, prior, inits, settings):
+def make_search(bit_generator, chain, *, data, prior, inits, rule, settings):
     """The sampler of one chain; runs where the chain runs."""
     graph = start_graph(inits[chain % len(inits)], prior, np.random.Generator(bit_generator))
     state = Network(data, prior, graph, bit_generator)
-    return SearchChain(state, settings, bit_generator)
+    return SearchChain(state, rule, settings, bit_generator)
 
 
 def start_graph(init, prior, rng):

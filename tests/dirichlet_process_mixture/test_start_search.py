@@ -1,4 +1,4 @@
-"""Where chains over many rows start: pieces of one cluster are united."""
+"""Where chains over many rows start: clusters are found, and their pieces united."""
 
 from itertools import combinations
 
@@ -9,17 +9,14 @@ from sklearn.cluster import KMeans
 from checks.dirichlet_process_mixture import learned_prior, make_sampler, state_of
 from checks.mixture_priors import mixed_prior
 from skbnp.dirichlet_process_mixture import _model
-from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.dirichlet_process_mixture.records import _start
-from skbnp.dirichlet_process_mixture.records._greedy_merges import GreedyMerges
+from skbnp.dirichlet_process_mixture.records._start_search import StartSearch
 from skbnp.laws import Gamma
-
-N_BLOBS = 4
 
 
 def blobs(n, rng):
     centers = np.array([[-6.0, 0, 0], [6, 0, 0], [0, 6, 0], [0, 0, 6]])
-    X = centers[rng.integers(N_BLOBS, size=n)] + rng.normal(size=(n, 3))
+    X = centers[rng.integers(4, size=n)] + rng.normal(size=(n, 3))
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
@@ -53,7 +50,7 @@ def test_no_two_blocks_gain_by_becoming_one(kind, seed):
     prior, X, label = pieces(kind, seed)
     sampler = make_sampler(X, prior, label, seed)
     before, n_before = sampler.log_joint(), sampler.n_clusters
-    GreedyMerges(sampler.state, sampler.bit_generator).run()
+    StartSearch(sampler.state, sampler.bit_generator).unite_blocks()
     after, label = sampler.log_joint(), sampler.labels
     assert sampler.n_clusters < n_before and after > before
     assert log_joint_of(sampler, prior, label) == pytest.approx(after, rel=1e-9)
@@ -62,20 +59,47 @@ def test_no_two_blocks_gain_by_becoming_one(kind, seed):
         assert log_joint_of(sampler, prior, united) < after
 
 
-@pytest.mark.parametrize("n_centers", [1, 12])
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical", "mixed"])
+def test_splits_leave_a_state_whole(kind):
+    prior, X, label = pieces(kind, 0)
+    sampler = make_sampler(X, prior, np.zeros_like(label), 0)
+    search = StartSearch(sampler.state, sampler.bit_generator)
+    for _ in range(5):
+        search.split_blocks()
+    assert sampler.n_clusters > 1
+    assert set(sampler.labels) == set(range(sampler.n_clusters))
+    assert log_joint_of(sampler, prior, sampler.labels) == pytest.approx(sampler.log_joint())
+
+
+def test_a_small_cluster_is_found():
+    """Twenty rows of three thousand: two random rows seldom tell them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    X[:20] = 0.5 * X[:20] + [7, 0, 0]
+    prior, label = prior_of("full"), np.zeros(len(X), dtype=int)
+    for seed in range(3):
+        record = _start.found_start(prior, label, prior.start(), 1, _Rows(X), np.random.PCG64(seed))
+        assert sorted(record["blocks"]["n_members"])[0] == pytest.approx(20, abs=3)
+
+
+def clusters(n_clusters, n, rng):
+    """Rows of clusters of different shapes in five columns."""
+    factor = rng.normal(size=(n_clusters, 5, 5)) / np.sqrt(5)
+    label = rng.integers(n_clusters, size=n)
+    X = 3.0 * rng.normal(size=(n_clusters, 5))[label]
+    X += np.einsum("nij,nj->ni", factor[label], rng.normal(size=(n, 5)))
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("n_centers", [1, 30])
 def test_chains_start_with_the_clusters_that_there_are(n_centers):
-    X, rng = blobs(3000, np.random.default_rng(0)), np.random.default_rng(1)
+    X, bits = clusters(12, 4000, np.random.default_rng(0)), np.random.PCG64(1)
     label = KMeans(n_centers, n_init=1, random_state=0).fit_predict(X)
-    prior, bits = prior_of("full"), rng.bit_generator
-    rows = _Rows(X)
-    record = _start.found_start(prior, label, prior.start(), 1, rows, bits)
-    assert len(record["blocks"]["n_members"]) == N_BLOBS
-    # Without the merges a start from twelve centres keeps pieces.
-    if n_centers > 1:
-        sampler = Sampler(X, prior, label, np.random.PCG64(1), algorithm="parallel")
-        for _ in range(_start.START_SWEEPS):
-            sampler.sweep()
-        assert sampler.n_clusters > N_BLOBS
+    prior = learned_prior(
+        "full", np.zeros(5), np.eye(5), concentration=Gamma(1.0, 1.0), discount=0.0
+    )
+    record = _start.found_start(prior, label, prior.start(), 1, _Rows(X), bits)
+    assert len(record["blocks"]["n_members"]) == 12
 
 
 class _Rows:
