@@ -101,6 +101,8 @@ def values(answer):
     if isinstance(answer, pd.DataFrame):
         return answer.to_numpy(dtype=float, na_value=np.nan)
     if pl is not None and isinstance(answer, pl.DataFrame):
+        if answer.shape == (0, 0):
+            pytest.skip("before polars 2 a frame without columns has no rows either")
         return answer.to_numpy()
     if pa is not None and isinstance(answer, pa.Table):
         return np.column_stack([column.to_numpy() for column in answer.columns])
