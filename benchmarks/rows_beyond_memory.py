@@ -24,18 +24,18 @@ import numpy as np
 # No import of skbnp here: workers of a cluster that a script starts import the script first, and
 # whatever that imports takes memory in each.
 
-N_FEATURES, N_CLUSTERS = 8, 20
+N_FEATURES = 8
 
 
-def write_rows(path, n_samples, seed=0):
-    """Rows of twenty normal clusters, written part by part."""
+def write_rows(path, n_samples, n_clusters, seed=0):
+    """Rows of normal clusters, .1 to 30 % of them each, written part by part."""
     rng = np.random.default_rng(seed)
-    sizes = np.geomspace(0.3, 0.001, N_CLUSTERS)
-    centers = rng.normal(0.0, 6.0, (N_CLUSTERS, N_FEATURES))
+    sizes = np.geomspace(0.3, 0.001, n_clusters)
+    centers = rng.normal(0.0, 6.0, (n_clusters, N_FEATURES))
     X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_samples, N_FEATURES))
     for start in range(0, n_samples, 250_000):
         stop = min(start + 250_000, n_samples)
-        group = rng.choice(N_CLUSTERS, p=sizes / sizes.sum(), size=stop - start)
+        group = rng.choice(n_clusters, p=sizes / sizes.sum(), size=stop - start)
         X[start:stop] = rng.normal(centers[group], 1.0)
     X.flush()
 
@@ -220,6 +220,7 @@ def main():
     parser.add_argument("--warmup", type=int, default=5, help="sweeps before the first draw")
     parser.add_argument("--first", type=int, default=5, help="draws of the shorter fit")
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--sweeps", type=int, default=20)
     parser.add_argument("--block-rows", type=int, default=16 * 65_536)
@@ -230,9 +231,9 @@ def main():
     if args.quick:
         args.rows, args.sweeps = 1_000_000, 3
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    path = args.data / f"rows_beyond_memory_{args.rows}.npy"
+    path = args.data / f"rows_beyond_memory_{args.rows}_{args.clusters}.npy"
     if not path.exists():
-        write_rows(path, args.rows)
+        write_rows(path, args.rows, args.clusters)
     if args.part == "density":
         found = report_densities(args, path)
     elif args.where == "threads":
