@@ -76,19 +76,37 @@ print(f"agreement with the growers: {adjusted_rand_score(load_wine().target, mix
 # %%
 # If ``fit`` still warns
 # ----------------------
-# ================================  ==========================================  ====================
-# The warning says                  It means                                    Do
-# ================================  ==========================================  ====================
-# still improving, still falling    kept draws are from before the arrival      twice ``n_warmup``
-# differs between the chains, and   some chains have arrived, others not yet    twice ``n_warmup``
-# averaged hardly better than one
-# few effective draws               the chains have arrived and move slowly     twice ``n_draws``
-# found different partitions        each chain sits in an answer of its own     twice ``n_chains``
-# never changed, none of so many    this trace is where the chains began: do    another start, see
-# proposals was accepted            not report it; the rest may be fine         ``sampler``
-# ================================  ==========================================  ====================
+# .. list-table::
+#    :header-rows: 1
+#    :widths: 35 40 25
 #
-# Where ``n_warmup`` is "auto", twice ``max_work`` is a longer warm-up.
+#    * - The warning says
+#      - It means
+#      - Do
+#    * - at least 4 draws are needed; draws cannot be 100 effective ones
+#      - there are too few draws to tell anything
+#      - ``n_draws``: a hundred or more a chain
+#    * - still improving, still falling
+#      - kept draws are from before the arrival
+#      - twice ``n_warmup``
+#    * - differs between the chains, and averaged hardly better than one
+#      - some chains have arrived, others not yet
+#      - twice ``n_warmup``
+#    * - few effective draws
+#      - the chains have arrived and move slowly
+#      - twice ``n_draws``
+#    * - raise n_warmup and n_draws
+#      - the chains differ in what no row notices, or move slowly
+#      - twice both
+#    * - found different partitions
+#      - each chain sits in an answer of its own
+#      - twice ``n_chains``
+#    * - never changed, none of so many proposals was accepted
+#      - this trace is where the chains began: do not report it; the rest may be fine
+#      - another ``random_state``
+#
+# Where ``n_warmup`` is "auto" and the warning says that ``max_work`` was spent, twice ``max_work`` is
+# a longer warm-up. Where the warm-up ended by itself, give a number: twice ``n_warmup_``.
 # More draws need no new warm-up: with ``warm_start`` the chains go on where they ended. If nothing
 # helps, take fewer columns or a simpler model.
 

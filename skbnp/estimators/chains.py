@@ -510,8 +510,11 @@ class BaseMCMCEstimator(
         gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
         least *= self.n_features_in_
         found = posterior.traces, names, gain, least, self._findings
-        if posterior.warmup is None or posterior.warmup.ended != "spent":
+        if posterior.warmup is None:
             return problems, remedies(*found)
+        if posterior.warmup.ended != "spent":
+            ended = f"it ended by itself after {self.n_warmup_} sweeps"
+            return problems, remedies(*found, longer=f"raise n_warmup ({ended})")
         spent = f"the warm-up ended when max_work={self.max_work} was spent"
         advice = remedies(*found, longer=f"raise max_work ({spent})")
         return problems, advice if any(spent in one for one in advice) else [*advice, spent]

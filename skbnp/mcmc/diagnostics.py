@@ -160,7 +160,8 @@ def remedies(
     *Disagreement*: they differ, and averaged they are better than one alone. *Drift*: the two
     halves of ``log_density`` (``log_joint`` where there is none) differ, or the chains have
     different levels of ``log_density`` and do not complement one another. *Few draws*: they
-    agree, but there are too few effective draws.
+    agree, but there are too few effective draws; or there are fewer draws than are to be effective,
+    which comes first, for nothing else can be told by so few.
 
     Parameters
     ----------
@@ -185,7 +186,13 @@ def remedies(
     """
     figures = [(rhat(traces[name]), ess(traces[name])) for name in names]
     agree = all(value <= max_rhat for value, _ in figures)
+    n_draws = min(np.size(traces[name]) for name in names)
     advice = []
+    if n_draws < min_ess:
+        advice.append(
+            f"{n_draws} draws of all chains cannot be {min_ess} effective ones, nor tell much of "
+            "the chains: raise n_draws first"
+        )
     if not agree and pool_gain > least_gain:
         advice.append(
             f"the chains found different {findings}; averaged they describe a row better by "
@@ -206,7 +213,7 @@ def remedies(
             "they describe rows hardly better than one alone: those that are low are still "
             f"improving, {longer}"
         )
-    if agree and any(value < min_ess for _, value in figures):
+    if agree and n_draws >= min_ess and any(value < min_ess for _, value in figures):
         advice.append("the chains agree and there are few effective draws: raise n_draws or thin")
     return advice or [f"{longer} and n_draws"]
 

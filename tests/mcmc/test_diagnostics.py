@@ -182,6 +182,9 @@ def test_remedies_name_the_illness():
     assert of(few, few[::-1]) == [
         "the chains agree and there are few effective draws: raise n_draws or thin"
     ]
+    first, *others = of(flat[:, :12], apart[:, :12], 0.368)
+    assert first.startswith("48 draws of all chains cannot be 100 effective ones")
+    assert first.endswith("raise n_draws first") and others == [different]
     without = remedies({"log_joint": rising}, ("log_joint",), 0.0, 0.1, "x")
     assert without == ["log_joint is still improving: raise n_warmup"]
 
