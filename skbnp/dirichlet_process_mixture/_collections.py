@@ -24,6 +24,7 @@ from skbnp.dirichlet_process_mixture._stored_rows import make_sampler
 from skbnp.dirichlet_process_mixture._table import is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.dirichlet_process_mixture.records._sampler import SUBSET
+from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.collections import CollectionsMixin, LabelsOfRows, by_blocks
 from skbnp.mcmc.rows import available_threads, for_row_blocks
 from skbnp.summaries.partitions import companion_table
@@ -234,6 +235,7 @@ class CollectionFitMixin(CollectionsMixin):
             )
         return self._collection.of(self, self._kept_labels)
 
+    @refuses_by_name
     def draw_labels(self, chain, draw, X=None):
         """Component of every row of the collection that `fit` saw under one stored draw.
 
