@@ -105,8 +105,8 @@ print(f"agreement with the growers: {adjusted_rand_score(load_wine().target, mix
 #      - this trace is where the chains began: do not report it; the rest may be fine
 #      - another ``random_state``
 #
-# Where ``n_warmup`` is "auto" and the warning says that ``max_work`` was spent, twice ``max_work`` is
-# a longer warm-up. Where the warm-up ended by itself, give a number: twice ``n_warmup_``.
+# Where ``n_warmup`` is "auto" and the warning says that ``max_work`` was spent, twice ``max_work``
+# is a longer warm-up. Where the warm-up ended by itself, give a number: twice ``n_warmup_``.
 # More draws need no new warm-up: with ``warm_start`` the chains go on where they ended. If nothing
 # helps, take fewer columns or a simpler model.
 
