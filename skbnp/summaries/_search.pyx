@@ -374,6 +374,56 @@ cdef class Search:
             improved = self._rebuild(destroyed)
         return bool(improved)
 
+    def without(self, Py_ssize_t gone):
+        """What dissolving a cluster would do: its items, the others they join, change of losses.
+
+        The items join, one after the other, the cluster that adds least to the total loss. Shapes
+        (n_members,), (n_members,) and (n_draws,); the partition is as before. All clusters must
+        have items.
+        """
+        cdef Py_ssize_t n, t, i, k, n_slots = self.n_slots
+        change = np.zeros(self.n_draws)
+        cdef double[::1] changes = change
+        with self._bit_generator.lock, nogil:
+            n = self._gather(gone)
+            for t in range(n):
+                i = self._member[t]
+                self._add_losses(changes, i, gone, -1)
+                self._take(i)
+            for t in range(n):
+                i = self._member[t]
+                k = self._choose_other(i, gone, n_slots)
+                self._put(i, k)
+                self._add_losses(changes, i, k, 1)
+        members = np.array(self._member[:n])
+        joined = np.asarray(self._label)[members]
+        self._reunite(n)
+        return members, joined, change
+
+    def dissolve(self, Py_ssize_t gone, const Py_ssize_t[::1] members, const int[::1] joined):
+        """Move the items of a cluster to others, as `without` says; the last cluster is gone then."""
+        cdef Py_ssize_t t, last = self.n_slots - 1, n
+        with self._bit_generator.lock, nogil:
+            for t in range(members.shape[0]):
+                self._take(members[t])
+                self._put(members[t], joined[t])
+            if gone != last:
+                n = self._gather(last)
+                for t in range(n):
+                    self._take(self._member[t])
+                    self._put(self._member[t], gone)
+
+    def support_of(self, Py_ssize_t k, double least_jaccard):
+        """Share of the draws that have a block at least so much like cluster k."""
+        cdef Py_ssize_t m, r, both, n_alike = 0
+        for m in range(self.n_draws):
+            for r in range(self._first_row[m], self._first_row[m + 1]):
+                both = self._count[r, k]
+                if both >= least_jaccard * (self._row_size[r] + self._size[k] - both):
+                    n_alike += 1
+                    break
+        return <double> n_alike / self.n_draws
+
     # -- moves
 
     cdef bint _allocate_all(self) noexcept nogil:
@@ -398,13 +448,8 @@ cdef class Search:
         return n_moved
 
     cdef bint _rebuild(self, Py_ssize_t destroyed) noexcept nogil:
-        cdef Py_ssize_t i, k, t, n = 0
+        cdef Py_ssize_t k, t, n = self._gather(destroyed)
         cdef double change = 0.0
-        for i in range(self.n_items):
-            if self._label[i] == destroyed:
-                self._member[n] = i
-                n += 1
-        shuffle(self._rng, &self._member[0], n)
         for t in range(n):
             change -= self._take(self._member[t])
         for t in range(n):
@@ -419,6 +464,16 @@ cdef class Search:
         self._reunite(n)
         return False
 
+    cdef Py_ssize_t _gather(self, Py_ssize_t k) noexcept nogil:
+        """Write the items of a cluster to _member in random order; returns how many."""
+        cdef Py_ssize_t i, n = 0
+        for i in range(self.n_items):
+            if self._label[i] == k:
+                self._member[n] = i
+                n += 1
+        shuffle(self._rng, &self._member[0], n)
+        return n
+
     cdef Py_ssize_t _choose(self, Py_ssize_t i) noexcept nogil:
         """The slot where item i, taken out, adds the least loss."""
         cdef Py_ssize_t k, best = 0
@@ -427,6 +482,29 @@ cdef class Search:
             if self._cost[k] < self._cost[best]:
                 best = k
         return best
+
+    cdef Py_ssize_t _choose_other(self, Py_ssize_t i, Py_ssize_t gone, Py_ssize_t n) noexcept nogil:
+        """The best of the first n slots for item i, taken out, but not the one that is gone."""
+        cdef Py_ssize_t k, best = 0 if gone else 1
+        self._evaluate(i)
+        for k in range(best + 1, n):
+            if k != gone and self._cost[k] < self._cost[best]:
+                best = k
+        return best
+
+    cdef void _add_losses(
+        self, double[::1] losses, Py_ssize_t i, Py_ssize_t k, int sign
+    ) noexcept nogil:
+        """Add to the loss against each draw what item i adds in its cluster k, times the sign."""
+        cdef Py_ssize_t m, row
+        cdef int w = self._weight[i]
+        cdef double of_size = self._f[self._size[k]] - self._f[self._size[k] - w]
+        self._load(i)
+        for m in range(self.n_draws):
+            row = self._row[m]
+            losses[m] += sign * (
+                of_size - 2.0 * (self._f[self._count[row, k]] - self._f[self._count[row, k] - w])
+            )
 
     cdef int _sweeten_item(self, Py_ssize_t i) noexcept nogil:
         """Move item i if some other cluster, or a new one, is better; 1 if it moved."""

@@ -173,7 +173,7 @@ def _has_alike(partition, draw):
 class _Pruning:
     """A partition that loses clusters, and its loss against each draw.
 
-    Invariant between moves: ``label`` holds the clusters 0..n_clusters-1 of the items, none of
+    Invariant between moves: the search holds the clusters 0..n_clusters-1 of the items, none of
     them empty, and ``losses`` the total loss against each draw.
     """
 
@@ -181,21 +181,32 @@ class _Pruning:
         numbered = [number_for_packing(draw) for draw in draws]
         # Rows that the draws and the partition keep together are one item.
         rows = pack([*numbered, number_for_packing(partition)])
-        self._item, first, self._weight = merge_rows(rows)
-        self._rows = np.ascontiguousarray(rows[first, :-1])
-        self._n_blocks = np.array([k for *_, k in numbered], dtype=np.intc)
-        self._share = np.full(len(draws), 1.0 / len(draws))
+        self._item, first, weight = merge_rows(rows)
         self._draws, self._loss, self._n = draws, loss, len(partition)
-        self._tables = loss_table(loss, self._n)
-        self._generator = generator
-        self._work = 0
+        label = partition[first].astype(np.intc)
+        self._search = Search(
+            np.ascontiguousarray(rows[first, :-1]),
+            np.array([k for *_, k in numbered], dtype=np.intc),
+            weight,
+            np.full(len(draws), 1.0 / len(draws)),
+            loss_table(loss, self._n),
+            int(label.max()) + 1,
+            UNBOUNDED,
+            generator,
+        )
+        self._search.start_from(label)
+        self._weight, self.losses = weight, self._search.losses()
         self.dropped = []
-        self.label = partition[first].astype(np.intc)
-        self.n_clusters = int(self.label.max()) + 1
-        whole = self._new_search(self.n_clusters)
-        whole.start_from(self.label)
-        self.losses = whole.losses()
-        self._fewer = None
+
+    @property
+    def n_clusters(self):
+        """How many are left."""
+        return self._search.n_slots
+
+    @property
+    def label(self):
+        """Cluster of each item."""
+        return self._search.partition()
 
     def partition(self):
         """Clusters of the rows, by decreasing size."""
@@ -203,7 +214,7 @@ class _Pruning:
 
     def expected_loss(self):
         """In the units of the loss."""
-        return float(scale(self.losses @ self._share, self._loss, self._n))
+        return float(scale(self.losses.mean(), self._loss, self._n))
 
     def drop_noise(self, max_work):
         """Drop what gains no more than its error; False if the work ran out before all were seen.
@@ -211,29 +222,30 @@ class _Pruning:
         All are looked at, and those that are noise dropped one by one, the clearest first and
         looked at again, until a look finds none.
         """
+        search, unit = self._search, float(scale(1.0, self._loss, self._n))
         while self.n_clusters > 1:
             found = []
             for k in np.flatnonzero(self._support() < LEAST_SUPPORT):
-                if self._work >= max_work:
+                if search.work >= max_work:
                     return False
-                gain, error = self._gain(self._without(k)[1])
+                members, _, more = search.without(k)
+                gain, error = self._gain(more)
                 if gain <= ERRORS * error:
-                    found.append((gain - ERRORS * error, int(np.argmax(self.label == k))))
+                    found.append((gain - ERRORS * error, int(members.min())))
             n_before = self.n_clusters
             for _, item in sorted(found):
                 # By an item of it: clusters are numbered anew as others go, and gain their rows.
                 k = self.label[item]
-                of_cluster = self._support()[k]
+                of_cluster = search.support_of(k, LEAST_JACCARD)
                 if self.n_clusters == 1 or of_cluster >= LEAST_SUPPORT:
                     continue
-                if self._work >= max_work:
+                if search.work >= max_work:
                     return False
-                trial = self._without(k)
-                gain, error = self._gain(trial[1])
+                without = search.without(k)
+                gain, error = self._gain(without[-1])
                 if gain <= ERRORS * error:
-                    unit = float(scale(1.0, self._loss, self._n))
                     about = {"gain": float(gain) * unit, "error": float(error) * unit}
-                    self._drop(k, trial, {"support": float(of_cluster), **about})
+                    self._drop(k, without, {"support": of_cluster, **about})
             if self.n_clusters == n_before:
                 break
         return True
@@ -245,46 +257,19 @@ class _Pruning:
             k = int(np.argmin(of_cluster))
             if of_cluster[k] >= least_support:
                 break
-            self._drop(k, self._without(k), {"support": float(of_cluster[k])})
+            self._drop(k, self._search.without(k), {"support": float(of_cluster[k])})
 
     def _support(self):
         return support(self.label[self._item], self._draws)
 
-    def _drop(self, k, trial, about):
-        size = int(self._weight[self.label == k].sum())
-        self.dropped.append({"size": size, **about})
-        self.label, self.losses = trial
-        self.n_clusters -= 1
+    def _drop(self, k, without, about):
+        members, joined, change = without
+        self.dropped.append({"size": int(self._weight[members].sum()), **about})
+        self._search.dissolve(k, members, joined)
+        self.losses += change
 
-    def _without(self, k):
-        """Labels and losses with the items of cluster k in the others; the last is k then."""
-        last = self.n_clusters - 1
-        if self._fewer is None or self._fewer.max_slots != last:
-            self._fewer = self._new_search(last)  # no room for a cluster of their own
-        start = self.label.copy()
-        start[self.label == last] = k
-        start[self.label == k] = -1
-        before = self._fewer.work
-        self._fewer.start_from(start)
-        self._fewer.allocate()
-        self._work += self._fewer.work - before
-        return self._fewer.partition(), self._fewer.losses()
-
-    def _new_search(self, n_slots):
-        return Search(
-            self._rows,
-            self._n_blocks,
-            self._weight,
-            self._share,
-            self._tables,
-            n_slots,
-            UNBOUNDED,
-            self._generator,
-        )
-
-    def _gain(self, losses):
-        """What the partition gains over one with these losses, and the error of that mean."""
-        more = losses - self.losses
+    def _gain(self, more):
+        """What the partition gains over one with so much more loss, and the error of that mean."""
         gain = more.mean()
         n_batches = int(len(more) ** 0.5)
         batch = np.arange(len(more)) * n_batches // len(more)

@@ -115,6 +115,37 @@ def test_gain_and_error_are_their_definition(loss):
     assert n_seen
 
 
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_dissolving_a_cluster_is_its_definition(loss):
+    """Change of the loss against each draw, what is left after, and nothing done before."""
+    labels = noisy_draws(3)
+    start = relabel_by_size(noisy_draws(4, n_draws=1, noise=0.9)[0])
+    pruning = consensus._Pruning(start, list(labels), loss, np.random.default_rng(0))
+    search, n_clusters = pruning._search, pruning.n_clusters
+
+    def losses(partition):
+        return np.array([expected_loss(partition, [draw], loss) for draw in labels])
+
+    def of_search():
+        return pruning.label[pruning._item]
+
+    unit = float(consensus.scale(1.0, loss, len(start)))
+    assert_allclose(pruning.losses * unit, losses(start))
+    for gone in range(n_clusters):
+        members, joined, change = search.without(gone)
+        assert_array_equal(of_search(), start)
+        assert_array_equal(np.sort(members), np.flatnonzero(pruning.label == gone))
+        assert gone not in joined
+        moved = pruning.label
+        moved[members] = joined
+        assert_allclose((pruning.losses + change) * unit, losses(moved[pruning._item]))
+        assert search.support_of(gone, 0.5) == support(start, labels)[gone]
+    pruning._drop(1, search.without(1), {})
+    assert sorted(set(of_search())) == list(range(n_clusters - 1))
+    assert_allclose(pruning.losses * unit, losses(of_search()))
+    assert_allclose(search.losses(), pruning.losses)
+
+
 def test_what_most_draws_have_is_no_noise():
     """Three chains of four have two clusters: the gain is unsure, and the cluster stays."""
     two, one = np.repeat([0, 1], [40, 20]), np.zeros(60, dtype=int)
