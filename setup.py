@@ -40,6 +40,8 @@ else:
         # GCC puts functions into their callers only where that makes the file no larger, or where
         # the code says so: a tenth less code, no slower.
         COMPILE += ["--param=inline-unit-growth=0"]
+        # The linker would add a stub for each function of Python's.
+        COMPILE += ["-fno-plt"]
     # Names of what only the file itself uses: nobody reads them without debug information.
     LINK = ["-Wl,-x" if sys.platform == "darwin" else "-Wl,--strip-all"]
 
@@ -84,6 +86,11 @@ def options_for(source):
     return ["-Os" if option == "-O3" and not is_fast else option for option in COMPILE]
 
 
+# Objects of Python are handled once in a sweep or less, there by Python's own functions: Cython's
+# short cuts beside them are much code. Not those that its types depend on, which all packages share.
+SHORT_CUTS = ("FAST_THREAD_STATE", "UNPACK_METHODS", "USE_PYLONG_INTERNALS")
+MACROS = [(f"CYTHON_{name}", "0") for name in SHORT_CUTS]
+
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
@@ -94,7 +101,7 @@ extensions = [
         libraries=["npyrandom"] + ([] if sys.platform == "win32" else ["m"]),
         extra_compile_args=options_for(source),
         extra_link_args=LINK,
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"), *MACROS],
     )
     for source in sources
 ]
@@ -108,6 +115,7 @@ shared = Extension(
     SHARED,
     [f"{SHARED.replace('.', '/')}.c"],
     extra_compile_args=options_for(f"{SHARED.replace('.', '/')}.c"),
+    define_macros=MACROS,
     extra_link_args=LINK,
 )
 
