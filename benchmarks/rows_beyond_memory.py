@@ -63,11 +63,15 @@ def as_dask(path, n_samples, block_rows):
 
 
 class Watch(threading.Thread):
-    """Peak of the memory of this process and its children, in bytes: resident, and their own."""
+    """Peak of the memory of this process and its children, in bytes.
+
+    Resident, where pages that several share count for each; their own; and proportional, where such
+    pages are shared out, which is what all of them take together.
+    """
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.peak = self.own = self.driver = 0
+        self.peak = self.own = self.proportional = self.driver = 0
         self.resident = []
         self._end = threading.Event()
 
@@ -78,6 +82,7 @@ class Watch(threading.Thread):
             self.resident.append(sum(one[0] for one in found))
             self.peak = max(self.peak, self.resident[-1])
             self.own = max(self.own, sum(one[1] for one in found))
+            self.proportional = max(self.proportional, sum(one[2] for one in found))
 
     def stop(self):
         self._end.set()
@@ -92,14 +97,14 @@ def family():
 
 
 def memory_of(process):
-    """Resident bytes, and those of them that are no pages of files."""
+    """Resident bytes, those of them that are no pages of files, and proportional ones."""
     import psutil
 
     try:
-        found = process.memory_info()
+        found = process.memory_full_info()
     except psutil.Error:
-        return 0, 0
-    return found.rss, found.rss - found.shared
+        return 0, 0, 0
+    return found.rss, found.rss - found.shared, found.pss
 
 
 def cpu_seconds():
@@ -162,6 +167,7 @@ def report(args, X):
         "microseconds_per_row_and_sweep": 1e6 * cpu / args.rows / args.sweeps,
         "the_same_without_idle_processes": 1e6 * net / args.rows / args.sweeps,
         "peak_resident_mb": watch.peak / 1e6,
+        "peak_proportional_mb": watch.proportional / 1e6,
         "peak_own_mb": watch.own / 1e6,
         "peak_driver_mb": watch.driver / 1e6,
         "resident_in_second_quarter_mb": np.median(quarters[1]) / 1e6,

@@ -30,6 +30,7 @@ from skbnp.dirichlet_process_mixture._saved import (
     check_draw,
     check_fitted,
 )
+from skbnp.dirichlet_process_mixture._searching import SEARCHED_ROWS, SearchingSampler
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._sweep import SUBSET, in_order
 from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
@@ -590,6 +591,6 @@ def _make_sampler(
     if algorithm == "parallel":
         rows = RowsInMemory(X, prior, prior.start(), for_rows)
         return RecordSampler(rows, prior, labels, bit_generator, **options)
-    return Sampler(
-        X, prior, labels, bit_generator, algorithm=algorithm, for_rows=for_rows, **options
-    )
+    searches = algorithm == "collapsed" and len(X) >= SEARCHED_ROWS
+    kind = SearchingSampler if searches else Sampler
+    return kind(X, prior, labels, bit_generator, algorithm=algorithm, for_rows=for_rows, **options)

@@ -197,7 +197,8 @@ class MixtureParameters(BaseMCMCEstimator):
         default="auto",
         text="""
         Independent chains; "auto" is 4. They start from one cluster and from k-means with 5 to 20
-        centres, in turn, so that they can be seen to agree from either side.
+        centres, in turn, so that they can be seen to agree from either side. With 5,000 rows or
+        more each first searches for clusters from there.
         """,
     )
     n_warmup: int | str = parameter(

@@ -5,10 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from checks.dirichlet_process_mixture import learned_prior, make_sampler, state_of
 from checks.mixture_priors import mixed_prior
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture._estimator import _make_sampler
+from skbnp.dirichlet_process_mixture._searching import SEARCHED_ROWS
 from skbnp.dirichlet_process_mixture.records import _start
 from skbnp.dirichlet_process_mixture.records._start_search import StartSearch
 from skbnp.laws import Gamma
@@ -108,3 +111,39 @@ class _Rows:
 
     def observed(self, rows):
         return self.X[rows]
+
+
+# -- chains over the rows of one table
+
+
+def twelve_clusters(n):
+    rng = np.random.default_rng(3)
+    centers = 8.0 * np.stack(np.meshgrid([0, 1, 2], [0, 1], [0, 1]), axis=-1).reshape(12, 3)
+    label = np.arange(n) % 12
+    X = centers[label] + rng.normal(size=(n, 3))
+    return (X - X.mean(axis=0)) / X.std(axis=0), label
+
+
+def chain_over(X, seed):
+    return _make_sampler(np.random.PCG64(seed), 0, X=X, prior=prior_of("full"))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_chain_over_many_rows_begins_with_a_search(seed):
+    X, truth = twelve_clusters(SEARCHED_ROWS)
+    searched, alone = chain_over(X, seed), chain_over(X[1:], seed)
+    searched.sweep()
+    alone.sweep()
+    assert adjusted_rand_score(searched.labels, truth) > 0.95
+    assert adjusted_rand_score(alone.labels, truth[1:]) < 0.5
+
+
+def test_a_chain_that_goes_on_does_not_search_again():
+    X, _ = twelve_clusters(SEARCHED_ROWS)
+    first, second = chain_over(X, 0), chain_over(X, 1)
+    first.sweep()
+    second.set_state(first.get_state())
+    for sampler in (first, second):
+        sampler.sweep()
+    np.testing.assert_array_equal(first.labels, second.labels)
+    assert first.log_joint() == second.log_joint()

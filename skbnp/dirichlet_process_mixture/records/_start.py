@@ -1,4 +1,4 @@
-"""Where a chain over many rows starts: the record of a pass that has not been."""
+"""Where a chain over many rows starts: a search, and the record of a pass that has not been."""
 
 import numpy as np
 
@@ -19,12 +19,24 @@ def given_start(prior, label, start, key, rows):
     return {"label": label, **start, **_without_anchors(key, blocks)}
 
 
-def found_start(prior, label, start, key, rows, bit_generator):
-    """The blocks that some sweeps over some of the rows have found.
+def search_blocks(sampler):
+    """Sweeps of a ``Sampler`` between which blocks are divided and united.
 
-    In the first half blocks are divided in every second sweep; all the way some are united now and
+    In the first half they are divided in every second sweep; all the way some are united now and
     then, and at the end, for as long as that raises the log joint.
     """
+    search = StartSearch(sampler.state, sampler.bit_generator)
+    for t in range(START_SWEEPS):
+        sampler.sweep()
+        sampler.adapt(t)
+        if t < START_SWEEPS // 2 and t % 2:
+            search.split_blocks()
+        if (t + 1) % UNITE_EVERY == 0:
+            search.unite_blocks()
+
+
+def found_start(prior, label, start, key, rows, bit_generator):
+    """The blocks that a search has found in some of the rows."""
     n = len(label)
     chosen = np.sort(np.random.Generator(bit_generator).permutation(n)[:START_ROWS])
     sampler = Sampler(
@@ -35,14 +47,7 @@ def found_start(prior, label, start, key, rows, bit_generator):
         algorithm="parallel",
         start=start,
     )
-    search = StartSearch(sampler.state, bit_generator)
-    for t in range(START_SWEEPS):
-        sampler.sweep()
-        sampler.adapt(t)
-        if t < START_SWEEPS // 2 and t % 2:
-            search.split_blocks()
-        if (t + 1) % UNITE_EVERY == 0:
-            search.unite_blocks()
+    search_blocks(sampler)
     state = sampler.state
     found = {"concentration": state.concentration, "discount": state.discount, **state.base()}
     names = ("concentration", "discount", *prior.start())
