@@ -87,7 +87,7 @@ def options_for(source):
 
 
 # Objects of Python are handled once in a sweep or less, there by Python's own functions: Cython's
-# short cuts beside them are much code. Not those that its types depend on, which all packages share.
+# short cuts beside them are much code. Those that its types depend on stay: packages share these.
 SHORT_CUTS = ("FAST_THREAD_STATE", "UNPACK_METHODS", "USE_PYLONG_INTERNALS")
 MACROS = [(f"CYTHON_{name}", "0") for name in SHORT_CUTS]
 

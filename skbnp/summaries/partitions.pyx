@@ -13,7 +13,7 @@ from skbnp.summaries._draws import (
     number_draws,
 )
 from skbnp.summaries._losses import distances, loss_table, scale, sort_by_block
-from skbnp.summaries._search import find_partition
+from skbnp.summaries._strategy import find_partition
 
 MAX_COCLUSTERING_CELLS = 400_000_000  # 3.2 GB of float64
 MAX_COCLUSTERING_SCRATCH = 2**24  # labels of chosen rows at a time

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skbnp.summaries import _search
+from skbnp.summaries import _strategy
 from skbnp.summaries._draws import merge_rows, number_for_packing, pack, spread
 from skbnp.summaries.partitions import consensus_partition, expected_loss
 
@@ -15,9 +15,9 @@ LOSSES = ["vi", "binder"]
 
 @pytest.fixture
 def small_limits(monkeypatch):
-    monkeypatch.setattr(_search, "MAX_ITEMS", 100)
-    monkeypatch.setattr(_search, "SAMPLE_SIZE", 80)
-    monkeypatch.setattr(_search, "ROWS_PER_BLOCK", 1)
+    monkeypatch.setattr(_strategy, "MAX_ITEMS", 100)
+    monkeypatch.setattr(_strategy, "SAMPLE_SIZE", 80)
+    monkeypatch.setattr(_strategy, "ROWS_PER_BLOCK", 1)
 
 
 def overlapping_draws(seed, n_draws=30, n=600, n_clusters=5, noise=0.8):
@@ -37,8 +37,8 @@ def draws_used(labels, info):
 def test_result_is_as_good_as_in_full_and_better_than_any_draw(loss, seed, monkeypatch):
     labels = overlapping_draws(seed)
     in_full = consensus_partition(labels, loss, random_state=seed)
-    monkeypatch.setattr(_search, "MAX_ITEMS", 100)
-    monkeypatch.setattr(_search, "SAMPLE_SIZE", 150)
+    monkeypatch.setattr(_strategy, "MAX_ITEMS", 100)
+    monkeypatch.setattr(_strategy, "SAMPLE_SIZE", 150)
     partition, expected, info = consensus_partition(labels, loss, random_state=seed)
     assert info["n_sampled"] < 400 < info["n_items"] and not info["truncated"]
     assert info["n_draws"] == 30 and info["n_rated"] == 4
@@ -51,9 +51,9 @@ def test_result_is_as_good_as_in_full_and_better_than_any_draw(loss, seed, monke
 def test_work_is_bounded(loss, small_limits):
     labels = overlapping_draws(0)
     unbounded = consensus_partition(labels, loss, random_state=0)[2]["work"]
-    least = _search.MIN_DRAWS * labels.shape[1] * (_search.PACKING + _search.COMPARING)
+    least = _strategy.MIN_DRAWS * labels.shape[1] * (_strategy.PACKING + _strategy.COMPARING)
     # Beside the least, what is under way when the work runs out: one start and one item.
-    slack = _search.MIN_DRAWS * (80 + 3 * labels.shape[1])
+    slack = _strategy.MIN_DRAWS * (80 + 3 * labels.shape[1])
     for share in (0, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.9):
         max_work = int(share * unbounded)
         partition, expected, info = consensus_partition(
@@ -61,7 +61,7 @@ def test_work_is_bounded(loss, small_limits):
         )
         assert info["truncated"]
         assert info["work"] <= max(max_work, least) + slack
-        read = max(_search.MIN_DRAWS, max_work // (2 * _search.PACKING * labels.shape[1]))
+        read = max(_strategy.MIN_DRAWS, max_work // (2 * _strategy.PACKING * labels.shape[1]))
         used = draws_used(labels[spread(np.arange(30), read)], info)
         assert_allclose(expected_loss(partition, used, loss), expected)
         again = consensus_partition(labels, loss, max_work=max_work, random_state=0)
@@ -74,13 +74,13 @@ def test_less_work_uses_fewer_draws(small_limits):
         consensus_partition(labels, max_work=work, random_state=0)[2]["n_draws"]
         for work in (0, 10**6, 10**9)
     ]
-    assert n_used[0] == _search.MIN_DRAWS and n_used[2] == 120
-    assert _search.MIN_DRAWS < n_used[1] < 120
+    assert n_used[0] == _strategy.MIN_DRAWS and n_used[2] == 120
+    assert _strategy.MIN_DRAWS < n_used[1] < 120
 
 
 def test_draws_that_do_not_fit_into_memory_are_left_out(monkeypatch):
     labels = overlapping_draws(2)
-    monkeypatch.setattr(_search, "MAX_PACKED", 10 * labels.shape[1])
+    monkeypatch.setattr(_strategy, "MAX_PACKED", 10 * labels.shape[1])
     partition, expected, info = consensus_partition(labels, random_state=0)
     assert info["n_draws"] == 10
     assert_allclose(expected_loss(partition, draws_used(labels, info)), expected)

@@ -12,7 +12,7 @@ from scipy.special import betaln, gammaln, multigammaln, xlogy
 
 from checks.enumeration import canonical, set_partitions
 from checks.slow import slow_where
-from skbnp.summaries import _search, partitions
+from skbnp.summaries import _strategy, partitions
 from skbnp.summaries._draws import merge_rows, number_draws
 from skbnp.summaries._losses import loss_table
 from skbnp.summaries.partitions import (
@@ -325,9 +325,9 @@ def test_merged_items_give_the_unmerged_result(loss):
     def search(draws, weight):
         tables = loss_table(loss, 160)
         share = np.full(len(draws), 1 / len(draws))
-        generator, limits = np.random.default_rng(0), _search.Limits(16, 12, None)
-        return _search.search_items(
-            draws, weight, share, tables, limits, _search.UNBOUNDED, generator
+        generator, limits = np.random.default_rng(0), _strategy.Limits(16, 12, None)
+        return _strategy.search_items(
+            draws, weight, share, tables, limits, _strategy.UNBOUNDED, generator
         )[:2]
 
     best, total = search(merged, weight)
@@ -349,7 +349,7 @@ def test_repeated_draws_count_as_often():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_work_is_bounded_and_the_result_stays_valid(loss):
     labels = noisy_draws(7, noise=0.9)
-    reading = _search.PACKING * labels.size
+    reading = _strategy.PACKING * labels.size
     one_draw = one_trial_at_most = labels.size
     unbounded = consensus_partition(labels, loss, random_state=0)
     assert not unbounded[2]["truncated"]
@@ -375,8 +375,8 @@ def test_work_is_bounded_and_the_result_stays_valid(loss):
 
 def test_little_work_means_few_draws():
     labels = noisy_draws(7, n_draws=60)
-    assert consensus_partition(labels, max_work=0)[2]["n_draws"] == _search.MIN_DRAWS
-    enough = 2 * _search.PACKING * labels.size
+    assert consensus_partition(labels, max_work=0)[2]["n_draws"] == _strategy.MIN_DRAWS
+    enough = 2 * _strategy.PACKING * labels.size
     assert consensus_partition(labels, max_work=enough // 2)[2]["n_draws"] == 30
     assert consensus_partition(labels, max_work=enough)[2]["n_draws"] == 60
 
@@ -414,7 +414,7 @@ def test_max_clusters(loss):
 
 
 def test_tables_that_do_not_fit_use_fewer_draws(monkeypatch):
-    monkeypatch.setattr(_search, "MAX_CELLS", 4000)
+    monkeypatch.setattr(_strategy, "MAX_CELLS", 4000)
     labels = np.random.default_rng(0).integers(30, size=(50, 200))
     partition, expected, info = consensus_partition(labels, random_state=0)
     assert info["n_draws"] < 50 and info["n_draws"] * 30 * info["max_clusters"] <= 4000
