@@ -123,13 +123,18 @@ def search_items(draws, weight, share, tables, limits, max_work, generator):
         if not finished:
             break
         n_done += 1
-    return best, best_total, rating, {
-        "n_runs": n_done,
-        "n_rated": len(rated),
-        "max_clusters": limits.n_slots,
-        "work": work + search.work,
-        "truncated": n_done < limits.n_runs or len(rated) < len(allowed),
-    }
+    return (
+        best,
+        best_total,
+        rating,
+        {
+            "n_runs": n_done,
+            "n_rated": len(rated),
+            "max_clusters": limits.n_slots,
+            "work": work + search.work,
+            "truncated": n_done < limits.n_runs or len(rated) < len(allowed),
+        },
+    )
 
 
 def _one_cluster(search):
@@ -151,9 +156,7 @@ def _improve(search, generator):
 # -- A sample of many items -------------------------------------------------------------------
 
 
-def _search_many_items(
-    rows, item, weight, numbered, share, tables, limits, max_work, generator
-):
+def _search_many_items(rows, item, weight, numbered, share, tables, limits, max_work, generator):
     """Search a sample, let all other items follow one by one, then sweeten them all.
 
     Once more from the best draw: a sample misses clusters of few rows. Half of the work is for
@@ -199,14 +202,18 @@ def _search_many_items(
             finished = search.allocate() and search.sweeten(FEW_MOVES * n_items)
             if search.is_complete() and search.total() < best_total:
                 best, best_total = search.partition(), search.total()
-    return best, best_total, {
-        **info,
-        "n_draws": len(draws),
-        "n_distinct": len(draws),
-        "n_rated": len(ranked),
-        "work": work + search.work,
-        "truncated": info["truncated"] or not finished,
-    }
+    return (
+        best,
+        best_total,
+        {
+            **info,
+            "n_draws": len(draws),
+            "n_distinct": len(draws),
+            "n_rated": len(ranked),
+            "work": work + search.work,
+            "truncated": info["truncated"] or not finished,
+        },
+    )
 
 
 def _search_sample(rows, item, size, share, tables, limits, max_work, generator):
