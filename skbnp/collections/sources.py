@@ -262,7 +262,8 @@ def grid_chunks(lengths, most):
     cut : tuple of int
     """
     n_samples = int(sum(lengths))
-    edges = [min(n_samples, round(int(end) / CELL) * CELL) for end in np.cumsum(lengths)]
+    # The end of the last block is the end of all rows, on the grid or not.
+    edges = [round(int(end) / CELL) * CELL for end in np.cumsum(lengths)[:-1]]
     edges = sorted({edge for edge in edges if 0 < edge < n_samples} | {n_samples})
     kept, start = [], 0
     for edge, following in zip(edges, [*edges[1:], None], strict=True):

@@ -98,8 +98,11 @@ def test_edges_of_blocks_are_multiples_of_cells(seed):
     assert all(a + b > 5 * CELL for a, b in zip(cut, cut[1:], strict=False))
 
 
-def test_blocks_on_the_grid_are_left_as_they_are():
-    assert grid_chunks([2 * CELL, 2 * CELL, 5], 2 * CELL) == (2 * CELL, 2 * CELL, 5)
+@pytest.mark.parametrize("last", [5, CELL, CELL + 5, 2 * CELL - 5])
+def test_blocks_on_the_grid_are_left_as_they_are(last):
+    # The last block too, wherever it ends: otherwise Dask would cut it.
+    lengths = (2 * CELL, 2 * CELL, last)
+    assert grid_chunks(lengths, 0) == lengths
 
 
 @pytest.mark.parametrize("n_blocks, n_tasks", [(32, 32), (40, 4), (64, 4)])
