@@ -1,8 +1,8 @@
 """Blocks of rows on the workers of a cluster, through a client of `distributed`.
 
-Only ``submit``, ``compute`` and results of futures are used. What workers need to know goes as the
-argument of one small task on which the others depend: data that are sent to workers by themselves
-are lost with the worker that has them, those of a task are made again.
+Only ``submit``, ``map``, ``compute`` and results of futures are used. What workers need to know
+goes as the argument of one small task on which the others depend: data that are sent to workers by
+themselves are lost with the worker that has them, those of a task are made again.
 """
 
 import logging
@@ -74,10 +74,9 @@ class Cluster:
         """``function(block, where, *arguments)`` of each block, in order."""
         key = self._new_key()
         blocks = self._readable(blocks)
-        futures = [
-            self._submit(function, block, where, *one, key=f"{key}-{where.block}")
-            for block, where, one in zip(blocks, places, arguments, strict=True)
-        ]
+        futures = self._submit_each(
+            function, blocks, places, *zip(*arguments, strict=True), key=key
+        )
         return [self._result(future) for future in futures]
 
     def _readable(self, blocks):
@@ -99,10 +98,8 @@ class Cluster:
         self._n_sweeps = n_sweeps
         key = self._new_key()
         record = self._submit(same, batch, key=f"{key}-record")
-        level = [
-            self._submit(part_on_worker, block, where, record, key=f"{key}-{where.block}")
-            for block, where in zip(self._handles, places, strict=True)
-        ]
+        records = [record] * len(places)
+        level = self._submit_each(part_on_worker, self._handles, places, records, key=key)
         depth = 0
         while len(level) > 1:
             depth += 1
@@ -117,9 +114,20 @@ class Cluster:
         return f"skbnp-{self._id}-{self._n_rounds}"
 
     def _submit(self, function, *arguments, key):
+        self._check_running()
+        return self._client.submit(function, *arguments, key=key, retries=_RETRIES, pure=False)
+
+    def _submit_each(self, function, blocks, places, *arguments, key):
+        """A task for each block, all at once: schedulers remember what they were sent at a time."""
+        self._check_running()
+        keys = [f"{key}-{where.block}" for where in places]
+        return self._client.map(
+            function, blocks, places, *arguments, key=keys, retries=_RETRIES, pure=False
+        )
+
+    def _check_running(self):
         if self._client.status != "running":
             raise RuntimeError(self._words_of_lost("its scheduler"))
-        return self._client.submit(function, *arguments, key=key, retries=_RETRIES, pure=False)
 
     # -- what may go wrong
 
