@@ -120,10 +120,10 @@ class Cluster:
     def _submit_each(self, function, blocks, places, *arguments, key):
         """A task for each block, all at once: schedulers remember what they were sent at a time."""
         self._check_running()
+        # The client would stop at the shortest list without a word.
+        columns = zip(*zip(blocks, places, *arguments, strict=True), strict=True)
         keys = [f"{key}-{where.block}" for where in places]
-        return self._client.map(
-            function, blocks, places, *arguments, key=keys, retries=_RETRIES, pure=False
-        )
+        return self._client.map(function, *columns, key=keys, retries=_RETRIES, pure=False)
 
     def _check_running(self):
         if self._client.status != "running":
