@@ -55,7 +55,7 @@ else:
 FAST = {
     "numerics": ["*"],
     "likelihoods": ["dense_rows"],
-    "likelihoods/conjugate": ["dirichlet_*", "gamma_*", "lanes", "normal_*"],
+    "likelihoods/conjugate": ["dirichlet_*", "ga*", "lanes", "normal_*"],
     "likelihoods/nonlinear_gaussian": ["*"],
     "likelihoods/sparse_loadings": ["cells", "scale_layer", "score_grid"],
     "dirichlet_process_mixture": ["_row_scores"],
@@ -64,7 +64,7 @@ FAST = {
     "dirichlet_process_mixture/records": ["_slice"],
     "tree_factor_model": ["_leaf_laws", "_products", "_rows", "_system", "_work"],
     "cibp_belief_net": ["_expansion", "_inner_chain", "_layer", "_predictive", "_proposals"],
-    "icp_network": ["_child_regression", "_feedforward", "_mixing"],
+    "icp_network": ["_child_regression", "_feedforward", "_mixing", "_outputs"],
     "icp_network/convolution": ["_network", "_training"],
     "icp_network/moves": ["activations", "trajectories"],
     "infinite_factor_clusterer": ["_row_law", "_sides"],

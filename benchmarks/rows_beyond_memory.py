@@ -4,7 +4,9 @@ Run ``python benchmarks/rows_beyond_memory.py [--rows N] [--workers N] [--where 
 [--data DIR]``. It writes a file of single precision, eight columns, twenty clusters of .1 to 30 %
 of the rows, and fits one chain to it. CPU is the difference between a longer and a shorter fit, so
 that reading, starting and summing up are not in it; memory is the peak of all processes, and its
-medians over the second and the last quarter of the longer fit.
+medians over the second and the last quarter of the longer fit. Before each fit and after the last,
+``partial_fit`` of scikit-learn's MiniBatchKMeans with as many clusters sees blocks of the same
+rows, in as many processes at once: what a microsecond is worth on the machine at that time.
 
 ``--part density`` compares densities of held-out rows with those of the collapsed sampler, which
 visits rows one by one in memory, after as many sweeps.
@@ -12,11 +14,13 @@ visits rows one by one in memory, after as many sweeps.
 
 import argparse
 import json
+import multiprocessing
 import os
 import tempfile
 import threading
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -72,11 +76,13 @@ class Watch(threading.Thread):
     def __init__(self):
         super().__init__(daemon=True)
         self.peak = self.own = self.proportional = self.driver = 0
-        self.resident = []
+        self.resident, self.paused = [], False
         self._end = threading.Event()
 
     def run(self):
         while not self._end.wait(0.2):
+            if self.paused:
+                continue
             found = [memory_of(process) for process in family()]
             self.driver = max(self.driver, found[0][0])
             self.resident.append(sum(one[0] for one in found))
@@ -135,6 +141,33 @@ def measure(X, args, checkpoint, sweeps):
     return np.array([cpu_seconds() - began, time.perf_counter() - began_wall]), model
 
 
+def kmeans_of_a_process(path, block_rows, n_clusters, n_blocks=6):
+    """CPU seconds a row of ``partial_fit``, reading included as it is in a sweep."""
+    from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_limits
+
+    stored = np.load(path, mmap_mode="r")
+    block_rows = min(block_rows, len(stored))
+    model = MiniBatchKMeans(n_clusters, n_init=1, random_state=0)
+    with threadpool_limits(1):
+        model.partial_fit(np.array(stored[:block_rows]))  # starts from random rows
+        began = time.process_time()
+        for b in range(n_blocks):
+            start = b * block_rows % max(1, len(stored) - block_rows)
+            model.partial_fit(np.array(stored[start : start + block_rows]))
+        return (time.process_time() - began) / (n_blocks * block_rows)
+
+
+def kmeans_seconds(args, path):
+    """The mean of as many processes as there are workers, all at once."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(args.workers, context) as pool:
+        options = path, min(args.block_rows, 2**18), args.clusters
+        return np.mean(
+            list(pool.map(kmeans_of_a_process, *zip(*[options] * args.workers, strict=True)))
+        )
+
+
 def idle_cpu(seconds=10.0):
     """CPU that the processes take while nothing is done, as a share of a core."""
     began = cpu_seconds()
@@ -142,13 +175,17 @@ def idle_cpu(seconds=10.0):
     return (cpu_seconds() - began) / seconds
 
 
-def report(args, X):
+def report(args, X, path):
+    known = [kmeans_seconds(args, path)]
     watch = Watch()
     watch.start()
     began = time.perf_counter()
     found = {}
     with tempfile.TemporaryDirectory() as checkpoint:
         short, _ = measure(X, args, None, args.first)
+        watch.paused = True
+        known.append(kmeans_seconds(args, path))
+        watch.paused = False
         start = len(watch.resident)
         long, model = measure(X, args, checkpoint, args.first + args.sweeps)
         sizes = [path.stat().st_size for path in Path(checkpoint).iterdir()]
@@ -158,6 +195,7 @@ def report(args, X):
     cpu, wall = long - short
     # Event loops take time by the clock, which a crowded machine has more of.
     net = cpu - idle_cpu() * wall
+    known.append(kmeans_seconds(args, path))
     traces = model.posterior_.traces["n_clusters"]
     found |= {
         "rows": args.rows,
@@ -166,6 +204,8 @@ def report(args, X):
         "clusters": float(traces.mean()),
         "microseconds_per_row_and_sweep": 1e6 * cpu / args.rows / args.sweeps,
         "the_same_without_idle_processes": 1e6 * net / args.rows / args.sweeps,
+        "microseconds_of_mini_batch_kmeans": 1e6 * np.mean(known),
+        "times_mini_batch_kmeans": cpu / args.rows / args.sweeps / np.mean(known),
         "peak_resident_mb": watch.peak / 1e6,
         "peak_proportional_mb": watch.proportional / 1e6,
         "peak_own_mb": watch.own / 1e6,
@@ -243,7 +283,7 @@ def main():
     if args.part == "density":
         found = report_densities(args, path)
     elif args.where == "threads":
-        found = report(args, np.load(path, mmap_mode="r"))
+        found = report(args, np.load(path, mmap_mode="r"), path)
     else:
         from dask.distributed import Client, LocalCluster
 
@@ -251,7 +291,7 @@ def main():
             LocalCluster(args.workers, threads_per_worker=1, dashboard_address=None) as cluster,
             Client(cluster),
         ):
-            found = report(args, as_dask(path, args.rows, args.block_rows))
+            found = report(args, as_dask(path, args.rows, args.block_rows), path)
     Path("rows_beyond_memory.json").write_text(json.dumps(found, indent=1))
 
 

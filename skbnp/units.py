@@ -58,8 +58,12 @@ class Units:
 
     def scaled(self, X):
         """The modelled columns, centred and divided by their scale."""
+        if len(self.columns) < X.shape[1]:
+            X = X[:, self.columns]
         with np.errstate(over="ignore"):
-            return (X[:, self.columns] - self.center) / self.scale
+            scaled = X - self.center
+            scaled /= self.scale
+        return scaled
 
     def is_outside(self, X):
         """Rows with a cell that "sigmoid" units never reach."""

@@ -11,6 +11,7 @@ from skbnp.collections.kinds import is_collection
 from skbnp.collections.reading import Reading
 from skbnp.collections.scan import Summary, combined, summary_of_cell
 from skbnp.collections.service import StoredRows
+from skbnp.dirichlet_process_mixture._leave_one_out import LeaveOneOutOfRows
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._record_draws import (
     KeptTable,
@@ -24,8 +25,9 @@ from skbnp.dirichlet_process_mixture._stored_rows import make_sampler
 from skbnp.dirichlet_process_mixture._table import is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.dirichlet_process_mixture.records._sampler import SUBSET
-from skbnp.estimators.arguments import refuses_by_name
+from skbnp.estimators.arguments import check_count, refuses_by_name
 from skbnp.estimators.collections import CollectionsMixin, LabelsOfRows, by_blocks
+from skbnp.mcmc.diagnostics import check_draws_of_loo, efficiency, loo_of_rows
 from skbnp.mcmc.rows import available_threads, for_row_blocks
 from skbnp.summaries.partitions import companion_table
 
@@ -54,25 +56,21 @@ class Fitting:
 
 @dataclass(frozen=True)
 class KeptRows(TrainingRows):
-    """Rows of a collection that are kept in memory, under draws whose blocks hold all rows.
-
-    Among so many others a row is not left out of what it is compared with.
-    """
+    """Rows of a collection that are kept in memory, under draws whose blocks hold all rows."""
 
     def __call__(self, draw):
-        """Log density of each row under the draw, in the units of X."""
-        log_p, rows = self._log_densities(draw)
-        return rows.unsort(np.logaddexp.reduce(log_p, axis=1)) + self.units.log_jacobian(self.X)
+        """Log density of each row given all others and the draw without it, in the units of X."""
+        return draw.given_others() + self.units.log_jacobian(self.X)
 
     def shares(self, draw):
-        """Probability that each row is of each block of the draw: (n_kept, n_blocks)."""
-        log_p, rows = self._log_densities(draw)
+        """Probability that each row is of each block of the draw: (n_kept, n_blocks).
+
+        Among so many others a row is not left out of what it is compared with.
+        """
+        rows = Rows(self.X, self.prior)
+        log_p = log_densities(rows, draw, self.prior, log_weights(draw, self.prior))
         p = np.exp(log_p[:, :-1] - log_p[:, :-1].max(axis=1, keepdims=True))
         return rows.unsort(p / p.sum(axis=1, keepdims=True))
-
-    def _log_densities(self, draw):
-        rows = Rows(self.X, self.prior)
-        return log_densities(rows, draw, self.prior, log_weights(draw, self.prior)), rows
 
 
 class CollectionFitMixin(CollectionsMixin):
@@ -265,6 +263,77 @@ class CollectionFitMixin(CollectionsMixin):
         found = self.posterior_[chain, draw]
         if not self._keeps_some_rows():
             return np.array(found["label"], dtype=np.intp)
+        X, lengths, reading = self._rows_of_fit(X)
+        n = self._n_of_draws()
+        labels = LabelsOfDraw(found, reading, self._prior, n, min(SUBSET, n))
+        return by_blocks(X, labels, n, lengths)
+
+    @refuses_by_name
+    def leave_one_out(self, X=None, max_draws=None, return_pareto_k=False):
+        """Log density of every training row given all others, without refitting: PSIS-LOO.
+
+        Of a table in memory it is ``posterior_.loo(max_draws).elpd_i``. Of a collection of more
+        than 100,000 rows ``posterior_.loo()`` looks at the rows in memory, and this at all of them:
+        the labels of each follow from the records of the draws, as in `draw_labels`, and blocks
+        without the row from their statistics. It takes some milliseconds a row, most of which is
+        the fit of a Pareto law to the largest weights.
+
+        Parameters
+        ----------
+        X : collection or array-like of shape (n_samples, n_features), default=None
+            As in `draw_labels`.
+        max_draws : int, default=None
+            Evenly spaced stored draws to use, at most. Default: all that are stored.
+        return_pareto_k : bool, default=False
+            Also return Pareto's k of each row: above 0.7 its density is too optimistic.
+
+        Returns
+        -------
+        log_density : dask.array.Array or ndarray of shape (n_samples,)
+            In nats, in the units of X. Lazy, with the blocks of X, for a collection of Dask; else
+            in memory. NaN for a row of a collection whose block loses its digits without it: that
+            is thousands of standard deviations from all other rows of its block.
+        pareto_k : dask.array.Array or ndarray of shape (n_samples,)
+            Only if `return_pareto_k`.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than 25 draws or four per chain; or X has another number of rows, or
+            blocks of unknown length.
+
+        Warns
+        -----
+        UserWarning
+            If Pareto's k is too high for some rows of a table in memory.
+        """
+        check_is_fitted(self, "posterior_")
+        if max_draws is not None:
+            check_count("max_draws", max_draws)
+        if self._keeps_some_rows():
+            found = self._leave_rows_out(X, max_draws)
+            elpd_i, pareto_k = found[:, 0], found[:, 1]
+        else:
+            loo = self.posterior_.loo(max_draws)
+            elpd_i, pareto_k = loo.elpd_i, loo.pareto_k
+        return (elpd_i, pareto_k) if return_pareto_k else elpd_i
+
+    def _leave_rows_out(self, X, max_draws):
+        """Density and Pareto k of all rows of a collection, (n_samples, 2)."""
+        posterior = self.posterior_
+        chosen = posterior.evenly_in_chains(max_draws)
+        check_draws_of_loo(posterior.n_chains, len(chosen))
+        draws = [[posterior[c, t] for t in chosen] for c in range(posterior.n_chains)]
+        # Blocks are answered for one by one: what all rows say of the draws is not known there.
+        trace = posterior.traces["log_density"][:, posterior.stored[chosen]]
+        smooth = partial(loo_of_rows, efficiency=efficiency(trace))
+        X, lengths, reading = self._rows_of_fit(X)
+        n = self._n_of_draws()
+        left_out = LeaveOneOutOfRows(draws, smooth, reading, self._prior, n, min(SUBSET, n))
+        return by_blocks(X, left_out, n, lengths, like=np.empty((0, 2)))
+
+    def _rows_of_fit(self, X):
+        """All rows that `fit` has seen, the lengths of their blocks if known, how to read them."""
         lengths = None
         if X is None:
             if "_collection" not in vars(self):
@@ -272,11 +341,10 @@ class CollectionFitMixin(CollectionsMixin):
                     "X must be given: the estimator has no longer the collection that fit saw"
                 )
             X, lengths = self._collection.rows(self)
-        n, marks = self._n_of_draws(), self._form.marks
+        marks = self._form.marks
         encode = None if self._table is None else partial(self._table.encode, marks=marks)
         reading = Reading.of(getattr(X, "_meta", X), marks, encode).with_units(self._units)
-        labels = LabelsOfDraw(found, reading, self._prior, n, min(SUBSET, n))
-        return by_blocks(X, labels, n, lengths)
+        return X, lengths, reading
 
     def _ready_for_workers(self):
         """Work out what every block would otherwise be asked for again."""

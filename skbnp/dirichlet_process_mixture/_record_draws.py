@@ -1,7 +1,8 @@
 """Stored draws of collections: the record of a pass in the place of labels.
 
 Labels are a function of the record and the rows, equation (M4.8). So they are worked out when
-somebody looks at them, here for rows in memory, elsewhere for any others.
+somebody looks at them, here for rows in memory, elsewhere for any others. So is the density of a
+row given all others: blocks of a draw hold all rows.
 """
 
 import threading
@@ -12,15 +13,20 @@ import numpy as np
 
 from skbnp.collections.tree import CELL
 from skbnp.dirichlet_process_mixture._sweep import in_order
+from skbnp.dirichlet_process_mixture.records._given_others import GivenOthers
 from skbnp.dirichlet_process_mixture.records._kernels import Kernels
 from skbnp.dirichlet_process_mixture.records._service import RowsInMemory
 from skbnp.dirichlet_process_mixture.records._slice import RowSlice
 from skbnp.dirichlet_process_mixture.records._whole import check_record, subset_of
+from skbnp.processes.crp_law import PartitionLaw
+from skbnp.processes.mfm import FiniteMixtures
 
 # Before the names of what a draw has of its record; between names of blocks within blocks.
 _PREFIX, _BETWEEN = "record.", "."
 # Statistics of blocks that no label depends on.
 _LEFT_OUT = ("row_mean", "scatter", "squares")
+# Statistics that a draw has of its blocks.
+_SLOTS = ("n_members", "mean", "factor", "count", "rate", "level_count", "total", "cells")
 # What follows from the record of a draw and the rows in memory.
 _FOLLOWS = ("label", "imputed")
 # Draws whose labels are remembered: as many as summaries look at.
@@ -74,6 +80,67 @@ def _put_left_out(blocks):
         blocks |= {"squares": np.zeros_like(blocks["mean"])}
 
 
+def blocks_of(draw, record, prior):
+    """The blocks of a draw as families take them, the empty one last.
+
+    Parameters
+    ----------
+    draw : dict
+    record : dict
+        `unpacked` from it: its blocks are those before the pass, under the same prior.
+    prior : Prior
+    """
+    blocks = record["blocks"]
+    if len(prior.parts) == 1:
+        return blocks | _slots_of(draw, blocks, prior.parts[0])
+    of_parts = {
+        f"part{p}": blocks[f"part{p}"] | _slots_of(draw, blocks[f"part{p}"], part)
+        for p, part in enumerate(prior.parts)
+    }
+    return blocks | of_parts | {"n_members": draw["n_members"]}
+
+
+def _slots_of(draw, blocks, part):
+    """Statistics of the columns of one kind, with what follows from those that a draw has."""
+    found = {name: draw[name] for name in _SLOTS if name in blocks}
+    if "log_det" in blocks:
+        diagonals = np.diagonal(found["factor"], axis1=1, axis2=2)
+        found["log_det"] = 2.0 * np.log(diagonals).sum(axis=1)
+    if "log_rate" in blocks:
+        found["log_rate"] = np.log(found["rate"])
+    if "observed_count" in blocks:
+        starts = part.level_start[:-1]
+        found["observed_count"] = np.add.reduceat(found["level_count"], starts, axis=1)
+    if "factorials" in blocks:  # no density of a row depends on them
+        found["factorials"] = np.zeros(len(found["n_members"]))
+    _put_left_out(found)
+    return found
+
+
+def given_others(rows, draw, record, prior, n_table):
+    """Rows of a slice, each given all other rows of the table, under a draw.
+
+    Parameters
+    ----------
+    rows : RowSlice
+        Its labels become those of the draw.
+    draw, record, prior
+        As for `blocks_of`.
+    n_table : int
+        Rows of the table.
+
+    Returns
+    -------
+    others : GivenOthers
+    """
+    if prior.components_law is not None:
+        law = FiniteMixtures(n_table, draw["concentration"], prior.components_law)
+    else:
+        law = PartitionLaw(draw["concentration"], draw["discount"], prior.n_components or 0)
+    rows.see(record)
+    return GivenOthers(rows, blocks_of(draw, record, prior), law, n_table)
+
+
 def check_record_of(draw, n_table, n_subset):
     """Raise a ValueError unless the record of a draw may be what its blocks come from."""
     record = unpacked(draw, n_table, n_subset)
@@ -115,6 +182,10 @@ class RecordDraw(dict):
 
     def __or__(self, other):
         return RecordDraw(super().__or__(other), self._kept)
+
+    def given_others(self):
+        """`KeptTable.given_others` of this draw."""
+        return self._kept.given_others(self)
 
     def get(self, name, default=None):
         """As of any dict; what follows from the record counts as there."""
@@ -165,13 +236,38 @@ class KeptTable:
                 self._known.popitem(last=False)
             return self._known[key]
 
-    def _found(self, draw):
+    def given_others(self, draw):
+        """Log density of each row given all other rows of the collection, under a draw.
+
+        In the units of the model; NaN as `GivenOthers` has it.
+        """
+        with self._lock:
+            record = self._see(draw)
+            slices = self._rows.slices
+            found = [None] * len(slices)
+
+            def work(first, stop):
+                for s in range(first, stop):
+                    rows = slices[s]
+                    others = given_others(rows, draw, record, self._prior, self._n_table)
+                    found[s] = others.log_densities(0, rows.n_samples)
+
+            self._for_rows(work, len(slices), 1)
+            return np.concatenate(found)
+
+    def _see(self, draw):
+        """Let the rows have the labels of a draw; returns its record."""
         if self._rows is None:
             start = self._prior.start()
             self._rows = RowsInMemory(
                 self._X, self._prior, start, self._for_rows, numbers=self._numbers
             )
-        self._rows.see(unpacked(draw, self._n_table, self._n_subset))
+        record = unpacked(draw, self._n_table, self._n_subset)
+        self._rows.see(record)
+        return record
+
+    def _found(self, draw):
+        self._see(draw)
         labels, imputed = self._rows.labels(), self._rows.imputed()
         found = {"label": labels.astype(label_type(len(draw["n_members"]) - 1))}
         found |= {"imputed": imputed} if imputed.size else {}
@@ -207,15 +303,29 @@ class LabelsOfDraw:
 
     def __call__(self, block, start):
         """Of all rows of a block, the first of which has this number: ndarray of int."""
-        rows = getattr(block, "iloc", block)
-        parts = [self._of_cell(rows[t : t + CELL], start + t) for t in range(0, len(block), CELL)]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp)
+        cells = cells_of(block, start, self._reading, self._kernels)
+        parts = [self._labels(cell) for cell, _ in cells]
+        return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
 
-    def _of_cell(self, rows, start):
-        X = self._reading.visible(self._reading.floats(rows))
-        cell = RowSlice(X, np.arange(start, start + len(X)), self._kernels)
+    def _labels(self, cell):
         cell.see(self._record)
         return np.array(cell.label)
+
+
+def cells_of(block, start, reading, kernels):
+    """The rows of a block, the first of which has this number, as slices with their cells.
+
+    Yields
+    ------
+    rows : RowSlice
+    X : ndarray of shape (n_rows, n_features)
+        In the units of the model.
+    """
+    rows = getattr(block, "iloc", block)
+    for first in range(0, len(block), CELL):
+        X = reading.visible(reading.floats(rows[first : first + CELL]))
+        numbers = np.arange(start + first, start + first + len(X))
+        yield RowSlice(X, numbers, kernels), X
 
 
 def wrapped(posterior_draws, kept):

@@ -28,8 +28,10 @@ def check_draw(draw, prior, X, all_rows=True):
     empty = np.flatnonzero(n_members == 0)
     if n_blocks < 2 or empty.tolist() != [n_blocks - 1]:
         raise ValueError("n_members of a draw must count its labels, the last block empty")
-    if all_rows or "label" in draw:  # draws of collections have a record in their place
+    if all_rows or "label" in draw:
         _check_labels_of_draw(draw["label"], n_members, len(X), all_rows)
+    else:
+        X = X[:0]  # what draws of collections say of single rows follows from a record
     of_base = [name for name in prior.start() if name != "covariance"]
     for name in ("concentration", "discount", *of_base):
         if type(draw[name]) is not float:

@@ -21,6 +21,8 @@ _ANSWERS = {
     "transform": (_SHARES, np.dtype(float)),
     "impute": (_CELLS, None),
 }
+# Labels of no rows.
+_LABELS = np.empty(0, np.intp)
 # Attributes that workers do without.
 _AT_HOME = ("_collection", "_skl_callbacks")
 
@@ -302,28 +304,30 @@ class LabelsOfRows:
             known = self._kept[first:last] - start, labels[first:last]
             return length, state, known
 
-        return _lazy_labels(self._X, self._lengths, _labels_of_block, arguments)
+        return _lazily(self._X, self._lengths, _labels_of_block, arguments)
 
 
-def by_blocks(X, labels, n_samples, lengths=None):
-    """Labels of all rows, lazily where blocks are lazy.
+def by_blocks(X, answer, n_samples, lengths=None, like=_LABELS):
+    """What there is to say of all rows, lazily where blocks are lazy.
 
     Parameters
     ----------
     X : collection or array-like
-    labels : callable
-        ``labels(block, start)`` of the rows from number ``start`` on; it pickles.
+    answer : callable
+        ``answer(block, start)`` of the rows from number ``start`` on; it pickles.
     n_samples : int
         Rows that there must be.
     lengths : tuple of int, default=None
         Of the blocks, where somebody knows.
+    like : ndarray
+        An answer for no rows: its dtype and the shape of a row.
     """
     if kind_of(X) in (None, SLICED):
         _check_n_rows(X.shape[0] if hasattr(X, "shape") else len(X), n_samples)
         size = _rows_at_a_time(X)
         rows = getattr(X, "iloc", X if kind_of(X) == SLICED else np.asarray(X))
         parts = range(0, n_samples, size)
-        return np.concatenate([labels(rows[start : start + size], start) for start in parts])
+        return np.concatenate([answer(rows[start : start + size], start) for start in parts])
     import dask
 
     if lengths is None:
@@ -332,8 +336,8 @@ def by_blocks(X, labels, n_samples, lengths=None):
     if np.isnan(lengths).any():
         raise ValueError("X must have blocks of known length: call X.compute_chunk_sizes()")
     _check_n_rows(sum(lengths), n_samples)
-    labels = dask.delayed(labels, pure=False, traverse=False)
-    return _lazy_labels(X, lengths, _called, lambda start, length: (start, labels))
+    answer = dask.delayed(answer, pure=False, traverse=False)
+    return _lazily(X, lengths, _called, lambda start, length: (start, answer), like)
 
 
 def _check_n_rows(n_given, n_samples):
@@ -341,12 +345,12 @@ def _check_n_rows(n_given, n_samples):
         raise ValueError(f"X must have the {n_samples} rows that fit saw, got {n_given}")
 
 
-def _called(block, start, labels):
-    return labels(block, start)
+def _called(block, start, answer):
+    return answer(block, start)
 
 
-def _lazy_labels(X, lengths, function, arguments):
-    """``function(block, *arguments(start, length))`` of each block as one lazy array of int."""
+def _lazily(X, lengths, function, arguments, like=_LABELS):
+    """``function(block, *arguments(start, length))`` of each block as one lazy array."""
     import dask
     import dask.array as da
 
@@ -356,7 +360,7 @@ def _lazy_labels(X, lengths, function, arguments):
     of_block, parts, start = dask.delayed(function, pure=False), [], 0
     for block, length in zip(blocks, lengths, strict=True):
         found = of_block(block, *arguments(start, length))
-        parts.append(da.from_delayed(found, (length,), dtype=np.intp))
+        parts.append(da.from_delayed(found, (length, *like.shape[1:]), meta=like))
         start += length
     return da.concatenate(parts)
 

@@ -351,28 +351,12 @@ def loo(log_likelihood):
     log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
     n_chains, n_draws, n = log_likelihood.shape
     total = n_chains * n_draws
-    if n_draws < MIN_DRAWS or total < _MIN_DRAWS_OF_LOO:
-        raise ValueError(
-            f"loo needs at least {_MIN_DRAWS_OF_LOO} stored draws and {MIN_DRAWS} per chain, got "
-            f"{n_chains} chains of {n_draws}"
-        )
+    check_draws_of_loo(n_chains, n_draws)
     if np.isnan(log_likelihood).any():
         raise ValueError("loo needs log densities that are not NaN")
-    efficiency = min(1.0, ess(log_likelihood.sum(axis=2), method="mean") / total)
-    lowest = log_likelihood.min(axis=(0, 1))
-    mean_ratio = np.exp(lowest - log_likelihood).mean(axis=(0, 1))  # the largest is one
-    uneven = mean_ratio < 1 / _EVEN_WEIGHTS
-    elpd_i, pareto_k = lowest - np.log(mean_ratio), np.where(uneven, np.inf, -np.inf)
-    tailed = _has_tail(log_likelihood.reshape(total, n), efficiency)
-    if tailed.any():
-        elpd_i[tailed], pareto_k[tailed] = _array_stats().loo(
-            np.moveaxis(log_likelihood[:, :, tailed], 2, 0),
-            chain_axis=1,
-            draw_axis=2,
-            r_eff=efficiency,
-        )[:2]
+    elpd_i, pareto_k = loo_of_rows(log_likelihood, efficiency(log_likelihood.sum(axis=2)))
     good_k = min(0.7, 1 - 1 / math.log10(total))
-    bad = uneven & (pareto_k > good_k)
+    bad = (pareto_k > good_k) & (_mean_ratio(log_likelihood) < 1 / _EVEN_WEIGHTS)
     if bad.any():
         warn(
             f"Pareto's k is above {good_k:.2f} for {bad.sum()} of {n} rows, at most "
@@ -387,6 +371,57 @@ def loo(log_likelihood):
         elpd_i=elpd_i,
         pareto_k=pareto_k,
     )
+
+
+def check_draws_of_loo(n_chains, n_draws):
+    """Raise a ValueError if so many chains of so many draws are too few for leave-one-out."""
+    if n_draws < MIN_DRAWS or n_chains * n_draws < _MIN_DRAWS_OF_LOO:
+        raise ValueError(
+            f"loo needs at least {_MIN_DRAWS_OF_LOO} stored draws and {MIN_DRAWS} per chain, got "
+            f"{n_chains} chains of {n_draws}"
+        )
+
+
+def efficiency(trace):
+    """Effective draws of a trace (chain, draw) for each of its draws, at most one."""
+    return min(1.0, ess(trace, method="mean") / trace.size)
+
+
+def loo_of_rows(log_likelihood, efficiency):
+    """Smoothed leave-one-out densities of some rows.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray of shape (n_chains, n_draws, n_samples)
+        As for `loo`.
+    efficiency : float
+        Effective draws for each draw, which the length of a tail depends on.
+
+    Returns
+    -------
+    elpd_i, pareto_k : ndarray of shape (n_samples,)
+        As in `LeaveOneOut`. Where a density is NaN, both are.
+    """
+    n_chains, n_draws, n = log_likelihood.shape
+    mean_ratio = _mean_ratio(log_likelihood)
+    elpd_i = log_likelihood.min(axis=(0, 1)) - np.log(mean_ratio)
+    pareto_k = np.where(mean_ratio < 1 / _EVEN_WEIGHTS, np.inf, -np.inf)
+    pareto_k[np.isnan(elpd_i)] = np.nan
+    tailed = _has_tail(log_likelihood.reshape(n_chains * n_draws, n), efficiency)
+    if tailed.any():
+        elpd_i[tailed], pareto_k[tailed] = _array_stats().loo(
+            np.moveaxis(log_likelihood[:, :, tailed], 2, 0),
+            chain_axis=1,
+            draw_axis=2,
+            r_eff=efficiency,
+        )[:2]
+    return elpd_i, pareto_k
+
+
+def _mean_ratio(log_likelihood):
+    """Mean of the importance ratios of each row, of which the largest is one."""
+    lowest = log_likelihood.min(axis=(0, 1))
+    return np.exp(lowest - log_likelihood).mean(axis=(0, 1))
 
 
 def _has_tail(log_likelihood, efficiency):

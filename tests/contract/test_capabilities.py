@@ -30,7 +30,7 @@ OFFERS = {
 }
 # Those of a regressor, of a classifier and of classes alone, or of what a model alone can do.
 OWN = {
-    "DirichletProcessMixture": {"sample_prior", "draw_labels"},
+    "DirichletProcessMixture": {"sample_prior", "draw_labels", "leave_one_out"},
     "TreeFactorModel": {"invert"},
     "DeepScaleModel": {"predict", "predict_proba"},
     "ICPNetworkRegressor": {"predict", "sample_y", "score"},

@@ -1,5 +1,7 @@
 """Labels as functions of a record, sums over cells, states and files of such chains."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,14 +10,19 @@ from checks.mixture_priors import mixed_prior
 from checks.mixture_records import make_record_sampler
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
+from skbnp.dirichlet_process_mixture._record_draws import given_others, packed, unpacked
+from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.dirichlet_process_mixture.records._elsewhere import RowsElsewhere
 from skbnp.dirichlet_process_mixture.records._kernels import Kernels
 from skbnp.dirichlet_process_mixture.records._service import RowsInMemory
 from skbnp.dirichlet_process_mixture.records._slice import RowSlice
-from skbnp.laws import Gamma
+from skbnp.laws import Gamma, ShiftedBetaNegativeBinomial
 from skbnp.samplers import MixtureSampler
+from skbnp.units import Units
 
 N, CELL = 300, 64
+LAW_OF_COMPONENTS = ShiftedBetaNegativeBinomial(1.0, 4.0, 3.0)
 
 
 def prior_of(kind):
@@ -295,3 +302,62 @@ def test_digits_that_are_lost_after_a_pass_are_an_error():
     sampler.state._take(found)
     with pytest.raises(ArithmeticError, match="double precision"):
         sampler.sweep()
+
+
+def given_others_of(sampler, prior, X, rows=slice(0, N)):
+    """Of some rows, from the statistics of the blocks; and the draw that they are of."""
+    draw = {**sampler._blocks(), **packed(sampler.state.record)}
+    record = unpacked(draw, N, 80)
+    numbers = np.arange(N)[rows]
+    cell = RowSlice(X[numbers], numbers, Kernels(prior, prior.start()))
+    found = given_others(cell, draw, record, prior, N).log_densities(0, len(numbers))
+    return found, draw
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("law", ["process", "discount", "finite", "finite mixtures"])
+def test_density_given_all_other_rows(kind, law):
+    """From statistics and one row at a time, and from all rows."""
+    laws = {
+        "process": {},
+        "discount": {"discount": 0.4},
+        "finite": {"n_components": 9, "concentration": 2.0},
+        "finite mixtures": {"n_components": LAW_OF_COMPONENTS, "concentration": 1.0},
+    }
+    prior, X = table(kind)
+    prior = replace(prior, **laws[law])
+    sampler = make_record_sampler(X, prior, np.arange(N) % 7, 1, cell=CELL, n_subset=80)
+    for _ in range(6):
+        sampler.sweep()
+    found, draw = given_others_of(sampler, prior, X)
+    whole = {"label": sampler.labels, **draw}
+    if sampler._kept.imputed().size:
+        whole["imputed"] = sampler._kept.imputed()
+    known = TrainingRows(X, prior, Units.unscaled(X.shape[1]))(whole)
+    np.testing.assert_allclose(found, known, rtol=1e-9, atol=1e-9)
+    assert (sampler.state.at_hand.sizes() > 1).any()
+    # The test can fail: rows that count among those of their own block.
+    rows = Rows(X, prior)
+    seen = log_densities(rows, whole, prior, log_weights(whole, prior))
+    assert np.abs(rows.unsort(np.logaddexp.reduce(seen, axis=1)) - known).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_density_given_others_does_not_depend_on_the_cell(kind):
+    sampler, prior, X = sampler_of(kind)
+    for _ in range(4):
+        sampler.sweep()
+    found, _ = given_others_of(sampler, prior, X)
+    part, _ = given_others_of(sampler, prior, X, slice(30, 47))
+    # But for rounding: products of counts are as long as the largest of a cell allow.
+    np.testing.assert_allclose(part, found[30:47], rtol=1e-11)
+
+
+def test_a_row_beyond_all_others_of_its_block_has_no_density():
+    """Nothing is left of the digits of the block without it."""
+    prior, X = table("full", holes=0.0)
+    X[5] = 1e9
+    label = np.repeat(np.arange(2), N // 2)
+    sampler = make_record_sampler(X, prior, label, 1, cell=CELL, n_subset=80)
+    found, _ = given_others_of(sampler, prior, X)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(found)), [5])

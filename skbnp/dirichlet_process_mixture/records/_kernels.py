@@ -36,6 +36,8 @@ class Kernels:
 
     def family(self, X):
         """The family of rows (n_samples, n_features)."""
+        if len(self._kernels) == 1:
+            return self._kernels[0](X)  # all columns are of one kind
         pairs = zip(self._kernels, self._columns, strict=True)
         return united([kernel(X[:, columns]) for kernel, columns in pairs], self._columns)
 
