@@ -4,9 +4,9 @@
 
 OLD and NEW are checkouts whose extension modules are built in place. One chain with a long warm-up,
 so that nearly all of it is sweeps; parameters that both have had. Then the densities of a thousand
-rows, and of single ones, after a call that prepares the draws. Each round is a process of its own
-for each build, in changing order; the shortest of the rounds counts. Prints Markdown, and ends with
-an error if a row is slower by more than a tenth.
+rows, or their predicted targets, and of single ones, after a call that prepares the draws. Each
+round is a process of its own for each build, in changing order; the shortest of the rounds counts.
+Prints Markdown, and ends with an error if a row is slower by more than a tenth.
 """
 
 import argparse
@@ -32,22 +32,34 @@ CASES = {
         "DirichletProcessMixture", "wine", 3000, {"covariance_type": "diag"},
     ),
     "mixture, ten columns": ("DirichletProcessMixture", "cancer", 1200, {}),
+    "mixture, all rows at once": ("DirichletProcessMixture", "long", 60, {}),
+    "mixture, all rows at once, diagonal": (
+        "DirichletProcessMixture", "long", 60, {"covariance_type": "diag"},
+    ),
     "tree": ("TreeFactorModel", "cancer", 1200, {}),
     "CIBP": ("CIBPBeliefNet", "digits", 250, {}),
     "ICP": ("ICPNetwork", "iris", 250, {}),
+    "regressor": ("ICPNetworkRegressor", "digits", 250, {}),
+    "classifier": ("ICPNetworkClassifier", "digits", 60, {}),
     "clusterer": ("InfiniteFactorClusterer", "wine", 600, {}),
     "scale model": ("DeepScaleModel", "wine", 600, {}),
 }  # fmt: skip
 
 
 def tables():
-    """The tables, by name."""
-    noise = 0.01 * np.random.default_rng(0).normal(size=(300, 20))
+    """The tables with a target of each row, by name; the long one is sampled all rows at once."""
+    rng = np.random.default_rng(0)
+    noise = 0.01 * rng.normal(size=(300, 20))
+    digits = load_digits()
+    centers = rng.normal(0.0, 6.0, (10, 8))
+    long = rng.normal(centers[rng.integers(10, size=25_000)])
+    long[rng.random(long.shape) < 0.01] = np.nan
     return {
-        "iris": load_iris().data,
-        "wine": load_wine().data,
-        "cancer": load_breast_cancer().data[:, :10],
-        "digits": load_digits().data[:300, 10:30] + noise,
+        "iris": (load_iris().data, None),
+        "wine": (load_wine().data, None),
+        "cancer": (load_breast_cancer().data[:, :10], None),
+        "digits": (digits.data[:300, 10:30] + noise, digits.target[:300]),
+        "long": (long, None),
     }
 
 
@@ -62,17 +74,20 @@ def times(cases, shorter):
         kind, table, n_warmup, options = CASES[name]
         lengths = dict(n_chains=1, n_warmup=max(1, n_warmup // shorter), n_draws=20)
         model = getattr(skbnp, kind)(random_state=0, **lengths, **options)
-        found[name] = cpu_seconds(model.fit, data[table])[1]
-        found |= {f"{name}, {what}": spent for what, spent in predictions(model, data[table])}
+        X, target = data[table]
+        found[name] = cpu_seconds(model.fit, X, target)[1]
+        found |= {f"{name}, {what}": spent for what, spent in predictions(model, X)}
     return found
 
 
 def predictions(model, X):
-    """CPU seconds of the densities of a thousand rows, and of one."""
+    """CPU seconds of the densities of a thousand rows, or of their targets, and of one."""
     rows = np.resize(X, (N_ROWS, X.shape[1]))
-    model.score_samples(rows[:1])
-    yield "rows", cpu_seconds(model.score_samples, rows)[1]
-    yield "one row", min(cpu_seconds(model.score_samples, rows[i : i + 1])[1] for i in range(9))
+    names = ("score_samples", "predict_proba", "predict")
+    answer = next(getattr(model, name) for name in names if hasattr(model, name))
+    answer(rows[:1])
+    yield "rows", cpu_seconds(answer, rows)[1]
+    yield "one row", min(cpu_seconds(answer, rows[i : i + 1])[1] for i in range(9))
 
 
 def times_of(build, cases, shorter):

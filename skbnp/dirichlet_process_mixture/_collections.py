@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 from joblib import parallel_config
@@ -17,6 +18,7 @@ from skbnp.dirichlet_process_mixture._record_draws import (
     KeptTable,
     LabelsOfDraw,
     RecordDraw,
+    RowsOfFit,
     check_record_of,
     has_record,
     wrapped,
@@ -26,7 +28,13 @@ from skbnp.dirichlet_process_mixture._table import is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.dirichlet_process_mixture.records._sampler import SUBSET
 from skbnp.estimators.arguments import check_count, refuses_by_name
-from skbnp.estimators.collections import CollectionsMixin, LabelsOfRows, by_blocks
+from skbnp.estimators.collections import (
+    CollectionsMixin,
+    LabelsOfRows,
+    by_blocks,
+    check_n_rows,
+    given_rows,
+)
 from skbnp.mcmc.diagnostics import check_draws_of_loo, efficiency, loo_of_rows
 from skbnp.mcmc.rows import available_threads, for_row_blocks
 from skbnp.summaries.partitions import companion_table
@@ -212,6 +220,15 @@ class CollectionFitMixin(CollectionsMixin):
         self._collection.settle(self, self._kept_labels)
 
     @property
+    def kept_rows_(self):
+        """Numbers of the training rows that are in memory, ascending."""
+        if "_training_rows" not in vars(self):
+            raise AttributeError("kept_rows_ is there once fit has seen X")
+        if self._keeps_some_rows():
+            return kept_rows(self._n_of_draws())
+        return np.arange(len(self._training_rows.X))
+
+    @property
     def _training_labels(self):
         """Clusters of the training rows that are in memory."""
         if "_kept_labels" in vars(self):
@@ -246,27 +263,30 @@ class CollectionFitMixin(CollectionsMixin):
         chain, draw : int
             As in ``posterior_[chain, draw]``.
         X : collection or array-like of shape (n_samples, n_features), default=None
-            All rows that `fit` has seen, in their order, held in any way. None: the collection
-            that `fit` was given, which an estimator from a file has not.
+            All rows that `fit` has seen, in their order, held in any way and in blocks of any
+            size. None: the collection that `fit` was given, which an estimator from a file has
+            not. A table that is in memory as a whole need not be given.
 
         Returns
         -------
         labels : dask.array.Array or ndarray of int of shape (n_samples,)
-            Lazy, with the blocks of X, for a collection of Dask; else in memory.
+            Lazy, with the blocks of X, for a collection of Dask of more than 100,000 rows; else in
+            memory.
 
         Raises
         ------
         ValueError
-            If X has another number of rows, or blocks of unknown length.
+            If X has another number of rows or columns, other rows (seen where they are read, of
+            those that are in memory too), or is an array of Dask with blocks of unknown length.
         """
         check_is_fitted(self, "posterior_")
         found = self.posterior_[chain, draw]
         if not self._keeps_some_rows():
+            self._check_rows_of_table(X)
             return np.array(found["label"], dtype=np.intp)
-        X, lengths, reading = self._rows_of_fit(X)
+        X, lengths, rows = self._rows_of_fit(X)
         n = self._n_of_draws()
-        labels = LabelsOfDraw(found, reading, self._prior, n, min(SUBSET, n))
-        return by_blocks(X, labels, n, lengths)
+        return by_blocks(X, LabelsOfDraw(found, rows, n, min(SUBSET, n)), n, lengths)
 
     @refuses_by_name
     def leave_one_out(self, X=None, max_draws=None, return_pareto_k=False):
@@ -275,8 +295,9 @@ class CollectionFitMixin(CollectionsMixin):
         Of a table in memory it is ``posterior_.loo(max_draws).elpd_i``. Of a collection of more
         than 100,000 rows ``posterior_.loo()`` looks at the rows in memory, and this at all of them:
         the labels of each follow from the records of the draws, as in `draw_labels`, and blocks
-        without the row from their statistics. It takes some milliseconds a row, most of which is
-        the fit of a Pareto law to the largest weights.
+        without the row from their statistics. It takes one to a few milliseconds a row, most of
+        which is the fit of a Pareto law to the largest weights. A lazy answer is worked out block
+        by block: for few rows give X in small blocks, ``X.rechunk((2_000, -1))``.
 
         Parameters
         ----------
@@ -285,27 +306,29 @@ class CollectionFitMixin(CollectionsMixin):
         max_draws : int, default=None
             Evenly spaced stored draws to use, at most. Default: all that are stored.
         return_pareto_k : bool, default=False
-            Also return Pareto's k of each row: above 0.7 its density is too optimistic.
+            Also return Pareto's k of each row. With S draws, a k above min(0.7, 1 - 1/log10(S))
+            says that the density is too optimistic where the draws differ about the row; where
+            they agree, as of most rows of a long table, k says nothing.
 
         Returns
         -------
         log_density : dask.array.Array or ndarray of shape (n_samples,)
-            In nats, in the units of X. Lazy, with the blocks of X, for a collection of Dask; else
-            in memory. NaN for a row of a collection whose block loses its digits without it: that
-            is thousands of standard deviations from all other rows of its block.
+            In nats, in the units of X. Lazy, with the blocks of X, for a collection of Dask of
+            more than 100,000 rows; else in memory. NaN for a row of a collection whose block loses
+            its digits without it: that is a thousand standard deviations and more from all other
+            rows of its block.
         pareto_k : dask.array.Array or ndarray of shape (n_samples,)
             Only if `return_pareto_k`.
 
         Raises
         ------
         ValueError
-            If there are fewer than 25 draws or four per chain; or X has another number of rows, or
-            blocks of unknown length.
+            If there are fewer than 25 draws or four per chain, and for X as `draw_labels` does.
 
         Warns
         -----
         UserWarning
-            If Pareto's k is too high for some rows of a table in memory.
+            If Pareto's k is too high for some rows of a table in memory about which draws differ.
         """
         check_is_fitted(self, "posterior_")
         if max_draws is not None:
@@ -314,6 +337,7 @@ class CollectionFitMixin(CollectionsMixin):
             found = self._leave_rows_out(X, max_draws)
             elpd_i, pareto_k = found[:, 0], found[:, 1]
         else:
+            self._check_rows_of_table(X)
             loo = self.posterior_.loo(max_draws)
             elpd_i, pareto_k = loo.elpd_i, loo.pareto_k
         return (elpd_i, pareto_k) if return_pareto_k else elpd_i
@@ -327,9 +351,9 @@ class CollectionFitMixin(CollectionsMixin):
         # Blocks are answered for one by one: what all rows say of the draws is not known there.
         trace = posterior.traces["log_density"][:, posterior.stored[chosen]]
         smooth = partial(loo_of_rows, efficiency=efficiency(trace))
-        X, lengths, reading = self._rows_of_fit(X)
+        X, lengths, rows = self._rows_of_fit(X)
         n = self._n_of_draws()
-        left_out = LeaveOneOutOfRows(draws, smooth, reading, self._prior, n, min(SUBSET, n))
+        left_out = LeaveOneOutOfRows(draws, smooth, rows, self._prior, n, min(SUBSET, n))
         return by_blocks(X, left_out, n, lengths, like=np.empty((0, 2)))
 
     def _rows_of_fit(self, X):
@@ -341,10 +365,19 @@ class CollectionFitMixin(CollectionsMixin):
                     "X must be given: the estimator has no longer the collection that fit saw"
                 )
             X, lengths = self._collection.rows(self)
+        X = given_rows(self, X)
         marks = self._form.marks
         encode = None if self._table is None else partial(self._table.encode, marks=marks)
         reading = Reading.of(getattr(X, "_meta", X), marks, encode).with_units(self._units)
-        return X, lengths, reading
+        known = kept_rows(self._n_of_draws())
+        return X, lengths, RowsOfFit(reading, self._prior, known, self._training_rows.X)
+
+    def _check_rows_of_table(self, X):
+        """Refuse what cannot be the rows of a table in memory, of which nothing is read."""
+        if X is not None:
+            X = given_rows(self, X)
+            if isinstance(X.shape[0], Integral):
+                check_n_rows(X.shape[0], len(self._training_rows.X))
 
     def _ready_for_workers(self):
         """Work out what every block would otherwise be asked for again."""

@@ -138,6 +138,8 @@ class DirichletProcessMixture(
         What the search for `component_labels_` did, with the keys of
         `skbnp.summaries.consensus.stable_consensus`: also the clusters ``dropped`` before and
         after the joins, and the ``support`` of those of `labels_`.
+    kept_rows_ : ndarray of int
+        Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes. A draw holds ``label`` of every
         row and, for standardised X, the posterior statistics of its clusters and last of the

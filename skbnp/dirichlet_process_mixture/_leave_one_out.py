@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from skbnp.dirichlet_process_mixture._record_draws import cells_of, given_others, unpacked
-from skbnp.dirichlet_process_mixture.records._kernels import Kernels
+from skbnp.dirichlet_process_mixture._record_draws import given_others, unpacked
 
 # Densities that are held at a time: of some rows under all draws.
 _TOGETHER = 2**22
@@ -19,27 +18,25 @@ class LeaveOneOutOfRows:
     smooth : callable
         ``smooth(log_likelihood)``, of shape (n_chains, n_draws, n_rows), returns the density of
         each row given all others and its Pareto k. It pickles.
-    reading : Reading
-        From stored rows to the units of the model.
+    rows : RowsOfFit
     prior : Prior
     n_table, n_subset : int
         As of `KeptTable`.
     """
 
-    def __init__(self, draws, smooth, reading, prior, n_table, n_subset):
+    def __init__(self, draws, smooth, rows, prior, n_table, n_subset):
         self._draws = [[dict(draw) for draw in chain] for chain in draws]
-        self._smooth, self._reading, self._prior = smooth, reading, prior
-        self._kernels = Kernels(prior, prior.start())
+        self._smooth, self._rows, self._prior = smooth, rows, prior
         self._n_table, self._n_subset = n_table, n_subset
 
     def __call__(self, block, start):
         """Of a block, the first row of which has this number: density and Pareto k, (n_rows, 2)."""
-        cells = cells_of(block, start, self._reading, self._kernels)
+        cells = self._rows.cells(block, start)
         return np.concatenate([np.zeros((0, 2)), *(self._of_cell(*cell) for cell in cells)])
 
     def _of_cell(self, rows, X):
         size = max(1, _TOGETHER // sum(map(len, self._draws)))
-        log_jacobian, out = self._reading.units.log_jacobian(X), np.empty((len(X), 2))
+        log_jacobian, out = self._rows.reading.units.log_jacobian(X), np.empty((len(X), 2))
         for first in range(0, len(X), size):
             some = slice(first, min(first + size, len(X)))
             density = [[self._under(draw, rows, some) for draw in chain] for chain in self._draws]

@@ -6,6 +6,7 @@ row given all others: blocks of a draw hold all rows.
 """
 
 import threading
+import zlib
 from collections import OrderedDict
 from functools import partial
 
@@ -284,48 +285,86 @@ class KeptTable:
         self._begin()
 
 
+class RowsOfFit:
+    """How blocks of the rows that `fit` saw become slices, and a check that they are these rows.
+
+    It pickles: of the rows in memory it has checksums.
+
+    Parameters
+    ----------
+    reading : Reading
+        From stored rows to the units of the model.
+    prior : Prior
+    numbers : ndarray of int of shape (n_kept,)
+        Of rows in memory, ascending.
+    X : ndarray of shape (n_kept, n_features)
+        These, in the units of the model.
+    """
+
+    def __init__(self, reading, prior, numbers, X):
+        self.reading, self._kernels = reading, Kernels(prior, prior.start())
+        self._numbers, self._checksums = numbers, _checksums(X)
+
+    def cells(self, block, start):
+        """The rows of a block, the first of which has this number, in slices.
+
+        Yields
+        ------
+        rows : RowSlice
+        X : ndarray of shape (n_rows, n_features)
+            In the units of the model.
+
+        Raises
+        ------
+        ValueError
+            If a row is not the one of its number.
+        """
+        rows = getattr(block, "iloc", block)
+        for first in range(0, len(block), CELL):
+            X = self.reading.visible(self.reading.floats(rows[first : first + CELL]))
+            numbers = np.arange(start + first, start + first + len(X))
+            self._check(X, start + first)
+            yield RowSlice(X, numbers, self._kernels), X
+
+    def _check(self, X, start):
+        known = slice(*np.searchsorted(self._numbers, [start, start + len(X)]))
+        found = _checksums(X[self._numbers[known] - start])
+        others = np.flatnonzero(found != self._checksums[known])
+        if len(others):
+            raise ValueError(
+                "X must have the rows that fit saw, in their order, got another row "
+                f"{self._numbers[known][others[0]]}"
+            )
+
+
+def _checksums(X):
+    """One of each row; a missing cell is one, whatever its bits."""
+    rows = np.where(np.isnan(X), np.inf, X + 0.0)
+    return np.array([zlib.crc32(row) for row in rows], dtype=np.uint32)
+
+
 class LabelsOfDraw:
     """Labels of the rows of any block under a draw. It pickles.
 
     Parameters
     ----------
     draw : dict
-    reading : Reading
-        From stored rows to the units of the model.
-    prior : Prior
+    rows : RowsOfFit
     n_table, n_subset : int
         As of `KeptTable`.
     """
 
-    def __init__(self, draw, reading, prior, n_table, n_subset):
-        self._record = unpacked(draw, n_table, n_subset)
-        self._reading, self._kernels = reading, Kernels(prior, prior.start())
+    def __init__(self, draw, rows, n_table, n_subset):
+        self._record, self._rows = unpacked(draw, n_table, n_subset), rows
 
     def __call__(self, block, start):
         """Of all rows of a block, the first of which has this number: ndarray of int."""
-        cells = cells_of(block, start, self._reading, self._kernels)
-        parts = [self._labels(cell) for cell, _ in cells]
+        parts = [self._labels(cell) for cell, _ in self._rows.cells(block, start)]
         return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
 
     def _labels(self, cell):
         cell.see(self._record)
         return np.array(cell.label)
-
-
-def cells_of(block, start, reading, kernels):
-    """The rows of a block, the first of which has this number, as slices with their cells.
-
-    Yields
-    ------
-    rows : RowSlice
-    X : ndarray of shape (n_rows, n_features)
-        In the units of the model.
-    """
-    rows = getattr(block, "iloc", block)
-    for first in range(0, len(block), CELL):
-        X = reading.visible(reading.floats(rows[first : first + CELL]))
-        numbers = np.arange(start + first, start + first + len(X))
-        yield RowSlice(X, numbers, kernels), X
 
 
 def wrapped(posterior_draws, kept):

@@ -73,11 +73,12 @@ def _answer(estimator, name, X, y=None, **options):
 
 
 def _check_columns(estimator, X):
-    """Refuse at once what would be refused in every block."""
-    if kind_of(X) == DASK_FRAME:
-        _check_feature_names(estimator, X._meta, reset=False)
-        estimator._form.check_names(X._meta)
-        _check_n_features(estimator, X._meta, reset=False)
+    """Refuse at once what would be refused in every block of an array, a frame or a collection."""
+    if hasattr(X, "columns"):
+        columns = getattr(X, "_meta", X)
+        _check_feature_names(estimator, columns, reset=False)
+        estimator._form.check_names(columns)
+        _check_n_features(estimator, columns, reset=False)
         return
     if len(X.shape) != 2:
         raise ValueError(f"X must have 2 dimensions, got {len(X.shape)}")
@@ -307,6 +308,14 @@ class LabelsOfRows:
         return _lazily(self._X, self._lengths, _labels_of_block, arguments)
 
 
+def given_rows(estimator, X):
+    """X, a list as an array; refused where its columns are not those that `fit` saw."""
+    if not is_collection(X) and not hasattr(X, "columns"):
+        X = np.asarray(X)
+    _check_columns(estimator, X)
+    return X
+
+
 def by_blocks(X, answer, n_samples, lengths=None, like=_LABELS):
     """What there is to say of all rows, lazily where blocks are lazy.
 
@@ -323,7 +332,7 @@ def by_blocks(X, answer, n_samples, lengths=None, like=_LABELS):
         An answer for no rows: its dtype and the shape of a row.
     """
     if kind_of(X) in (None, SLICED):
-        _check_n_rows(X.shape[0] if hasattr(X, "shape") else len(X), n_samples)
+        check_n_rows(X.shape[0] if hasattr(X, "shape") else len(X), n_samples)
         size = _rows_at_a_time(X)
         rows = getattr(X, "iloc", X if kind_of(X) == SLICED else np.asarray(X))
         parts = range(0, n_samples, size)
@@ -335,12 +344,13 @@ def by_blocks(X, answer, n_samples, lengths=None, like=_LABELS):
         lengths = tuple(X.map_partitions(len).compute()) if is_frame else X.chunks[0]
     if np.isnan(lengths).any():
         raise ValueError("X must have blocks of known length: call X.compute_chunk_sizes()")
-    _check_n_rows(sum(lengths), n_samples)
+    check_n_rows(sum(lengths), n_samples)
     answer = dask.delayed(answer, pure=False, traverse=False)
     return _lazily(X, lengths, _called, lambda start, length: (start, answer), like)
 
 
-def _check_n_rows(n_given, n_samples):
+def check_n_rows(n_given, n_samples):
+    """Refuse another number of rows than `fit` has seen."""
     if n_given != n_samples:
         raise ValueError(f"X must have the {n_samples} rows that fit saw, got {n_given}")
 

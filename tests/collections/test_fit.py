@@ -2,6 +2,7 @@
 
 import pickle
 from copy import copy
+from functools import partial
 
 import dask
 import dask.array as da
@@ -100,6 +101,7 @@ def test_labels_are_lazy_and_those_of_the_kept_rows_their_own(of_array):
     assert of_array.partition_info_["n_rows"] == N_KEPT
     assert of_array.partition_info_["n_samples"] == len(X)
     assert of_array.component_labels_.shape == (N_KEPT,)
+    np.testing.assert_array_equal(of_array.kept_rows_, kept)
 
 
 def test_blocks_of_draws_hold_all_rows(of_array):
@@ -175,6 +177,16 @@ def test_rows_are_left_out_of_files(with_draws, tmp_path):
         loaded.leave_one_out()
     with pytest.raises(ValueError, match=f"X must have the {len(rows)} rows that fit saw, got 5"):
         loaded.leave_one_out(rows[:5])
+    for answer in (loaded.leave_one_out, partial(loaded.draw_labels, 0, 1)):
+        with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 2"):
+            answer(X=np.c_[rows, rows[:, 0]])
+        with pytest.raises(ValueError, match="X has 1 features, but .* is expecting 2"):
+            answer(X=da.from_array(rows[:, :1]))
+        with pytest.raises(ValueError, match="in their order, got another row 1[0-9]*$"):
+            answer(X=rows[::-1])
+        lazy = answer(X=da.from_array(rows + 1, chunks=(CELL, 2)))
+        with pytest.raises(ValueError, match="X must have the rows that fit saw"):
+            lazy.blocks[1].compute()
     with pytest.raises(ValueError, match="max_draws must be an integer >= 1, got 0"):
         loaded.leave_one_out(rows, max_draws=0)
     with pytest.raises(ValueError, match="loo needs at least 25 stored draws"):
@@ -191,6 +203,13 @@ def test_rows_in_memory_are_left_out_as_posterior_does(monkeypatch):
     density, pareto_k = model.leave_one_out(max_draws=30, return_pareto_k=True)
     np.testing.assert_array_equal(density, loo.elpd_i)
     np.testing.assert_array_equal(pareto_k, loo.pareto_k)
+    np.testing.assert_array_equal(model.kept_rows_, np.arange(900))
+    np.testing.assert_array_equal(model.leave_one_out(X[:900], 30), density)
+    for answer in (model.leave_one_out, partial(model.draw_labels, 0, 1)):
+        with pytest.raises(ValueError, match="X must have the 900 rows that fit saw, got 10"):
+            answer(X=X[:10])
+        with pytest.raises(ValueError, match="X has 1 features"):
+            answer(X=pd.DataFrame(X[:900, :1]))
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "spherical"])
