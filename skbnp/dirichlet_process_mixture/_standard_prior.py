@@ -24,6 +24,9 @@ _FARTHEST_MEAN = 1e6
 _SMALLEST, _LARGEST = 1e-100, 1e100
 # kappa0 where covariances are not learned.
 _FIXED_MEAN_PRECISION = 0.01
+# Columns are dependent where so many complete rows a column, or more, have correlations with an
+# eigenvalue below this; those with a weight above the other number are a part of it.
+_ROWS_PER_COLUMN, _DEPENDENT, _PART_OF_IT = 5, 1e-7, 1e-3
 
 
 class PriorMixin:
@@ -191,6 +194,27 @@ class PriorMixin:
             )
         warn(f"X should vary in every column, {message}, taken to have scale 1{advice}")
 
+    def _judge_dependent(self, columns, X):
+        """Say what real columns do to the model of which some follow from others.
+
+        Along what never varies, the covariance that clusters share shrinks without end.
+        """
+        complete = X[~np.isnan(X).any(axis=1)]
+        if len(columns) < 2 or len(complete) < _ROWS_PER_COLUMN * len(columns):
+            return
+        if not np.ptp(complete, axis=0).all():
+            return
+        eigenvalue, vector = np.linalg.eigh(np.corrcoef(complete, rowvar=False))
+        never_vary = np.abs(vector[:, eigenvalue < _DEPENDENT])
+        if never_vary.size:
+            found = columns[never_vary.max(axis=1) > _PART_OF_IT]
+            warn(
+                f"X should have no columns that follow from others for covariance_type='full', got "
+                f"the linearly dependent {self._named(found)}: densities have no bound, so that "
+                "chains drift without end or lose their digits; leave out what follows from the "
+                "rest, or use covariance_type='diag'"
+            )
+
     def _standard_prior(self, X):
         """The prior for standardised X."""
         columns = {one: self._columns_of(*[kind.name for kind in one.KINDS]) for one in FAMILIES}
@@ -211,6 +235,8 @@ class PriorMixin:
         d, kind = len(columns), self.covariance_type
         kappa0, df, covariance = self.mean_precision_prior, self.degrees_of_freedom_prior, None
         if self._learns_covariance():
+            if kind == "full":
+                self._judge_dependent(columns, X)
             covariance = guess_covariance(X, kind)
         else:
             kappa0 = _FIXED_MEAN_PRECISION if kappa0 is None else kappa0

@@ -380,6 +380,24 @@ def test_constant_column_warns(kind, advice):
     assert np.isfinite(fitted.score_samples(CONSTANT)).all()
 
 
+@pytest.mark.parametrize("step", [0.0, 1e-6])
+def test_columns_that_follow_from_others_warn(recwarn, step):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)) * [1.0, 10.0, 100.0, 1.0]
+    X = np.c_[X, X[:, 0] + X[:, 1]]
+    X = np.round(X / step) * step if step else X
+    X[3, 2] = np.nan
+    few = dict(n_chains=1, n_warmup=1, n_draws=1)
+    with pytest.warns(UserWarning, match=r"linearly dependent column\(s\) 0, 1, 4: densities"):
+        DirichletProcessMixture(**few).fit(X)
+    recwarn.clear()
+    DirichletProcessMixture(**few).fit(X[:, :4])
+    DirichletProcessMixture(**few).fit(X + 1e-2 * rng.normal(size=X.shape))
+    DirichletProcessMixture(covariance_type="diag", **few).fit(X)
+    DirichletProcessMixture(**few).fit(X[:20])  # too few rows to tell
+    assert not [one for one in recwarn if "dependent" in str(one.message)]
+
+
 def test_constant_column_with_a_covariance_prior(recwarn):
     fitted = dpm(covariance_prior=np.eye(3)).fit(CONSTANT)
     assert np.isfinite(fitted.score_samples(CONSTANT)).all()
