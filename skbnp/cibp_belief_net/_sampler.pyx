@@ -18,6 +18,7 @@ from skbnp.cibp_belief_net.moves.activations import LayerActivations as Activati
 from skbnp.cibp_belief_net.moves.hyperparameters import Hyperparameters
 from skbnp.cibp_belief_net.moves.matched_births import MatchedBirths
 from skbnp.cibp_belief_net.moves.missing import Missing
+from skbnp.cibp_belief_net.moves.noncentred import NonCentred
 from skbnp.cibp_belief_net.moves.row_clusters import RowClusters
 from skbnp.cibp_belief_net.moves.rows import Rows
 
@@ -42,7 +43,8 @@ cdef class Sampler(Chain):
     MOVES = {
         move.NAME: move
         for move in (
-            ActivationsMove, Rows, MatchedBirths, RowClusters, Missing, Hyperparameters,
+            ActivationsMove, Rows, MatchedBirths, NonCentred, RowClusters, Missing,
+            Hyperparameters,
         )
     }
 
@@ -67,6 +69,7 @@ cdef class Sampler(Chain):
             self.activations,
             rows,
             *([make["matched_births"](net, rows, rng, matched_rate)] if matched_births else []),
+            make["noncentred"](net, self.activations, rng),
             *([make["clusters"](net, rng)] if prior.row_clusters else []),
             make["missing"](net, rng, squashes_cells),
             make["hyper"](net, rng),

@@ -15,6 +15,10 @@ from skbnp.mcmc.caller import warn
 # Rows that the second fit does not see, of so many one; the share of cells that are hidden where
 # the table has no holes; hidden cells below which nothing is scaled.
 _KEPT_BACK, _SHARE_OF_CELLS, _FEW_CELLS = 5, 0.1, 30
+# In the second fit rows lack more cells, and deviations then fall short by more: so much of the log
+# scale is too much where all that a row lacks is hidden beside as much again, and in proportion.
+# Chosen on three splits of faces (10 to 12) that no benchmark reports.
+_OF_WIDER_HOLES = 0.5
 # What the second fit is called in callbacks.
 _TASK = "interval-calibration"
 
@@ -77,7 +81,9 @@ class CalibratedCellsMixin:
             task.call_on_fit_task_begin(estimator=self)
             second._sample(holed[seen], None)
         task.call_on_fit_task_end(estimator=self)
-        return [_scale(X[rows], holed[rows], hidden[rows], second) for rows in (seen, ~seen)]
+        scales = [_scale(X[rows], holed[rows], hidden[rows], second) for rows in (seen, ~seen)]
+        scales[0] **= 1.0 - _OF_WIDER_HOLES * _share_of_first_holes(X[seen], hidden[seen])
+        return scales
 
     def _deviation_scales(self, X):
         if not hasattr(self, "std_scale_"):
@@ -129,6 +135,13 @@ def second_holes(X, rng, seen=True):
         if len(np.unique(X[~(missing | hidden)[:, j] & seen, j])) < 2:
             hidden[:, j] = False
     return hidden
+
+
+def _share_of_first_holes(X, hidden):
+    """Of the cells that a row lacks in the second fit those that it lacks at all, on average."""
+    first, second = np.isnan(X).sum(axis=1), hidden.sum(axis=1)
+    widened = second > 0
+    return np.mean(first[widened] / (first + second)[widened]) if widened.any() else 0.0
 
 
 def _scale(X, holed, hidden, second):

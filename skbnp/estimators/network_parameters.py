@@ -54,6 +54,9 @@ class VisibleColumns(NetworkChains):
     A subclass has a parameter ``density``: how it does that.
     """
 
+    # Rows beyond which `max_work` grows no more.
+    _most_rows_of_work = 1000
+
     visible: str = parameter(
         default="auto",
         kind='{"auto", "gaussian", "sigmoid"}',
@@ -119,14 +122,14 @@ class VisibleColumns(NetworkChains):
         one core. It is counted from sweeps, rows and the size of the network and never timed, so
         that a fit makes the same draws on every machine. The first round of warm-up and the draws
         after it are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up
-        to 67 from 1,000 on; half as much again where `CIBPBeliefNet` has many short chains.
+        to 67 from 1,000 on; half as much again where there are many short chains.
         """,
     )
 
     def _work_allowed(self, X):
         if self.max_work != "auto":
             return float(self.max_work)
-        return 10.0 * min(max(len(X), 150), 1000) / 150
+        return 10.0 * min(max(len(X), 150), self._most_rows_of_work) / 150
 
     def _fitted_units(self, X, step=None):
         """The units of the columns of the training data, as the parameters say.

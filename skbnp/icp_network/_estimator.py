@@ -22,11 +22,14 @@ from skbnp.icp_network._predictive import (
     log_densities,
     sample_rows,
 )
+from skbnp.likelihoods.nonlinear_gaussian._leaf_network import FEW_FEATURES
 from skbnp.mcmc.caller import warn
 from skbnp.units import Units, check_units
 
 # Sweeps of the first round of warm-up, and draws per chain.
 _N_WARMUP = _N_DRAWS = 150
+# Rows beyond which two chains have the work: networks drift long, and a sweep is dear.
+_FEWER_CHAINS = 1000
 # Median effective number of fantasies below which densities are hardly worth anything.
 _FEW_FANTASIES = 5.0
 
@@ -162,6 +165,14 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         logarithm is too low on average.
         """,
     )
+    n_chains: int | str = parameter(
+        default="auto",
+        text="""
+        Number of independent chains; "auto" is 4, and 2 beyond 1,000 rows, where each has
+        more sweeps for the same work. They find different networks, and averages over several of
+        them predict better.
+        """,
+    )
     n_warmup: int | str = parameter(
         default="auto",
         text="""
@@ -178,16 +189,28 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         Draws that are kept per chain; "auto" is 150.
         """,
     )
-    n_importance: int = parameter(
-        default=200,
-        kind="int",
-        rules=[Interval(Integral, 1, 1_000_000, closed="both")],
+    n_importance: int | str = parameter(
+        default="auto",
+        kind='int or "auto"',
+        rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
         text="""
-        Points of the importance sampling, per row and draw.
+        Points of the importance sampling, per row and draw. "auto" is 64 in up to eight columns,
+        where points follow the modes closely, and 200 beyond.
         """,
     )
     n_temperatures: int = parameter(default=60)
     n_particles: int = parameter(default=8)
+    max_work: float | str = parameter(
+        default="auto",
+        text="""
+        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
+        one core. It is counted from sweeps, rows and the size of the network and never timed, so
+        that a fit makes the same draws on every machine. The first round of warm-up and the draws
+        after it are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up
+        to 100 from 1,500 on.
+        """,
+    )
+    _most_rows_of_work = 1500
     _parameters_of_laws = ("n_fantasies",)
     _layers = ("gaussianised", "two-level")
     _output_name = "unit"
@@ -252,8 +275,15 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         return [None if x is None else float(x) for x in orders]
 
     def _density_options(self):
-        more = {"n_fantasies": self.n_fantasies, "n_importance": self.n_importance}
-        return super()._density_options() | more
+        n_points = self.n_importance
+        if n_points == "auto":
+            n_points = 64 if self._prior.n_observed <= FEW_FEATURES else 200
+        return super()._density_options() | {
+            "n_fantasies": self.n_fantasies, "n_importance": n_points,
+        }  # fmt: skip
+
+    def _auto_n_chains(self, X):
+        return 4 if len(X) <= _FEWER_CHAINS else 2
 
     # -- after sampling
 

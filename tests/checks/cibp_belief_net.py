@@ -23,6 +23,8 @@ FAULTS = {
     "no_pivot": ("rows", "RowsWithoutPivot"),
     "alone_for_free": ("matched_births", "AloneForFree"),
     "no_jacobian": ("matched_births", "NoJacobian"),
+    "no_logarithm": ("noncentred", "NoLogarithm"),
+    "same_place": ("noncentred", "SamePlace"),
 }
 # Of moves that sweeps try now and then.
 RATES = ("birth_rate", "block_rate", "swap_rate", "matched_rate")
@@ -105,6 +107,7 @@ def statistics(law):
             "rho_w": bounded(state["weight_precision"]),
             "rho_b": bounded(state["bias_precision"]),
             "nu": bounded(state["unit_precision"][:d]),
+            "hidden nu": bounded(state["unit_precision"][d:]),
             "sum tanh W": float(np.tanh(state["weights"]).sum()),
             "sum tanh b": float(np.tanh(state["biases"]).sum()),
             "hidden u^2": float(np.sum(u[:, d:] ** 2)),

@@ -177,7 +177,7 @@ def test_runs_go_on_with_the_same_draws(X, tmp_path, options):
 def test_a_resumed_run_may_have_fewer_units_than_its_start(tmp_path):
     """Principal components that the chain lets go of: the state is smaller than the start's."""
     X = np.random.default_rng(0).normal(size=(30, 12))
-    options = dict(sampler=start(n_init_units=12), mass=0.01, n_warmup=80, max_layers=1)
+    options = dict(sampler=start(n_init_units=12), mass=0.01, n_warmup=200, max_layers=1)
     whole = short(n_draws=16, **options).fit(X)
     assert max(whole.posterior_.traces["n_units"][:, 7]) < 8
     short(n_draws=8, checkpoint=tmp_path, **options).fit(X)

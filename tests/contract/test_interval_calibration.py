@@ -9,7 +9,11 @@ from scipy import stats
 
 from checks.answers import answers, assert_same_answers
 from contract.registry import DEFAULTS
-from skbnp.estimators.interval_calibration import _scale, second_holes
+from skbnp.estimators.interval_calibration import (
+    _scale,
+    _share_of_first_holes,
+    second_holes,
+)
 from skbnp.mcmc.io import FileFormatError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -46,6 +50,18 @@ def test_a_column_does_not_lose_all_that_is_left_of_it():
     X[:60, 1], X[0, 2] = np.nan, np.nan
     hidden = second_holes(X, np.random.default_rng(1))
     assert 50 <= hidden[:, 1].sum() <= 90
+
+
+def test_share_of_the_holes_that_are_not_new():
+    """Half where a row's holes have doubled, none where it had none; other rows do not count."""
+    X = np.zeros((3, 6))
+    X[0, :2] = X[1, :2] = np.nan
+    hidden = np.zeros((3, 6), dtype=bool)
+    hidden[0, 2:4] = True
+    assert _share_of_first_holes(X, hidden) == 0.5
+    hidden[2, 2:4] = True
+    assert _share_of_first_holes(X, hidden) == 0.25
+    assert _share_of_first_holes(X, np.zeros((3, 6), dtype=bool)) == 0.0
 
 
 def test_without_holes_a_tenth_of_the_cells_is_hidden():

@@ -185,11 +185,27 @@ def test_powers_of_two_of_features_and_targets(Xy):
         assert_allclose(got, expected * [0.25, 4096.0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_rows, work", [(20, 10), (150, 10), (300, 20), (1000, 200 / 3)])
+@pytest.mark.parametrize(
+    "n_rows, work", [(20, 10), (150, 10), (300, 20), (1000, 200 / 3), (9000, 100)]
+)
 def test_work_follows_the_rows(n_rows, work):
     X = np.zeros((n_rows, 2))
     assert ICPNetwork()._work_allowed(X) == pytest.approx(work)
     assert ICPNetwork(max_work=2)._work_allowed(X) == 2.0
+    assert ICPNetwork()._auto_n_chains(X) == (4 if n_rows <= 1000 else 2)
+
+
+def test_points_of_importance_sampling_follow_the_columns():
+    rng = np.random.default_rng(0)
+    options = dict(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
+    for n_columns, n_points in ((8, 64), (9, 200)):
+        net = ICPNetwork(**options).fit(rng.normal(size=(30, n_columns)))
+        rows = rng.normal(size=(3, n_columns)) + 4.0
+        auto, given = (
+            net.set_params(n_importance=n).score_samples(rows) for n in ("auto", n_points)
+        )
+        assert_allclose(auto, given, rtol=0.0)
+        assert (net.set_params(n_importance=10).score_samples(rows) != given).any()
 
 
 @pytest.mark.parametrize("kind", [regressor, classifier])

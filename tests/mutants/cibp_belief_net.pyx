@@ -2,13 +2,14 @@
 
 from libc.math cimport log
 
-from skbnp.cibp_belief_net._laws cimport CONCENTRATION, MASS
+from skbnp.cibp_belief_net._laws cimport CONCENTRATION, MASS, log_normal
 from skbnp.cibp_belief_net._layer cimport LayerRegression
 from skbnp.cibp_belief_net._proposals cimport DeathProposal
 from skbnp.cibp_belief_net.moves.births cimport Births
 from skbnp.cibp_belief_net.moves.blocks cimport Blocks
 from skbnp.cibp_belief_net.moves.hyperparameters cimport Hyperparameters
 from skbnp.cibp_belief_net.moves.matched_births cimport Match, MatchedBirths
+from skbnp.cibp_belief_net.moves.noncentred cimport PRECISION, Line, NonCentred
 from skbnp.cibp_belief_net.moves.row_clusters cimport RowClusters
 from skbnp.cibp_belief_net.moves.rows cimport Rows
 from skbnp.cibp_belief_net.moves.swaps cimport Swaps
@@ -108,6 +109,24 @@ cdef class NoJacobian(MatchedBirths):
 
     cdef double _log_jacobian(self, const Match* at) noexcept nogil:
         return 0.0
+
+
+cdef class NoLogarithm(NonCentred):
+    """Steps of a log precision by the density of the precision."""
+
+    cdef double _gain(self, const Line* line, double step) noexcept nogil:
+        return NonCentred._gain(self, line, step) - (step if line.kind == PRECISION else 0.0)
+
+
+cdef class SamePlace(NonCentred):
+    """Newton's law of the way back as if it were that of the way there."""
+
+    cdef double _log_way_back(self, const Line* line, double step) noexcept nogil:
+        cdef double center, precision
+        self.post[:] = self.net.post[line.slot]
+        self._measure(line, 0.0, &center, &precision)
+        self._follow(line, step)
+        return log_normal(step, center, precision)
 
 
 cdef class NoTruncation(Hyperparameters):

@@ -21,6 +21,7 @@ cdef class LayerActivations(Move):
         double[::1] block, scaled
         double[::1] weights, cross          # of other parents, with skip connections
 
+    cdef int gather(self, Py_ssize_t layer) except -1 nogil
     cdef int _update_layer(self, Py_ssize_t layer) except -1 nogil
     cdef int _gather_prior(self, Py_ssize_t layer) except -1 nogil
     cdef int _gather_cluster_laws(self, Py_ssize_t layer) noexcept nogil

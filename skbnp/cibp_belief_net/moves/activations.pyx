@@ -51,6 +51,12 @@ cdef class LayerActivations(Move):
                 layer += 1
         return status
 
+    cdef int gather(self, Py_ssize_t layer) except -1 nogil:
+        """Work out ``linear`` and ``quadratic`` of a layer alone, for other moves."""
+        self.width = self.net.width(layer)
+        self._reserve(self.net.follows_clusters(layer))
+        return self._gather_likelihood(layer)
+
     cdef int _update_layer(self, Py_ssize_t layer) except -1 nogil:
         cdef Py_ssize_t width = self.net.width(layer), k, i, slot, n = self.net.n_samples
         cdef bint by_row = self.net.follows_clusters(layer)

@@ -162,52 +162,65 @@ cdef class LeafNetwork:
         return self._answers(A, seed, t, n_points, True)[2:]
 
     def _answers(self, A, seed, t, n_points, bint cells):
-        cdef const double[:, ::1] x = np.ascontiguousarray(A, dtype=np.float64)
-        cdef Py_ssize_t n_rows = x.shape[0], D = self.n_columns, h, i
-        cdef Py_ssize_t n = self.one.mean.shape[1]
-        # Of the halves, and of the points.
-        cdef double[:, ::1] log_density = np.empty((3, n_rows)), n_effective = np.ones((3, n_rows))
-        cdef double[:, :, ::1] mean = np.zeros((3, n_rows, D if cells else 0))
-        cdef double[:, :, ::1] variance = np.zeros((3, n_rows, D if cells else 0))
-        cdef double[::1] score = np.empty(n)
-        cdef Py_ssize_t n_few = 0
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        cdef const double[:, ::1] x = A
+        cdef Py_ssize_t n_rows = x.shape[0], D = self.n_columns if cells else 0, h, i, n_few = 0
         cdef Fantasies half
+        # Of the halves, and of the points.
+        results = np.empty((2, 3, n_rows))
+        means, variances = np.zeros((2, 3, n_rows, D))
+        cdef double[:, ::1] log_density = results[0], n_effective = results[1]
+        cdef double[:, :, ::1] mean = means, variance = variances
+        cdef double[:, ::1] score = np.empty((2, self.one.mean.shape[1]))
+        cdef Py_ssize_t[::1] few
         for h in range(2):
             half = self.one if h == 0 else self.other
             with nogil:
                 for i in range(n_rows):
-                    log_density[h, i] = half.weigh(&x[i, 0], &score[0], &n_effective[h, i])
-                    n_few += n_effective[h, i] < FEWEST
+                    log_density[h, i] = half.weigh(&x[i, 0], &score[h, 0], &n_effective[h, i])
                     if cells:
-                        half.average(&x[i, 0], &score[0], &mean[h, i, 0], &variance[h, i, 0])
+                        half.average(&x[i, 0], &score[h, 0], &mean[h, i, 0], &variance[h, i, 0])
+        for i in range(n_rows):
+            n_effective[2, i] = 1.0
+            n_few += min(n_effective[0, i], n_effective[1, i]) < FEWEST
         if n_few > 0:
-            self._sample(x, seed, t, n_points, log_density, n_effective, mean, variance)
+            few = np.empty(n_few, dtype=np.intp)
+            for i in range(n_rows - 1, -1, -1):
+                if min(n_effective[0, i], n_effective[1, i]) < FEWEST:
+                    n_few -= 1
+                    few[n_few] = i
+            self._sample(
+                x, few, row_keys(A), seed, t, n_points, score, log_density, n_effective, mean,
+                variance,
+            )
         with nogil:
             for i in range(n_rows):
                 self._join(i, log_density, n_effective, mean, variance)
-        return (
-            np.asarray(log_density[0]), np.asarray(n_effective[0]), np.asarray(mean[0]),
-            np.asarray(variance[0]),
-        )
+        return results[0, 0], results[1, 0], means[0], variances[0]
 
     cdef int _sample(
-        self, const double[:, ::1] x, seed, t, Py_ssize_t n_points, double[:, ::1] log_density,
-        double[:, ::1] n_effective, double[:, :, ::1] mean, double[:, :, ::1] variance,
+        self, const double[:, ::1] x, const Py_ssize_t[::1] few, const uint64_t[::1] key,
+        uint64_t seed, uint64_t t, Py_ssize_t n_points, double[:, ::1] score,
+        double[:, ::1] log_density, double[:, ::1] n_effective, double[:, :, ::1] mean,
+        double[:, :, ::1] variance,
     ) except -1:
-        """What points around modes say of rows that have few fantasies, in place 2 of all."""
+        """What points around modes say of rows that have few fantasies, in place 2 of all.
+
+        ``score`` has the weights of the last row's fantasies.
+        """
         cdef Points points = Points(self, n_points)
-        few = np.flatnonzero(np.min(n_effective[:2], axis=0) < FEWEST)
-        cdef const Py_ssize_t[::1] row = few
-        cdef const uint64_t[::1] key = row_keys(np.asarray(x)[few])
-        cdef uint64_t seed_ = seed, t_ = t
         cdef Py_ssize_t j, i
         cdef bint cells = mean.shape[2] > 0
+        cdef double n_weighed
         cdef RowStream stream
         with nogil:
-            for j in range(row.shape[0]):
-                i = row[j]
-                random.start_row_stream(&stream, seed_, t_, key[j])
-                points.expand(&x[i, 0])
+            for j in range(few.shape[0]):
+                i = few[j]
+                if x.shape[0] > 1:
+                    self.one.weigh(&x[i, 0], &score[0, 0], &n_weighed)
+                    self.other.weigh(&x[i, 0], &score[1, 0], &n_weighed)
+                random.start_row_stream(&stream, seed, t, key[i])
+                points.expand(&x[i, 0], score)
                 log_density[2, i] = points.estimate(&stream.rng, &n_effective[2, i])
                 if cells:
                     points.average(&x[i, 0], &mean[2, i, 0], &variance[2, i, 0])
@@ -260,7 +273,6 @@ cdef class Points:
         double* means               # (n_columns, n_points)
         double* points              # (n_hidden, n_points)
         Py_ssize_t[::1] component   # (n_points,)
-        double[::1] fantasy         # (n_fantasies of a half,)
         double constant
 
     def __cinit__(self, LeafNetwork net, Py_ssize_t n_points):
@@ -270,7 +282,6 @@ cdef class Points:
             (4 + LANES + MOST_MODES * (1 + LANES)) * H + (1 + net.n_columns + H) * n_points
         )
         self.component = np.empty(n_points, dtype=np.intp)
-        self.fantasy = np.empty(net.one.mean.shape[1])
         self.noise = &self.scratch[0]
         self.step = self.noise + H
         self.u = self.step + H
@@ -285,10 +296,12 @@ cdef class Points:
 
     # -- modes
 
-    cdef void expand(self, const double* x) noexcept nogil:
-        """Modes of a row, sought from the fantasies that are next to it."""
+    cdef void expand(self, const double* x, double[:, ::1] weight) noexcept nogil:
+        """Modes of a row, sought from the fantasies that are next to it.
+
+        ``weight`` (2, n_fantasies of a half) is what each has; those of starts are lost.
+        """
         cdef Py_ssize_t h, d, f, k, best, n = self.net.start.shape[1], _
-        cdef double n_effective
         self.constant = 0.0
         for d in range(LANES):
             self.x[d], self.root[d] = 0.0, 0.0
@@ -297,16 +310,12 @@ cdef class Points:
                 self.constant += 0.5 * (log(self.net.column_precision[d]) - LOG_2_PI)
         self.n_modes = 0
         for h in range(2):
-            if h == 0:
-                self.net.one.weigh(x, &self.fantasy[0], &n_effective)
-            else:
-                self.net.other.weigh(x, &self.fantasy[0], &n_effective)
             for _ in range(STARTS):
                 best = 0
                 for f in range(1, n):
-                    if self.fantasy[f] > self.fantasy[best]:
+                    if weight[h, f] > weight[h, best]:
                         best = f
-                self.fantasy[best] = -1.0
+                weight[h, best] = -1.0
                 for k in range(self.net.n_hidden):
                     self.mode[self.n_modes].center[k] = self.net.start[h, best, k]
                 self.mode[self.n_modes].component = self.net.start_component[h, best]
