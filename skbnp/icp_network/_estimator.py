@@ -28,7 +28,7 @@ from skbnp.units import Units, check_units
 
 # Sweeps of the first round of warm-up, and draws per chain.
 _N_WARMUP = _N_DRAWS = 150
-# Rows beyond which two chains have the work: networks drift long, and a sweep is dear.
+# Rows beyond which three chains have the work: networks drift long, and a sweep is dear.
 _FEWER_CHAINS = 1000
 # Median effective number of fantasies below which densities are hardly worth anything.
 _FEW_FANTASIES = 5.0
@@ -168,7 +168,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     n_chains: int | str = parameter(
         default="auto",
         text="""
-        Number of independent chains; "auto" is 4, and 2 beyond 1,000 rows, where each has
+        Number of independent chains; "auto" is 4, and 3 beyond 1,000 rows, where each has
         more sweeps for the same work. They find different networks, and averages over several of
         them predict better.
         """,
@@ -283,7 +283,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         }  # fmt: skip
 
     def _auto_n_chains(self, X):
-        return 4 if len(X) <= _FEWER_CHAINS else 2
+        return 4 if len(X) <= _FEWER_CHAINS else 3
 
     # -- after sampling
 

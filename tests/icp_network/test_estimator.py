@@ -192,7 +192,7 @@ def test_work_follows_the_rows(n_rows, work):
     X = np.zeros((n_rows, 2))
     assert ICPNetwork()._work_allowed(X) == pytest.approx(work)
     assert ICPNetwork(max_work=2)._work_allowed(X) == 2.0
-    assert ICPNetwork()._auto_n_chains(X) == (4 if n_rows <= 1000 else 2)
+    assert ICPNetwork()._auto_n_chains(X) == (4 if n_rows <= 1000 else 3)
 
 
 def test_points_of_importance_sampling_follow_the_columns():
