@@ -26,9 +26,9 @@ cdef enum:
     N_NEWTON = 12
 
 cdef double NEGLIGIBLE = 1e-6       # share of a row below which a component is left out
-# For moments: nats behind the best, at their means, beyond which components are not expanded, and
-# the tolerance of their modes. Both together move filled pixels by a third of their Monte Carlo
-# error, which is .03 of their standard deviations.
+# Nats behind the best, at their means, beyond which components are not expanded, and the tolerance
+# of their modes. Both together move filled pixels by a third of their Monte Carlo error, which is
+# .03 of their standard deviations; of densities they change what is proposed, no expectation.
 cdef double FAR_BEHIND = 15.0, NEAR_A_MODE = 1e-2
 
 # Of importance sampling: points of a row; width of the proposals around modes in that of a normal

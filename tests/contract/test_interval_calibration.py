@@ -9,6 +9,8 @@ from scipy import stats
 
 from checks.answers import answers, assert_same_answers
 from contract.registry import DEFAULTS
+from skbnp import TreeFactorModel
+from skbnp.estimators import interval_calibration
 from skbnp.estimators.interval_calibration import (
     _scale,
     _share_of_first_holes,
@@ -62,6 +64,16 @@ def test_share_of_the_holes_that_are_not_new():
     hidden[2, 2:4] = True
     assert _share_of_first_holes(X, hidden) == 0.25
     assert _share_of_first_holes(X, np.zeros((3, 6), dtype=bool)) == 0.0
+
+
+def test_wider_holes_damp_the_scale_of_the_rows_that_were_seen(monkeypatch):
+    monkeypatch.setattr(interval_calibration, "_scale", lambda *arguments: 1.44)
+    options = dict(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
+    model = TreeFactorModel(interval_calibration="holes", **options)
+    model.fit(table())
+    assert model.new_std_scale_ == 1.44 and 1.2 < model.std_scale_ < 1.43
+    model.fit(np.nan_to_num(table(), nan=50.0))
+    assert model.new_std_scale_ == model.std_scale_ == 1.44
 
 
 def test_without_holes_a_tenth_of_the_cells_is_hidden():
