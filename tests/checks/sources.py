@@ -24,6 +24,8 @@ TOKEN = re.compile(
       | (?P<closing>[)\]}])""",
     re.S | re.X,
 )
+# What comes before the documentation of a parameter.
+TEXT = re.compile(r"\btext=$")
 # Comments that a compiler reads.
 DIRECTIVE = re.compile(r"#\s*(cython|distutils)\s*:")
 
@@ -53,7 +55,8 @@ def stripped(source):
     """The source without comments, docstrings and blank lines; a formula loses nothing.
 
     A docstring is a string of three quotes that begins a line, outside of brackets, after a colon
-    or after nothing. Other strings stay as they are.
+    or after nothing, or what stands in three quotes as the ``text`` of a parameter. Other strings
+    stay as they are.
     """
     pieces, end, depth, last = [], 0, 0, ":"
     for token in TOKEN.finditer(source):
@@ -68,8 +71,9 @@ def stripped(source):
             continue
         if token.lastgroup == "string":
             begins_line = not source[source.rfind("\n", 0, start) + 1 : start].strip()
-            is_docstring = text.endswith(('"""', "'''")) and depth == 0 and last == ":"
-            if is_docstring and begins_line:
+            has_three_quotes = text.endswith(('"""', "'''"))
+            is_docstring = has_three_quotes and depth == 0 and last == ":" and begins_line
+            if is_docstring or (has_three_quotes and TEXT.search(between)):
                 last = '"'
                 continue
         else:

@@ -470,6 +470,8 @@ def test_a_directive_is_no_comment(kernels):
         ("x = '# no comment'\n", "x = '# no comment'"),
         ('x = f("""\n# text""")\n', 'x = f("""\n# text""")'),
         ('x = {"a":\n    """text"""}\n', 'x = {"a":\n    """text"""}'),
+        ('x = p(\n    1,\n    text="""\n    A.\n    """,\n)\n', "x = p(\n    1,\n    text=,\n)"),
+        ('x = p(context="""\nA""")\n', 'x = p(context="""\nA""")'),
         ("cdef char c = b'\"'  # a quote\n", "cdef char c = b'\"'"),
         ("# don't\nx = 'it'\n", "x = 'it'"),
         (r"x = 'don\'t # do'  # it", r"x = 'don\'t # do'"),
