@@ -48,8 +48,8 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
     """Networks under the Indian chefs process: what a table of nodes is made of differs.
 
     A subclass says in ``_observed(table)`` how a table as validated stands as observed nodes, in
-    ``_feature_units()`` which units the columns of X have, and in ``_layers`` what the sampler's
-    init "auto" stands for.
+    ``_feature_units()`` which units the columns of X have, and in ``_layers`` which layers of
+    hidden nodes chains may start with: the sampler's init "auto" is the first of them.
     """
 
     mass: float | Gamma = parameter(
@@ -244,8 +244,8 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         visible, log_jacobian, labels, roles, orders = self._observed(X)
         self._prior = self._make_prior(roles, orders)
         settings = self._sampler_settings()
-        inits = self._inits(settings.init)
-        if inits == ("prior",):
+        init = self._checked_init(settings.init)
+        if init == "prior":
             # To see that chains can start, before any does.
             draw_joint(self._prior, 0, np.random.default_rng(0))
         # A copy: what the user does with X afterwards is no business of ours.
@@ -263,20 +263,20 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
             squashes_cells=self._feature_units().visible == "sigmoid",
             n_settle=int(_SETTLING * n_warmup),
             store_activations=self.store_activations,
-            **settings.get_params(deep=False) | {"init": inits, "n_init_units": n_units},
+            **settings.get_params(deep=False) | {"init": init, "n_init_units": n_units},
         )
 
-    def _inits(self, init):
-        """Where chains start, one after the other."""
+    def _checked_init(self, init):
+        """Where chains start."""
         if init == "auto":
-            return self._layers
+            return self._layers[0]
         allowed = ("auto", *self._layers, "empty", "prior")
         if init not in allowed:
             raise ValueError(
                 f"init of sampler must be one of {', '.join(map(repr, allowed))} for "
                 f"{type(self).__name__}, got {init!r}"
             )
-        return (init,)
+        return init
 
     def _n_init_units(self, n_units, n_rows):
         if n_units != "auto":
@@ -402,7 +402,6 @@ def _make_sampler(
 ):  # fmt: skip
     """The sampler of one chain; runs where the chain runs."""
     rng = np.random.Generator(bit_generator)
-    init = init[chain % len(init)]
     labels = labels if len(labels) else None
     state = start_state(visible, prior, rng, init, n_init_units, labels)
     return Sampler(

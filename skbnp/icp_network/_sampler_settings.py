@@ -34,11 +34,11 @@ class ICPSampler(SamplerSettings):
         ],
         text="""
         Where chains start. "empty": no hidden nodes. "prior": a draw from the prior. All others
-        start with a layer of hidden nodes. For :class:`~skbnp.ICPNetwork`, "gaussianised" fits the
-        layer by least squares, from Gaussian scores of the rows to the columns; "two-level" puts
-        the layer below two more nodes, all with random weights; and "auto" takes these two in turn,
-        chain by chain. For the regressor and the classifier, "network", and so "auto", fits the
-        layer by least squares, from inputs to targets.
+        start with a layer of hidden nodes. For :class:`~skbnp.ICPNetwork`, "gaussianised", and so
+        "auto", fits the layer by least squares, from Gaussian scores of the rows to the columns;
+        "two-level" puts the layer below two more nodes, all with random weights, from where chains
+        take longer and some are stuck. For the regressor and the classifier, "network", and so
+        "auto", fits the layer by least squares, from inputs to targets.
         """,
     )
     n_init_units: int | str = parameter(

@@ -28,7 +28,7 @@ def merged(parts):
         rest, share, off = _share(before, total), _share(weight, total), other - mean
         # From the weightier of the two: a part far off that hardly counts would leave its rounding.
         is_lighter = weight <= before
-        if np.ndim(is_lighter) == 0:
+        if isinstance(is_lighter, bool):
             mean = mean + share * off if is_lighter else other - rest * off
         else:
             mean = np.where(is_lighter, mean + share * off, other - rest * off)

@@ -23,10 +23,9 @@ from skbnp.likelihoods.nonlinear_gaussian._fantasies cimport (
 )
 from skbnp.numerics cimport linalg, rng as random, special
 from skbnp.numerics.rng cimport RowStream
+from skbnp.numerics.rows cimport row_key
 
 import numpy as np
-
-from skbnp.numerics.rows import row_keys
 
 cdef enum:
     LANES = 8           # columns, those that are not there or not observed being 0
@@ -162,103 +161,40 @@ cdef class LeafNetwork:
         return self._answers(A, seed, t, n_points, True)[2:]
 
     def _answers(self, A, seed, t, n_points, bint cells):
-        A = np.ascontiguousarray(A, dtype=np.float64)
-        cdef const double[:, ::1] x = A
-        cdef Py_ssize_t n_rows = x.shape[0], D = self.n_columns if cells else 0, h, i, n_few = 0
-        cdef Fantasies half
-        # Of the halves, and of the points.
-        results = np.empty((2, 3, n_rows))
-        means, variances = np.zeros((2, 3, n_rows, D))
-        cdef double[:, ::1] log_density = results[0], n_effective = results[1]
-        cdef double[:, :, ::1] mean = means, variance = variances
-        cdef double[:, ::1] score = np.empty((2, self.one.mean.shape[1]))
-        cdef Py_ssize_t[::1] few
-        for h in range(2):
-            half = self.one if h == 0 else self.other
-            with nogil:
-                for i in range(n_rows):
-                    log_density[h, i] = half.weigh(&x[i, 0], &score[h, 0], &n_effective[h, i])
-                    if cells:
-                        half.average(&x[i, 0], &score[h, 0], &mean[h, i, 0], &variance[h, i, 0])
-        for i in range(n_rows):
-            n_effective[2, i] = 1.0
-            n_few += min(n_effective[0, i], n_effective[1, i]) < FEWEST
-        if n_few > 0:
-            few = np.empty(n_few, dtype=np.intp)
-            for i in range(n_rows - 1, -1, -1):
-                if min(n_effective[0, i], n_effective[1, i]) < FEWEST:
-                    n_few -= 1
-                    few[n_few] = i
-            self._sample(
-                x, few, row_keys(A), seed, t, n_points, score, log_density, n_effective, mean,
-                variance,
-            )
+        cdef const double[:, ::1] x = np.ascontiguousarray(A, dtype=np.float64)
+        cdef Py_ssize_t n_rows = x.shape[0], D = self.n_columns if cells else 0, i
+        # Log density, effective number of samples, and mean and variance of each column.
+        answers = np.empty((n_rows, 2 + 2 * D))
+        cdef double[:, ::1] out = answers
+        cdef Points points = Points(self, seed, t, n_points, D)
         with nogil:
             for i in range(n_rows):
-                self._join(i, log_density, n_effective, mean, variance)
-        return results[0, 0], results[1, 0], means[0], variances[0]
+                points.answer(&x[i, 0], &out[i, 0])
+        return answers[:, 0], answers[:, 1], answers[:, 2:2 + D], answers[:, 2 + D:]
 
-    cdef int _sample(
-        self, const double[:, ::1] x, const Py_ssize_t[::1] few, const uint64_t[::1] key,
-        uint64_t seed, uint64_t t, Py_ssize_t n_points, double[:, ::1] score,
-        double[:, ::1] log_density, double[:, ::1] n_effective, double[:, :, ::1] mean,
-        double[:, :, ::1] variance,
-    ) except -1:
-        """What points around modes say of rows that have few fantasies, in place 2 of all.
 
-        ``score`` has the weights of the last row's fantasies.
-        """
-        cdef Points points = Points(self, n_points)
-        cdef Py_ssize_t j, i
-        cdef bint cells = mean.shape[2] > 0
-        cdef double n_weighed
-        cdef RowStream stream
-        with nogil:
-            for j in range(few.shape[0]):
-                i = few[j]
-                if x.shape[0] > 1:
-                    self.one.weigh(&x[i, 0], &score[0, 0], &n_weighed)
-                    self.other.weigh(&x[i, 0], &score[1, 0], &n_weighed)
-                random.start_row_stream(&stream, seed, t, key[i])
-                points.expand(&x[i, 0], score)
-                log_density[2, i] = points.estimate(&stream.rng, &n_effective[2, i])
-                if cells:
-                    points.average(&x[i, 0], &mean[2, i, 0], &variance[2, i, 0])
-        return 0
-
-    cdef void _join(
-        self, Py_ssize_t i, double[:, ::1] log_density, double[:, ::1] n_effective,
-        double[:, :, ::1] mean, double[:, :, ::1] variance,
-    ) noexcept nogil:
-        """Both halves of a row as one in place 0, points where the other half has few fantasies."""
-        cdef Py_ssize_t one = 2 if n_effective[1, i] < FEWEST else 0
-        cdef Py_ssize_t other = 2 if n_effective[0, i] < FEWEST else 1, d
-        cdef double high = max(log_density[one, i], log_density[other, i]), p, q, off
-        if one == other:
-            p = q = 0.5
-            n_effective[0, i] = n_effective[2, i]
-        else:
-            p = q = 0.5
-            if high > -INFINITY:
-                p, q = exp(log_density[one, i] - high), exp(log_density[other, i] - high)
-            n_effective[0, i] = n_effective[one, i] + n_effective[other, i]
-            high += log(0.5 * (p + q)) if high > -INFINITY else 0.0
-            p, q = p / (p + q), q / (p + q)
-        log_density[0, i] = high
-        for d in range(mean.shape[2]):
-            off = mean[one, i, d] - mean[other, i, d]
-            mean[0, i, d] = p * mean[one, i, d] + q * mean[other, i, d]
-            variance[0, i, d] = (
-                p * variance[one, i, d] + q * variance[other, i, d] + p * q * off * off
-            )
+cdef struct Answer:
+    double log_density, n_effective
+    double[LANES] mean, variance    # of columns that are asked for; 0 where they are observed
 
 
 cdef class Points:
-    """Importance sampling of a row's noises. Not for several threads at once."""
+    """What a network says of one row after the other. Not for several threads at once.
+
+    Parameters
+    ----------
+    net : LeafNetwork
+    seed, t : int
+    n_points : int
+        Of the importance sampling of a row's noises.
+    n_asked : int
+        The number of columns if moments of missing entries are asked for, else 0.
+    """
 
     cdef:
         LeafNetwork net
-        Py_ssize_t n_points, n_modes
+        uint64_t seed, t
+        Py_ssize_t n_points, n_asked, n_modes
         Mode[MOST_MODES] mode
         double[LANES] x, root       # the row's entries and 1 / sd of the columns, 0 if missing
         double[LANES] fitted        # means of the columns
@@ -272,16 +208,19 @@ cdef class Points:
         double* score               # (n_points,)
         double* means               # (n_columns, n_points)
         double* points              # (n_hidden, n_points)
-        Py_ssize_t[::1] component   # (n_points,)
+        double* half                # (2, n_fantasies of a half), their weights
+        Py_ssize_t* component       # (n_points,)
         double constant
 
-    def __cinit__(self, LeafNetwork net, Py_ssize_t n_points):
+    def __cinit__(self, LeafNetwork net, uint64_t seed, uint64_t t, Py_ssize_t n_points,
+                  Py_ssize_t n_asked):
         cdef Py_ssize_t H = net.n_hidden, m
-        self.net, self.n_points = net, n_points
+        self.net, self.seed, self.t = net, seed, t
+        self.n_points, self.n_asked = n_points, n_asked
         self.scratch = np.empty(
-            (4 + LANES + MOST_MODES * (1 + LANES)) * H + (1 + net.n_columns + H) * n_points
+            (4 + LANES + MOST_MODES * (1 + LANES)) * H + (2 + net.n_columns + H) * n_points
+            + 2 * net.one.mean.shape[1]
         )
-        self.component = np.empty(n_points, dtype=np.intp)
         self.noise = &self.scratch[0]
         self.step = self.noise + H
         self.u = self.step + H
@@ -293,15 +232,56 @@ cdef class Points:
         for m in range(MOST_MODES):
             self.mode[m].center = self.points + H * n_points + m * (1 + LANES) * H
             self.mode[m].jacobian = self.mode[m].center + H
+        self.half = self.points + H * n_points + MOST_MODES * (1 + LANES) * H
+        self.component = <Py_ssize_t*> (self.half + 2 * net.one.mean.shape[1])
+
+    cdef void answer(self, const double* x, double* out) noexcept nogil:
+        """Log density, effective number of samples, mean and variance of what is asked for.
+
+        The mean over both halves of the fantasies; over points in place of a half of which the
+        other says that fantasies are few.
+        """
+        cdef Py_ssize_t n = self.net.one.mean.shape[1]
+        cdef Answer one, other, better
+        cdef bint few, others_few
+        self._weigh(self.net.one, x, self.half, &one)
+        self._weigh(self.net.other, x, self.half + n, &other)
+        few, others_few = one.n_effective < FEWEST, other.n_effective < FEWEST
+        if few or others_few:
+            self._sample(x, &better)
+        _join(self.n_asked, &better if others_few else &one, &better if few else &other, out)
+        if few and others_few:
+            out[1] = better.n_effective
+
+    cdef void _weigh(
+        self, Fantasies half, const double* x, double* weight, Answer* answer
+    ) noexcept nogil:
+        """What a half of the fantasies says of a row, and the weights of these."""
+        _clear(answer)
+        answer.log_density = half.weigh(x, weight, &answer.n_effective)
+        if self.n_asked > 0:
+            half.average(x, weight, answer.mean, answer.variance)
+
+    cdef void _sample(self, const double* x, Answer* answer) noexcept nogil:
+        """What points around modes say of the row whose fantasies have been weighed."""
+        cdef RowStream stream
+        _clear(answer)
+        random.start_row_stream(&stream, self.seed, self.t, row_key(x, self.net.n_columns))
+        self.expand(x)
+        answer.log_density = self.estimate(&stream.rng, &answer.n_effective)
+        if self.n_asked > 0:
+            self.average(x, answer.mean, answer.variance)
 
     # -- modes
 
-    cdef void expand(self, const double* x, double[:, ::1] weight) noexcept nogil:
+    cdef void expand(self, const double* x) noexcept nogil:
         """Modes of a row, sought from the fantasies that are next to it.
 
-        ``weight`` (2, n_fantasies of a half) is what each has; those of starts are lost.
+        The weights of fantasies from which it seeks are lost.
         """
         cdef Py_ssize_t h, d, f, k, best, n = self.net.start.shape[1], _
+        cdef double* weight
+        cdef double highest
         self.constant = 0.0
         for d in range(LANES):
             self.x[d], self.root[d] = 0.0, 0.0
@@ -310,12 +290,13 @@ cdef class Points:
                 self.constant += 0.5 * (log(self.net.column_precision[d]) - LOG_2_PI)
         self.n_modes = 0
         for h in range(2):
+            weight = self.half + h * self.net.one.mean.shape[1]
             for _ in range(STARTS):
-                best = 0
+                best, highest = 0, weight[0]
                 for f in range(1, n):
-                    if weight[h, f] > weight[h, best]:
-                        best = f
-                weight[h, best] = -1.0
+                    if weight[f] > highest:
+                        best, highest = f, weight[f]
+                weight[best] = -1.0
                 for k in range(self.net.n_hidden):
                     self.mode[self.n_modes].center[k] = self.net.start[h, best, k]
                 self.mode[self.n_modes].component = self.net.start_component[h, best]
@@ -553,6 +534,28 @@ cdef class Points:
                 term[n_terms] -= 0.5 * (squares + explained / (NOISIER[h] * NOISIER[h]))
                 n_terms += 1
         return special.log_sum_exp(term, n_terms)
+
+
+cdef void _clear(Answer* answer) noexcept nogil:
+    memset(answer, 0, sizeof(Answer))
+    answer.n_effective = 1.0
+
+
+cdef void _join(
+    Py_ssize_t n_asked, const Answer* one, const Answer* other, double* out
+) noexcept nogil:
+    """The mean of two estimates, each with the samples of its own."""
+    cdef double high = max(one.log_density, other.log_density), p = 0.5, q = 0.5, off
+    cdef Py_ssize_t d
+    if high > -INFINITY:
+        p, q = exp(one.log_density - high), exp(other.log_density - high)
+    out[0] = high + log(0.5 * (p + q)) if high > -INFINITY else high
+    out[1] = one.n_effective + other.n_effective
+    p, q = p / (p + q), q / (p + q)
+    for d in range(n_asked):
+        off = one.mean[d] - other.mean[d]
+        out[2 + d] = p * one.mean[d] + q * other.mean[d]
+        out[2 + n_asked + d] = p * one.variance[d] + q * other.variance[d] + p * q * off * off
 
 
 cdef inline void add(Py_ssize_t n, double w, const double* x, double* out) noexcept nogil:
