@@ -51,7 +51,7 @@ _LAYERS = 3
 _MANY_COLUMNS = 40
 _FEWEST_CHAINS, _MOST_CHAINS = 4, 16
 _FEWEST_SWEEPS, _MOST_SWEEPS, _SHORT_DRAWS = 70, 300, 4
-_MORE_WORK = 1.5
+_MORE_WORK, _FEWEST_ROWS_OF_ENSEMBLE = 1.5, 150
 # Ways of births under each value of `birth`; "auto": those that are known to pay.
 _BIRTHS = {
     "auto": ("prior", "block"),
@@ -324,8 +324,9 @@ class CIBPBeliefNet(
         return (150 if sweeps >= _SWEEPS_OF_ROUNDS else 500), 200
 
     def _work_allowed(self, X):
-        more = _MORE_WORK if self.max_work == "auto" and self._is_ensemble(X) else 1.0
-        return more * super()._work_allowed(X)
+        if self.max_work == "auto" and self._is_ensemble(X):
+            return _MORE_WORK * self._auto_work(max(len(X), _FEWEST_ROWS_OF_ENSEMBLE))
+        return super()._work_allowed(X)
 
     def _is_ensemble(self, X):
         is_auto = self.n_chains == "auto" and self.n_warmup == "auto"

@@ -54,8 +54,8 @@ class VisibleColumns(NetworkChains):
     A subclass has a parameter ``density``: how it does that.
     """
 
-    # Rows beyond which `max_work` grows no more.
-    _most_rows_of_work = 1000
+    # Rows between which `max_work` grows.
+    _fewest_rows_of_work, _most_rows_of_work = 100, 1000
 
     visible: str = parameter(
         default="auto",
@@ -121,15 +121,18 @@ class VisibleColumns(NetworkChains):
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
         one core. It is counted from sweeps, rows and the size of the network and never timed, so
         that a fit makes the same draws on every machine. The first round of warm-up and the draws
-        after it are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up
-        to 67 from 1,000 on; half as much again where there are many short chains.
+        after it are made in any case. "auto" is in proportion to the rows, from 6.7 up to 100 rows
+        to 67 from 1,000 on; half as much again, and at least 15, where there are many short chains.
         """,
     )
 
     def _work_allowed(self, X):
         if self.max_work != "auto":
             return float(self.max_work)
-        return 10.0 * min(max(len(X), 150), self._most_rows_of_work) / 150
+        return self._auto_work(len(X))
+
+    def _auto_work(self, n_rows):
+        return min(max(n_rows, self._fewest_rows_of_work), self._most_rows_of_work) / 15.0
 
     def _fitted_units(self, X, step=None):
         """The units of the columns of the training data, as the parameters say.

@@ -206,7 +206,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
         one core. It is counted from sweeps, rows and the size of the network and never timed, so
         that a fit makes the same draws on every machine. The first round of warm-up and the draws
-        after it are made in any case. "auto" is 10 up to 150 rows, and in proportion to the rows up
+        after it are made in any case. "auto" is in proportion to the rows, from 6.7 up to 100 rows
         to 100 from 1,500 on.
         """,
     )
