@@ -194,8 +194,8 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         kind='int or "auto"',
         rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
         text="""
-        Points of the importance sampling, per row and draw. "auto" is 64 in up to eight columns,
-        where points follow the modes closely, and 200 beyond.
+        Points of the importance sampling, per row and draw. "auto" is 200, and 64 in up to eight
+        columns with ``density="auto"``, where few rows need points.
         """,
     )
     n_temperatures: int = parameter(default=60)
@@ -277,7 +277,8 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     def _density_options(self):
         n_points = self.n_importance
         if n_points == "auto":
-            n_points = 64 if self._prior.n_observed <= FEW_FEATURES else 200
+            is_small = self._prior.n_observed <= FEW_FEATURES and self.density == "auto"
+            n_points = 64 if is_small else 200
         return super()._density_options() | {
             "n_fantasies": self.n_fantasies, "n_importance": n_points,
         }  # fmt: skip

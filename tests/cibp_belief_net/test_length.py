@@ -37,7 +37,8 @@ def test_numbers_are_lengths_as_they_are(X):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "seconds"), [(10, 10.0), (150, 10.0), (450, 30.0), (1_000, 66.7), (10**6, 66.7)]
+    ("n_rows", "seconds"),
+    [(10, 6.7), (100, 6.7), (150, 10.0), (450, 30.0), (1_000, 66.7), (10**6, 66.7)],
 )
 def test_work_that_is_allowed_by_default(n_rows, seconds):
     X = np.broadcast_to(0.0, (n_rows, 1))
@@ -82,6 +83,7 @@ def test_work_goes_to_more_chains_first_and_then_to_longer_ones():
     # What is given is the limit, and what is not is larger than in few columns.
     assert CIBPBeliefNet(max_work=3)._work_allowed(rows) == 3.0
     assert CIBPBeliefNet()._work_allowed(rows) == 1.5 * CIBPBeliefNet()._work_allowed(rows[:, :9])
+    assert CIBPBeliefNet()._work_allowed(rows[:20]) == 15.0
 
 
 @pytest.mark.parametrize(

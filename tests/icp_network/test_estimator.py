@@ -186,7 +186,7 @@ def test_powers_of_two_of_features_and_targets(Xy):
 
 
 @pytest.mark.parametrize(
-    "n_rows, work", [(20, 10), (150, 10), (300, 20), (1000, 200 / 3), (9000, 100)]
+    "n_rows, work", [(20, 20 / 3), (100, 20 / 3), (150, 10), (1000, 200 / 3), (9000, 100)]
 )
 def test_work_follows_the_rows(n_rows, work):
     X = np.zeros((n_rows, 2))
@@ -198,8 +198,8 @@ def test_work_follows_the_rows(n_rows, work):
 def test_points_of_importance_sampling_follow_the_columns():
     rng = np.random.default_rng(0)
     options = dict(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
-    for n_columns, n_points in ((8, 64), (9, 200)):
-        net = ICPNetwork(**options).fit(rng.normal(size=(30, n_columns)))
+    for n_columns, density, n_points in ((8, "auto", 64), (8, "importance", 200), (9, "auto", 200)):
+        net = ICPNetwork(density=density, **options).fit(rng.normal(size=(30, n_columns)))
         rows = rng.normal(size=(3, n_columns)) + 4.0
         auto, given = (
             net.set_params(n_importance=n).score_samples(rows) for n in ("auto", n_points)
