@@ -1,7 +1,7 @@
 """What to propose in importance sampling of the belief network's densities, and how many points.
 
 Simulated tables and white wine, none of which another benchmark reports. Networks of one hidden
-layer; given one draw, densities of held-out rows by several seeds: their standard
+layer and, for annealed importance sampling, of several; given one draw, densities of held-out rows by several seeds: their standard
 deviation in nats, how low the mean logarithm is against a reference of many points, processor
 time. For two columns also the integral less one, over a grid. Means over tables, root mean
 squares of the errors.
@@ -19,20 +19,32 @@ from skbnp.cibp_belief_net._predictive import N_IMPORTANCE, PROPOSALS, log_densi
 N_TRAIN, N_TEST, N_SEEDS, N_REFERENCE = 150, 40, 8, 20_000
 SIMULATED = [("gauss", 2), ("skew", 2), ("moon", 2), ("moon", 5), ("t3", 8)]
 POINTS = (100, 200, 1000, 2000)
+# Steps and particles of the annealing.
+ANNEALING = ((150, 4), (75, 4), (300, 4), (300, 2), (75, 8), (150, 8))
+REFERENCE_OF_ANNEALING = {"n_temperatures": 600, "n_particles": 32}
 WIDENED, LOOSE, DEFENSIVE = (1.0, 1.5), (0.0, 0.5), (0.05, 0.4)
 
 
 def importance(data, quick):
-    """One table: a line for each choice."""
+    """Two tables: a line for each choice."""
     if not data.exists():
         return {}
-    cases = [case_of(X, quick) for X in tables(data, quick)]
+    cases = [case_of(X, quick, 1) for X in tables(data, quick)]
     widened, loose, defensive = PROPOSALS
     choices = [(N_IMPORTANCE, PROPOSALS), *((n, PROPOSALS) for n in POINTS)]
     choices += [(N_IMPORTANCE, (x, loose, defensive)) for x in WIDENED]
     choices += [(N_IMPORTANCE, (widened, x, defensive)) for x in LOOSE]
     choices += [(N_IMPORTANCE, (widened, loose, x)) for x in DEFENSIVE]
-    return {"importance sampling": [line(cases, *choice) for choice in choices]}
+    found = []
+    for n, proposals in choices:
+        shown = dict(zip(("points", "widened", "loose", "defensive"), (n, *proposals), strict=True))
+        found.append(line(cases, shown, n_importance=n, proposals=proposals))
+    cases = [case_of(X, quick, "auto") for X in tables(data, quick) if quick or X.shape[1] > 2]
+    annealed = []
+    for n, n_particles in ANNEALING[: 2 if quick else None]:
+        options = {"n_temperatures": n, "n_particles": n_particles}
+        annealed.append(line(cases, options, method="ais", **options))
+    return {"importance sampling": found, "annealed importance sampling": annealed}
 
 
 def tables(data, quick):
@@ -49,17 +61,19 @@ def tables(data, quick):
         yield np.random.default_rng(11).permutation(wine[1599:])[:n]
 
 
-def case_of(X, quick):
-    """A draw, held-out rows, their log densities by many points, and a grid for two columns."""
+def case_of(X, quick, max_layers):
+    """A draw, held-out rows, their log densities by much work, and a grid for two columns."""
     train, test = X[:N_TRAIN], X[N_TRAIN:]
     train, test = ((rows - train.mean(axis=0)) / train.std(axis=0) for rows in (train, test))
-    model = CIBPBeliefNet(
-        max_layers=1, n_chains=1, n_warmup=100 if quick else 500, n_draws=1, random_state=10
-    )
+    lengths = {"n_chains": 1, "n_warmup": 100 if quick else 500, "n_draws": 1}
+    model = CIBPBeliefNet(max_layers=max_layers, random_state=10, **lengths)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         draw = model.fit(train).posterior_[0, 0]
-    reference = log_densities(draw, test, 99, n_importance=N_REFERENCE)
+    if max_layers == 1:
+        reference = log_densities(draw, test, 99, n_importance=N_REFERENCE)
+    else:
+        reference = log_densities(draw, test, 99, method="ais", **REFERENCE_OF_ANNEALING)
     grid = None
     if X.shape[1] == 2:
         x = np.linspace(-5.0, 5.0, 51 if quick else 101)
@@ -67,10 +81,9 @@ def case_of(X, quick):
     return draw, test, reference, grid
 
 
-def line(cases, n, proposals):
+def line(cases, shown, **options):
     """Figures of one choice."""
     spread, low, off, times = [], [], [], []
-    options = {"n_importance": n, "proposals": proposals}
     for draw, test, reference, grid in cases:
         found, time = cpu_seconds(
             lambda draw=draw, test=test: [
@@ -83,8 +96,7 @@ def line(cases, n, proposals):
         if grid is not None:
             density = np.exp(log_densities(draw, grid[0], 0, **options))
             off.append((density.sum() * grid[1] - 1.0) ** 2)
-    row = dict(zip(("points", "widened", "loose", "defensive"), (n, *proposals), strict=True))
-    row |= {
+    row = shown | {
         "sd": float(np.sqrt(np.mean(spread))),
         "largest sd": float(np.sqrt(np.max(spread))),
         "less reference": float(np.mean(low)),

@@ -15,6 +15,7 @@ from skbnp.numerics.rows import patterns, row_keys
 
 cdef enum:
     BLOCK = 128             # particles of a chain at a time
+    NARROW = 8              # layers below this width have no Hamiltonian steps
 
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, between keys
 
@@ -27,7 +28,7 @@ cdef class InnerChain:
 
     cdef:
         DrawNetwork net
-        Activations activations
+        Activations wide, narrow        # updates of layers, by their width
         Py_ssize_t n
         double[::1] a, u, T             # (n_hidden * BLOCK,), layer by layer
         double[:, ::1] S                # (n_hidden, n_hidden), of the visible children
@@ -44,10 +45,14 @@ cdef class InnerChain:
         double[::1] row                 # (n_hidden,)
         RowStream stream[BLOCK]
 
-    def __init__(self, DrawNetwork net, str method="auto", Py_ssize_t n_passes=2):
+    def __init__(self, DrawNetwork net, bint annealing=False):
         self.net = net
-        self.activations = Activations(method, n_passes)
-        self.activations.reserve(net.widest)
+        # Annealing crosses between modes by itself: of wide layers it leaves the slices out, which
+        # take three quarters of the time.
+        self.wide = Activations("hmc", 1) if annealing else Activations()
+        self.narrow = Activations("slice", 1) if annealing else self.wide
+        self.wide.reserve(net.widest)
+        self.narrow.reserve(net.widest)
         size = max(1, net.n_hidden * BLOCK)
         self.a, self.u, self.T = np.empty(size), np.empty(size), np.empty(size)
         size = BLOCK * net.widest
@@ -203,12 +208,24 @@ cdef class InnerChain:
             else:
                 self._mean(layer, -1, &self.mean[0])
                 nu, stride = &self.net.hidden_precision[self.net.offset[layer]], 0
-            self.activations.update_rows(
-                self.stream, self.n, width, &self.a[start], &self.mean[0], nu, stride, linear,
-                &self.quadratic[0],
-            )
+            self._update(layer, nu, stride)
             self._squash(layer)
         return 0
+
+    cdef void _update(self, Py_ssize_t layer, const double* nu, Py_ssize_t stride) noexcept nogil:
+        """The activations of a layer given its mean, precision, linear and quadratic terms."""
+        cdef Py_ssize_t width = self.net.width[layer]
+        cdef double* a = &self.a[self.net.offset[layer] * BLOCK]
+        if width < NARROW:
+            self.narrow.update_rows(
+                self.stream, self.n, width, a, &self.mean[0], nu, stride, &self.linear[0],
+                &self.quadratic[0],
+            )
+        else:
+            self.wide.update_rows(
+                self.stream, self.n, width, a, &self.mean[0], nu, stride, &self.linear[0],
+                &self.quadratic[0],
+            )
 
     cdef void measure(self) noexcept nogil:
         """log_likelihood[i] = T'u - 1/2 u'S u of each particle."""
@@ -384,7 +401,7 @@ def annealed(DrawNetwork net, A, log_share, seed, t, n_temperatures, n_particles
     cdef const double[:, ::1] T, share = None
     cdef const Py_ssize_t[::1] rows
     cdef double[:, ::1] out = np.zeros((len(A), n_particles))
-    cdef InnerChain chain = InnerChain(net)
+    cdef InnerChain chain = InnerChain(net, annealing=True)
     cdef int failed = 0
     chain.fixed = True
     for group in patterns(A):

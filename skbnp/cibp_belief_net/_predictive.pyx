@@ -113,7 +113,7 @@ def _independent_moments(DrawNetwork net, Moments moments, A):
 
 
 def log_densities(draw, A, seed, t=0, components=None, method="auto",
-                  n_temperatures=100, n_particles=8, n_importance=N_IMPORTANCE,
+                  n_temperatures=150, n_particles=4, n_importance=N_IMPORTANCE,
                   proposals=PROPOSALS, fantasies=None):
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
 

@@ -87,7 +87,7 @@ class VisibleColumns(NetworkChains):
         """,
     )
     n_temperatures: int = parameter(
-        default=100,
+        default=150,
         kind="int",
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""
@@ -95,7 +95,7 @@ class VisibleColumns(NetworkChains):
         """,
     )
     n_particles: int = parameter(
-        default=8,
+        default=4,
         kind="int",
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""

@@ -23,6 +23,8 @@ from skbnp.summaries._losses import distances, rate_draws
 from skbnp.summaries._search import UNBOUNDED, Search
 
 N_REBUILDS = 10  # clusters destroyed and rebuilt at the end of each run
+N_AGREE = 4  # runs that find the same best total end the search
+ROUNDING = 1e-9  # relative, of totals
 MAX_ITEMS = 2**13  # searched in full; of more, a sample of rows
 SAMPLE_SIZE = 2**12  # rows, or if that is more
 ROWS_PER_BLOCK = 64  # times the mean number of blocks
@@ -111,15 +113,20 @@ def search_items(draws, weight, share, tables, limits, max_work, generator):
     else:
         best, best_total = _one_cluster(search)
 
-    n_done = 0
-    while n_done < limits.n_runs and search.work < search.max_work:
+    n_done = n_agree = 0
+    while n_done < limits.n_runs and n_agree < N_AGREE and search.work < search.max_work:
         if n_done % 2 and starts:
             search.start_from(draws[starts[n_done // 2 % len(starts)]])
         else:
             search.start_from(np.full(n_items, -1, dtype=np.intc))
         finished = search.allocate() and _improve(search, generator)
-        if search.is_complete() and search.total() < best_total:
-            best, best_total = search.partition(), search.total()
+        if search.is_complete():
+            total, rounding = search.total(), ROUNDING * abs(best_total)
+            if total < best_total - rounding:
+                n_agree = 0
+            n_agree += total <= best_total + rounding
+            if total < best_total:
+                best, best_total = search.partition(), total
         if not finished:
             break
         n_done += 1
@@ -132,7 +139,8 @@ def search_items(draws, weight, share, tables, limits, max_work, generator):
             "n_rated": len(rated),
             "max_clusters": limits.n_slots,
             "work": work + search.work,
-            "truncated": n_done < limits.n_runs or len(rated) < len(allowed),
+            "truncated": (n_done < limits.n_runs and n_agree < N_AGREE)
+            or len(rated) < len(allowed),
         },
     )
 

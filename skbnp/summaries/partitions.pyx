@@ -104,7 +104,8 @@ def consensus_partition(
     loss : {"vi", "binder"}, default="vi"
         As in :func:`expected_loss`.
     n_runs : int, default=16
-        Number of searches; the best result is kept. More runs find better optima.
+        Number of searches at most; the best result is kept. More runs find better optima. Once four
+        have found the same expected loss, and none a lower one, there are no more.
     max_clusters : int, default=None
         Largest number of clusters of the result; None stands for twice the largest number
         among the draws. Binder loss may want more: it likes many small clusters.

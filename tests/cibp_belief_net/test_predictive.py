@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import special
 from scipy.spatial import cKDTree
 
 from checks.integrals import sampled
@@ -187,6 +188,19 @@ def test_annealed_density_of_defaults_is_near(network):
     found = predictive.log_densities(draw, copies(x, 200), 1, components=components, method="ais")
     assert z_score(np.exp(found - exact.row(x)[0]), 1.0) < 4
     assert np.std(found) < 0.5
+
+
+def test_annealed_density_of_a_wide_layer_is_unbiased():
+    """Hamiltonian steps in place of slices, beside importance sampling around modes."""
+    draw = random_draw([5, 9], 2)
+    x, n = predictive.sample_rows(draw, 1, np.random.default_rng(1))[0], 4000
+    rough = {"n_temperatures": 25, "n_particles": 4}
+    found = predictive.log_densities(draw, copies(x, n), 3, method="ais", **rough)
+    wanted = predictive.log_densities(draw, copies(x, n), 4, method="importance")
+    exact = special.logsumexp(wanted) - np.log(n)
+    error = np.std(np.exp(wanted - exact)) / np.sqrt(n)
+    assert error < 0.005
+    assert z_score(np.exp(found - exact), 1.0) < 4
 
 
 def test_density_by_fantasies_is_unbiased(network):

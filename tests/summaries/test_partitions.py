@@ -288,7 +288,15 @@ def test_search_recovers_the_centre_of_noisy_draws():
     partition, _, info = consensus_partition(labels, random_state=0)
     majority = np.array([np.bincount(column).argmax() for column in labels.T])
     assert canonical(partition) == canonical(majority)
-    assert info["n_runs"] == 16 and not info["truncated"]
+    # All runs find the same, and four of them are enough.
+    assert info["n_runs"] == 4 and not info["truncated"]
+
+
+def test_search_goes_on_where_runs_disagree():
+    labels = noisy_draws(2, n=60, noise=0.9)
+    _, expected, info = consensus_partition(labels, random_state=0)
+    first = consensus_partition(labels, n_runs=1, random_state=0)[1]
+    assert info["n_runs"] == 16 and not info["truncated"] and expected < first
 
 
 @pytest.mark.parametrize("loss", LOSSES)
