@@ -218,7 +218,7 @@ class CIBPBeliefNet(
 
     # -- prediction
 
-    def impute(self, X, return_std=False, prior="network", n_burn_in=50, n_passes=80):
+    def impute(self, X, return_std=False, prior="network", n_burn_in=10, n_passes=20):
         """Fill missing cells with their mean given the row's observed ones, over all draws alike.
 
         Rows that `fit` has seen with the same holes are answered with `X_imputed_` and
@@ -235,12 +235,12 @@ class CIBPBeliefNet(
             most 1,000 training rows. This is often much more exact where rows come in kinds and
             `row_clusters_` is False. It needs `max_layers_` of 1, and what it fills is not from the
             posterior of the model.
-        n_burn_in : int, default=50
+        n_burn_in : int, default=10
             First passes of each inner chain, which are left out. There are inner chains with more
             than one hidden layer or without row clusters, in more than eight columns or where
             `visible` is "sigmoid".
-        n_passes : int, default=80
-            Passes that are kept after these. Networks of many units with one child need more.
+        n_passes : int, default=20
+            Passes that are kept after these, of each draw. A mean over few draws needs more.
 
         Returns
         -------

@@ -16,6 +16,7 @@ from skbnp.numerics.rows import patterns, row_keys
 cdef enum:
     BLOCK = 128             # particles of a chain at a time
     NARROW = 8              # layers below this width have no Hamiltonian steps
+    MOST_STARTS = 2000      # training rows that a row's chain may start from
 
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, between keys
 
@@ -102,21 +103,17 @@ cdef class InnerChain:
     ) noexcept nogil:
         """Each particle at the activations of a stored training row; non-zero on failure.
 
-        With ``log_weight`` (n_rows, n_stored), the log likelihood of a row under each, the stored
-        rows are resampled by it; without, any of them is as likely.
+        These are resampled by ``log_weight`` (n_rows, n_stored), the log likelihood of a row under
+        each.
         """
         cdef Py_ssize_t i, layer, k, chosen, n_stored = stored.shape[0], width
         for i in range(self.n):
-            if log_weight is None:
-                chosen = random.below(&self.stream[i].rng, n_stored)
-            else:
-                memcpy(scratch, &log_weight[(first + i) // n_copies, 0],
-                       n_stored * sizeof(double))
-                if random.categorical_from_logs(
-                    &self.stream[i].rng, scratch, n_stored, &chosen
-                ) != 0:
-                    self.lost = i
-                    return 1
+            memcpy(scratch, &log_weight[(first + i) // n_copies, 0], n_stored * sizeof(double))
+            if random.categorical_from_logs(
+                &self.stream[i].rng, scratch, n_stored, &chosen
+            ) != 0:
+                self.lost = i
+                return 1
             for layer in range(self.net.n_layers):
                 width = self.net.width[layer]
                 for k in range(width):
@@ -321,12 +318,13 @@ def sampled(
 ):
     """Over the kept passes of an inner chain mean and variance of missing entries, or mean of u.
 
-    One chain per row from a random training row; where the top layer is a mixture, four from
-    training rows resampled by their likelihood, since a chain seldom leaves its cluster.
-    O(n_hidden^2) per row and pass, and O(edges into missing entries) per kept one.
+    One chain per row from a training row, resampled by the likelihood of what is observed; four
+    where the top layer is a mixture, since a chain seldom leaves its cluster. O(n_hidden^2) per row
+    and pass, and O(edges into missing entries) per kept one.
     """
     cdef Py_ssize_t n_copies = 4 if net.n_components > 0 else 1
-    cdef Py_ssize_t burn_in = n_burn_in, kept = max(1, n_kept // n_copies), i, step, first, n, k
+    cdef Py_ssize_t burn_in = n_burn_in, kept = max(1, n_kept // n_copies), i, done, first, n, k
+    cdef Py_ssize_t step
     cdef Py_ssize_t n_particles, at, begin, end
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
@@ -336,10 +334,12 @@ def sampled(
     cdef const double* u
     cdef double[:, ::1] one = np.zeros(A.shape if entries else (len(A), net.width[layer - 1]))
     cdef double[:, ::1] two = np.zeros(A.shape if entries else (0, 0))
-    cdef const double[:, ::1] stored_a = np.ascontiguousarray(stored)
-    cdef const double[:, ::1] T, log_weight = None
+    step = (len(stored) + MOST_STARTS - 1) // MOST_STARTS
+    stored = np.ascontiguousarray(stored[::step])
+    cdef const double[:, ::1] stored_a = stored
+    cdef const double[:, ::1] T, log_weight
     cdef const Py_ssize_t[::1] rows, missing
-    cdef double[::1] scratch = np.empty(max(1, len(stored)))
+    cdef double[::1] scratch = np.empty(len(stored))
     cdef InnerChain chain = InnerChain(net)
     cdef int failed = 0
     stored_u = np.tanh(0.5 * np.asarray(stored))
@@ -351,9 +351,8 @@ def sampled(
         rows, missing = group, lacking
         T_group, S = net.likelihood(A[group])
         T = T_group
-        if n_copies > 1:
-            fit = T_group @ stored_u.T - 0.5 * np.sum(stored_u @ S * stored_u, axis=1)
-            log_weight = np.ascontiguousarray(fit)
+        fit = T_group @ stored_u.T - 0.5 * np.sum(stored_u @ S * stored_u, axis=1)
+        log_weight = np.ascontiguousarray(fit)
         chain.set_pattern(S)
         with nogil:
             n_particles, first = rows.shape[0] * n_copies, 0
@@ -361,11 +360,11 @@ def sampled(
                 n = min(<Py_ssize_t> BLOCK, n_particles - first)
                 chain.load(T, first, n, n_copies, rows, key, seed_, t_)
                 failed = chain.start_at_rows(stored_a, log_weight, first, n_copies, &scratch[0])
-                for step in range(burn_in + kept):
+                for done in range(burn_in + kept):
                     failed = failed or chain.sweep(1.0)
                     if failed:
                         break
-                    if step < burn_in:
+                    if done < burn_in:
                         continue
                     for i in range(n):
                         u = chain.activations_of(i)

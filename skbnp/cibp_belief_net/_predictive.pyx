@@ -61,15 +61,15 @@ def fantasies_of(draw, seed, t=0, components=None, n_fantasies=N_FANTASIES):
     )
 
 
-def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=50,
-                    n_kept=80, n_samples=8, fantasies=None):
+def imputed_moments(draw, A, visible, seed, t=0, components=None, n_burn_in=10,
+                    n_kept=20, n_samples=8, fantasies=None):
     """Posterior mean and variance of missing entries under one draw.
 
     By ``fantasies``, those of ``fantasies_of``, for "gaussian" units, and points around modes where
     few of them are near a row; otherwise by an inner chain of ``n_burn_in`` + ``n_kept`` passes, or
     with ``components`` and one hidden layer by Laplace's approximation of each component,
     ``n_samples`` draws around its mode.
-    About 0.7 ms per row by expansions (64 features, 20 units, 42 clusters), 1.5 ms by a chain.
+    About 0.7 ms per row by expansions (64 features, 20 units, 42 clusters), .5 ms by a chain.
 
     Parameters
     ----------
