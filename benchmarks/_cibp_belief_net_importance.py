@@ -1,10 +1,10 @@
 """What to propose in importance sampling of the belief network's densities, and how many points.
 
 Simulated tables and white wine, none of which another benchmark reports. Networks of one hidden
-layer and, for annealed importance sampling, of several; given one draw, densities of held-out rows by several seeds: their standard
-deviation in nats, how low the mean logarithm is against a reference of many points, processor
-time. For two columns also the integral less one, over a grid. Means over tables, root mean
-squares of the errors.
+layer and, for annealed importance sampling, of several; given one draw, densities of held-out rows
+by several seeds: their standard deviation in nats, how low the mean logarithm is against a
+reference of much work, processor time. For two columns also the integral less one, over a grid.
+Means over tables, root mean squares of the errors.
 """
 
 import runpy
