@@ -66,7 +66,7 @@ class TablesMixin:
             shown = ", ".join(map(str, rows[:10])) + (", ..." if n_rows > 10 else "")
             warn(
                 f"X has {n_rows} row(s) with no observed value, row(s) {shown}; "
-                "their labels follow the prior",
+                "what is drawn for them follows from the other rows and the prior alone",
             )
 
     def _advise_on_columns(self, X, is_named):

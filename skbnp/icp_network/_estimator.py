@@ -160,9 +160,10 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         How hidden nodes are integrated out of the density of a row. "fantasies": by samples from
         the prior of the hidden nodes. "importance": by importance sampling around the modes of the
         posterior of the noises. "ais": by annealed importance sampling from the prior, which is
-        slower. "auto": by fantasies, but by importance sampling for a row and draw for which fewer
-        than 5 in a half of the fantasies carry the weight. All are unbiased for the density, so its
-        logarithm is too low on average.
+        slower. "auto": by importance sampling for rows of which more than eight cells are known;
+        by fantasies for others, but for a row and draw for which fewer than 5 in a half of the
+        fantasies carry the weight. All are unbiased for the density, so its logarithm is too low on
+        average.
         """,
     )
     n_chains: int | str = parameter(

@@ -19,6 +19,8 @@ cdef enum:
     MOST_STARTS = 4     # of the search for modes
     N_STEPS = 40        # of each, at most
 
+# Gain of a step of the search, in nats, that is the last; distance of modes that count as one.
+cdef double ENOUGH = 0.02, NEXT_TO = 0.2
 cdef double WIDENED = 1.15                  # of the proposals
 cdef double DEFENSIVE = 0.1                 # share of the prior among them
 
@@ -140,7 +142,7 @@ cdef class Modes:
         cdef Py_ssize_t i, m = self.n_modes, H = self.n_noises, _
         cdef double* e = &self.mode[m, 0]
         cdef double* factor = &self.factor[m, 0, 0]
-        cdef double value, new, damping = 0.1, apart
+        cdef double value, new, damping = 0.1
         memcpy(e, start, H * sizeof(double))
         value = self.energy(e, True)
         for _ in range(N_STEPS):
@@ -168,21 +170,27 @@ cdef class Modes:
             damping *= 0.2
             new = value - new
             value = self.energy(e, True)
-            if new < 1e-4:
+            if new < ENOUGH or self._is_known(e):
                 break
         self._square()
-        if not value < INFINITY or self._factor(0.0, factor) != 0:
+        if not value < INFINITY or self._is_known(e) or self._factor(0.0, factor) != 0:
             return False
-        for i in range(m):
-            apart = 0.0
-            for _ in range(H):
-                apart = max(apart, fabs(self.mode[i, _] - e[_]))
-            if apart < 0.05:
-                return False
         self.log_det[m] = linalg.log_det(factor, H)
         self.evidence[m] = -value - 0.5 * self.log_det[m]
         self.n_modes += 1
         return True
+
+    cdef bint _is_known(self, const double* noise) noexcept nogil:
+        """Whether a mode is next to this place."""
+        cdef Py_ssize_t m, i
+        cdef double apart
+        for m in range(self.n_modes):
+            apart = 0.0
+            for i in range(self.n_noises):
+                apart = max(apart, fabs(self.mode[m, i] - noise[i]))
+            if apart < NEXT_TO:
+                return True
+        return False
 
     cdef void share(self) noexcept nogil:
         """Shares of the modes, by Laplace's evidences, and of the prior, which comes last."""
