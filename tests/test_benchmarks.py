@@ -203,7 +203,8 @@ def test_importance(monkeypatch):
     module = load("_cibp_belief_net_importance", monkeypatch)
     monkeypatch.setattr(module, "N_REFERENCE", 2000)
     X = np.random.default_rng(0).normal(size=(module.N_TRAIN + 5, 1))
-    row = module.line([module.case_of(X, True)], 50, (1.0, 0.0, 0.1))
+    options = {"n_importance": 50, "proposals": (1.0, 0.0, 0.1)}
+    row = module.line([module.case_of(X, True, 1)], {"points": 50}, **options)
     assert row["points"] == 50 and 0.0 < row["sd"] < 1.0 and row["ms a row"] > 0.0
 
 

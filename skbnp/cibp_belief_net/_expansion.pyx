@@ -294,16 +294,16 @@ cdef class Expansion:
         return joint - special.log_sum_exp(&self.term[0], self.n_modes + 1)
 
     cdef double estimate(
-        self, bitgen_t* rng, const double* T, const double* S, Py_ssize_t n
+        self, bitgen_t* rng, const double* T, const double* S, Py_ssize_t n, double* n_effective
     ) noexcept nogil:
-        """log of an unbiased estimate of the row's evidence, from n points.
+        """log of an unbiased estimate of the row's evidence, from n points, and how many count.
 
         A mixture proposes them: Gaussians around the modes by their evidences, some as wide as
         the prior, since the density of a unit that saturates falls no faster on that side; and,
         so that no weight is large where all these are too narrow, the prior with its components.
         """
         cdef Py_ssize_t j, i, c, k
-        cdef double total, place, shift, value, highest = -INFINITY, sum_ = 0.0
+        cdef double total, place, shift, value, highest = -INFINITY, sum_ = 0.0, squares = 0.0
         total = special.log_sum_exp(&self.log_evidence[0], self.n_modes)
         for i in range(self.n_modes):
             self.log_share[i] = log(1.0 - self.defensive) + self.log_evidence[i] - total
@@ -326,9 +326,12 @@ cdef class Expansion:
             value = self._log_weight(c, &self.step[0], T, S)
             if value > highest:
                 sum_ = sum_ * exp(highest - value) + 1.0
+                squares = squares * exp(2.0 * (highest - value)) + 1.0
                 highest = value
             else:
                 sum_ += exp(value - highest)
+                squares += exp(2.0 * (value - highest))
+        n_effective[0] = sum_ * sum_ / squares if squares > 0.0 else 0.0
         return highest + log(sum_ / n)
 
 
@@ -394,15 +397,19 @@ def expanded_moments(DrawNetwork net, A, Moments moments, seed, t, n_samples):
 
 
 def importance(DrawNetwork net, A, seed, t, n_importance, proposals):
-    """log of an unbiased estimate of each row's density relative to u = 0; one hidden layer."""
+    """Relative to u = 0, log of unbiased estimates of each row's density; one hidden layer.
+
+    From two halves of the points, (n_rows, 2), and how many points count in each.
+    """
     # Whatever is proposed, the estimate is unbiased: modes need not be exact.
     cdef Expansion expansion = Expansion(
         net, proposals, tolerance=NEAR_A_MODE, far_behind=FAR_BEHIND
     )
-    cdef Py_ssize_t n = n_importance, g
+    cdef Py_ssize_t n = max(1, n_importance // 2), g, half
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
-    cdef double[::1] evidence = np.zeros(len(A))
+    # Without entries there is nothing to estimate, and every point counts.
+    cdef double[:, ::1] evidence = np.zeros((len(A), 2)), n_effective = np.full((len(A), 2), float(n))
     cdef const double[:, ::1] T, S
     cdef const Py_ssize_t[::1] rows
     cdef RowStream stream
@@ -420,10 +427,13 @@ def importance(DrawNetwork net, A, seed, t, n_importance, proposals):
                     failed = expansion.search(&stream.rng, &T[g, 0], &S[0, 0])
                 if failed != 0:
                     break
-                evidence[rows[g]] = expansion.estimate(&stream.rng, &T[g, 0], &S[0, 0], n)
+                for half in range(2):
+                    evidence[rows[g], half] = expansion.estimate(
+                        &stream.rng, &T[g, 0], &S[0, 0], n, &n_effective[rows[g], half]
+                    )
         if failed != 0:
             raise _not_definite(rows[g])
-    return np.asarray(evidence)
+    return np.asarray(evidence), np.asarray(n_effective)
 
 
 def laplace(DrawNetwork net, A):

@@ -29,6 +29,8 @@ from skbnp.likelihoods.nonlinear_gaussian._leaf_network import FEW_FEATURES, Lea
 
 # Fantasies of a draw, and points around modes where few of them are near a row.
 N_FANTASIES, N_POINTS = 2000, 64
+# Points around modes, of a half, below which they are not trusted; and what tells seeds apart.
+FEWEST, ANNEALED = 5.0, 1 << 40
 
 
 def _own_component(draw):
@@ -123,7 +125,9 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     ``n_importance`` points in all, as ``proposals`` says. "ais" is annealed importance sampling
     from the network's prior; any depth. With row clusters each particle stays in a component, drawn
     from Laplace's shares.
-    "auto" is the first for one hidden layer, else the second. Without hidden units both are exact;
+    "auto" is the first for one hidden layer, else the second; without row clusters annealing takes
+    the place of half the points where of the other half fewer than 5 count. Without hidden units both
+    are exact;
     a row without entries has log density 0. With ``fantasies``, those of ``fantasies_of``, "auto"
     is the mean over them or, where few are near a row, over N_POINTS points around its modes.
 
@@ -145,11 +149,29 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     if n_layers == 0:
         return base
     if sampling:
-        return base + importance(net, A, seed, t, n_importance, proposals)
+        halves, n_effective = importance(net, A, seed, t, n_importance, proposals)
+        if method == "auto" and net.n_components == 1:
+            _anneal_few(net, A, halves, n_effective, seed, t, n_temperatures, n_particles)
+        return base + np.logaddexp(halves[:, 0], halves[:, 1]) - np.log(2.0)
     log_share = None
     if net.n_components > 0:
         log_share = component_shares(_flattened(draw, components, seed, t), A)
     return base + annealed(net, A, log_share, seed, t, n_temperatures, n_particles)
+
+
+def _anneal_few(net, A, halves, n_effective, seed, t, n_temperatures, n_particles):
+    """Annealing in place of half the points where in the other half few count.
+
+    Each half is judged by the other: by itself it would stay where it happens to be high.
+    """
+    few = n_effective[:, ::-1] < FEWEST
+    rows = np.flatnonzero(few.any(axis=1))
+    if len(rows):
+        # By other random numbers than those of the points, which have chosen these rows.
+        found = annealed(
+            net, A[rows], np.zeros((len(rows), 1)), seed ^ ANNEALED, t, n_temperatures, n_particles
+        )
+        halves[rows] = np.where(few[rows], found[:, np.newaxis], halves[rows])
 
 
 def densities_by_fantasies(draw, A, noise, components=None):

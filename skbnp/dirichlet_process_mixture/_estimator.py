@@ -122,7 +122,7 @@ class DirichletProcessMixture(
         Number of clusters in `labels_`.
     component_labels_ : ndarray of shape (n_samples,)
         Consensus partition of the draws, before any join: each component about a Gaussian.
-        Without the clusters whose gain in expected loss is within its Monte Carlo error.
+        Without the clusters whose gain in expected loss is within twice its Monte Carlo error.
     merge_tree_ : skbnp.summaries.joining.MergeTree
         Which components overlap most, joined two by two down to one:
         ``merge_tree_.cut(0.1)[component_labels_]`` is a cut of one's own. `MergeTreeDisplay` draws

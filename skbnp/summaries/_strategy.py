@@ -87,11 +87,11 @@ def _count_fitting(numbered, n_slots, n):
 # -- All items --------------------------------------------------------------------------------
 
 
-def search_items(draws, weight, share, tables, limits, max_work, generator):
+def search_items(draws, weight, share, tables, limits, max_work, generator, is_sample=False):
     """Search among the partitions of weighted items, given canonical draws (n_draws, n_items).
 
     Returns the best partition found, its total loss, that of each draw (inf if not rated), and
-    what was done.
+    what was done. That of a sample has no more clusters than there are slots.
     """
     n_draws, n_items = draws.shape
     n_blocks = draws.max(axis=1) + np.intc(1)
@@ -101,17 +101,17 @@ def search_items(draws, weight, share, tables, limits, max_work, generator):
     chosen = np.zeros(n_draws, dtype=bool)
     chosen[rated] = True
     rating = rate_draws(draws, n_blocks, weight, share, tables[0], chosen)
-    work = len(rated) * n_draws * n_items
+    work = (len(rated) + 2) * n_draws * n_items
     rows = np.ascontiguousarray(draws.T, dtype=small_type(n_blocks.max()))
     search = Search(
         rows, n_blocks, weight, share, tables, limits.n_slots, max_work - work, generator
     )
     ranked = _best_finite(rating, n_draws)
     starts = [a for a in ranked if n_blocks[a] <= limits.n_slots]
-    if len(ranked):
+    most = limits.n_slots if is_sample else limits.max_clusters or n_items
+    best, best_total = _best_trivial(draws, n_blocks, weight, share, tables[0], most)
+    if len(ranked) and rating[ranked[0]] <= best_total:
         best, best_total = draws[ranked[0]], rating[ranked[0]]
-    else:
-        best, best_total = _one_cluster(search)
 
     n_done = n_agree = 0
     while n_done < limits.n_runs and n_agree < N_AGREE and search.work < search.max_work:
@@ -143,6 +143,24 @@ def search_items(draws, weight, share, tables, limits, max_work, generator):
             or len(rated) < len(allowed),
         },
     )
+
+
+def _best_trivial(draws, n_blocks, weight, share, f, max_clusters):
+    """One cluster or, where so many are allowed, single items: the better one, and its total.
+
+    Single items are beyond the slots of a search, and one cluster beyond one that has little work.
+    """
+    n_draws, n_items = draws.shape
+    trivial = [np.zeros(n_items, dtype=np.intc)]
+    if max_clusters >= n_items:
+        trivial.append(np.arange(n_items, dtype=np.intc))
+    # Rated as if they were draws of no weight.
+    n_blocks = np.append(n_blocks, [t[-1] + 1 for t in trivial]).astype(np.intc)
+    share = np.append(share, np.zeros(len(trivial)))
+    chosen = np.arange(len(share)) >= n_draws
+    totals = rate_draws(np.vstack([draws, trivial]), n_blocks, weight, share, f, chosen)[n_draws:]
+    best = int(np.argmin(totals))
+    return trivial[best], totals[best]
 
 
 def _one_cluster(search):
@@ -231,7 +249,7 @@ def _search_sample(rows, item, size, share, tables, limits, max_work, generator)
     )
     draws, _ = number_draws(list(rows[some].T))
     best, _, rating, info = search_items(
-        draws, counts.astype(np.intc), share, tables, limits, max_work, generator
+        draws, counts.astype(np.intc), share, tables, limits, max_work, generator, is_sample=True
     )
     label = np.full(len(rows), -1, dtype=np.intc)
     label[some] = number_blocks(best)[0]

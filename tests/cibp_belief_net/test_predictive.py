@@ -399,14 +399,17 @@ def near_means(draw, rows, distance):
 def test_units_that_saturate(noise):
     """A normal law around one mode misses the other side: the integral was 0.66 on moons.
 
-    The error is that of some 1,000 rows with weight whose estimates vary by less than a half.
+    Of one seed the integral has a standard deviation of .010 (noise .2) and .008, by 24 seeds.
     """
     draw = saturating_draw(noise)
     # As far apart as the noise is wide: the rule is right to 1e-8.
     x = np.linspace(-5.0, 5.0, 51 if noise > 0.1 else 201)
     A = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
-    density = np.exp(predictive.log_densities(draw, A[near_means(draw, A, 6 * noise)], 0))
-    assert density.sum() * (x[1] - x[0]) ** 2 == pytest.approx(1.0, abs=0.01)
+    A, n_seeds = A[near_means(draw, A, 6 * noise)], 10 if noise > 0.1 else 3
+    density = np.exp([predictive.log_densities(draw, A, seed) for seed in range(n_seeds)])
+    integral = density.sum(axis=1).mean() * (x[1] - x[0]) ** 2
+    assert integral == pytest.approx(1.0, abs=4 * 0.01 / n_seeds**0.5)
+    assert integral == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.parametrize("seed", slow_where([0, 1], lambda seed: seed > 0))

@@ -292,10 +292,24 @@ def test_search_recovers_the_centre_of_noisy_draws():
     assert info["n_runs"] == 4 and not info["truncated"]
 
 
+def test_single_rows_and_one_block_are_looked_at():
+    """Four draws that have nothing to do with one another."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(rng.integers(12, size=(4, 200)), 20, axis=0)
+    single, one = np.arange(200), np.zeros(200, dtype=int)
+    best = consensus_partition(labels, "binder", random_state=0)[1]
+    assert best <= expected_loss(single, labels, "binder") + 1e-9
+    found = consensus_partition(labels, "binder", max_clusters=50, random_state=0)
+    assert found[0].max() < 50
+    assert expected_loss(single, labels, "binder") < found[1]
+    little = consensus_partition(labels, "vi", max_work=1e5, random_state=0)
+    assert little[1] <= expected_loss(one, labels, "vi") + 1e-12
+
+
 def test_search_goes_on_where_runs_disagree():
     labels = noisy_draws(2, n=60, noise=0.9)
-    _, expected, info = consensus_partition(labels, random_state=0)
-    first = consensus_partition(labels, n_runs=1, random_state=0)[1]
+    _, expected, info = consensus_partition(labels, "binder", random_state=0)
+    first = consensus_partition(labels, "binder", n_runs=1, random_state=0)[1]
     assert info["n_runs"] == 16 and not info["truncated"] and expected < first
 
 
