@@ -409,7 +409,8 @@ def importance(DrawNetwork net, A, seed, t, n_importance, proposals):
     cdef uint64_t seed_ = seed, t_ = t
     cdef const uint64_t[::1] key = row_keys(A)
     # Without entries there is nothing to estimate, and every point counts.
-    cdef double[:, ::1] evidence = np.zeros((len(A), 2)), n_effective = np.full((len(A), 2), float(n))
+    cdef double[:, ::1] evidence = np.zeros((len(A), 2))
+    cdef double[:, ::1] n_effective = np.full((len(A), 2), float(n))
     cdef const double[:, ::1] T, S
     cdef const Py_ssize_t[::1] rows
     cdef RowStream stream

@@ -126,10 +126,10 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     from the network's prior; any depth. With row clusters each particle stays in a component, drawn
     from Laplace's shares.
     "auto" is the first for one hidden layer, else the second; without row clusters annealing takes
-    the place of half the points where of the other half fewer than 5 count. Without hidden units both
-    are exact;
-    a row without entries has log density 0. With ``fantasies``, those of ``fantasies_of``, "auto"
-    is the mean over them or, where few are near a row, over N_POINTS points around its modes.
+    the place of half the points where of the other half fewer than 5 count. Without hidden units
+    both are exact; a row without entries has log density 0. With ``fantasies``, those of
+    ``fantasies_of``, "auto" is the mean over them or, where few are near a row, over N_POINTS
+    points around its modes.
 
     The other parameters are those of ``imputed_moments``.
     """

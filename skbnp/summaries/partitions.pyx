@@ -108,7 +108,8 @@ def consensus_partition(
         have found the same expected loss, and none a lower one, there are no more.
     max_clusters : int, default=None
         Largest number of clusters of the result; None stands for twice the largest number
-        among the draws, or single rows if these are better. Binder loss may want more: it likes many small clusters.
+        among the draws, or single rows if these are better. Binder loss may want more: it likes
+        many small clusters.
     max_draws : int, default=300
         At most that many evenly spaced draws are used; None means all. Fewer are used where
         they would take more than 512 MB, or their contingency tables more than 400 MB, that is
