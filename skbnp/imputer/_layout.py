@@ -111,7 +111,9 @@ def _filled(column, replacement):
     if not len(column.values):
         return replacement
     both = (column.values, replacement)
-    if all(one.dtype.kind in "iuf" for one in both):
+    # A model of real columns fills one of bools with numbers, and then all of it is numbers.
+    numbers = "biuf" if replacement.dtype.kind == "f" else "iuf"
+    if all(one.dtype.kind in numbers for one in both):
         dtype = np.result_type(*both)
     else:
         dtype = both[0].dtype if both[0].dtype == both[1].dtype else object

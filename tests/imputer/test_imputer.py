@@ -389,3 +389,13 @@ def test_refusals(X):
     dates = pd.DataFrame({"a": np.arange(4.0), "when": pd.date_range("2024", periods=4)})
     with pytest.raises(ValueError, match="no dates or times"):
         BNPImputer().fit(dates)
+
+
+@BOTH
+def test_bools_of_a_model_of_real_columns_become_numbers(make):
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"size": rng.normal(size=30), "wet": pd.array(rng.random(30) < 0.5)})
+    table.loc[4, "wet"] = pd.NA
+    filled = make().fit_transform(table)["wet"]
+    assert filled.dtype == pd.Float64Dtype() and 0.0 < filled[4] < 1.0
+    assert_array_equal(filled.drop(4), table["wet"].drop(4).astype(float))
