@@ -302,8 +302,9 @@ def test_single_rows_and_one_block_are_looked_at():
     found = consensus_partition(labels, "binder", max_clusters=50, random_state=0)
     assert found[0].max() < 50
     assert expected_loss(single, labels, "binder") < found[1]
-    little = consensus_partition(labels, "vi", max_work=1e5, random_state=0)
-    assert little[1] <= expected_loss(one, labels, "vi") + 1e-12
+    # With so little work only some of the draws are used, and its own expected loss is of these.
+    little, *_ = consensus_partition(labels, "vi", max_work=1e5, random_state=0)
+    assert expected_loss(little, labels, "vi") <= expected_loss(one, labels, "vi") + 1e-12
 
 
 def test_search_goes_on_where_runs_disagree():
