@@ -142,6 +142,7 @@ def record(lines, path):
     """Append the ratios to the history."""
     found = {f"{line['what']}: {line['of']}": round(line["ratio"], 3) for line in lines}
     entry = {"version": skbnp.__version__, "date": f"{datetime.now(UTC):%Y-%m-%d}", "ratios": found}
+    path.parent.mkdir(exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(entry) + "\n")
 
