@@ -203,6 +203,20 @@ def test_annealed_density_of_a_wide_layer_is_unbiased():
     assert z_score(np.exp(found - exact), 1.0) < 4
 
 
+def test_half_of_the_points_is_judged_by_the_other(monkeypatch):
+    """By itself a half would stay where it happens to be high."""
+    draw = random_draw([9, 3], 4)
+    A = predictive.sample_rows(draw, 3, np.random.default_rng(0))
+    halves = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    n_effective = np.array([[9.0, 9.0], [2.0, 9.0], [9.0, 2.0]])
+    monkeypatch.setattr(predictive, "importance", lambda *_: (halves.copy(), n_effective))
+    monkeypatch.setattr(predictive, "annealed", lambda net, rows, *_: np.full(len(rows), 7.0))
+    plain = predictive.log_densities(draw, A, 0, method="importance")
+    found = predictive.log_densities(draw, A, 0)
+    wanted = [np.logaddexp(0.0, 1.0), np.logaddexp(2.0, 7.0), np.logaddexp(7.0, 5.0)]
+    assert_allclose(found - plain, wanted - np.logaddexp(*halves.T), atol=1e-12)
+
+
 def test_density_by_fantasies_is_unbiased(network):
     draw, x, components, exact = network
     found = [
