@@ -94,6 +94,10 @@ def allowed_by(rule):
 
 def admits(hint, value):
     """Whether a type takes a value, or a class of values; what sequences hold is not looked at."""
+    named = typing.get_origin(hint) or hint
+    if hasattr(named, "__value__"):  # ``type name[...] = ...`` of 3.12 and newer
+        arguments = typing.get_args(hint)
+        return admits(named.__value__[arguments] if arguments else named.__value__, value)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return any(admits(one, value) for one in typing.get_args(hint))
     kind = typing.get_origin(hint) or hint
