@@ -15,7 +15,7 @@ from skbnp.cibp_belief_net._predictive import (
     expected_activations,
     fantasies_of,
     imputed_moments,
-    log_densities,
+    judged_densities,
     sample_rows,
 )
 from skbnp.cibp_belief_net._predictive_laws import components_under, row_components
@@ -52,6 +52,9 @@ _MANY_COLUMNS = 40
 _FEWEST_CHAINS, _MOST_CHAINS = 4, 16
 _FEWEST_SWEEPS, _MOST_SWEEPS, _SHORT_DRAWS = 70, 300, 4
 _MORE_WORK, _FEWEST_ROWS_OF_ENSEMBLE = 1.5, 150
+# Particles of a row, of all that a draw has, below which its density is not trusted; and the share
+# of rows of which that is said.
+_LEAST_EFFECTIVE, _SOME_ROWS = 1.25, 0.1
 # Ways of births under each value of `birth`; "auto": those that are known to pay.
 _BIRTHS = {
     "auto": ("prior", "block"),
@@ -507,7 +510,17 @@ class CIBPBeliefNet(
         self._check_density(self._prior.max_layers)
         draw, components, fantasies = law
         options = self._density_options() | {"components": components, "fantasies": fantasies}
-        return log_densities(draw, rows, self.seed_, t, **options)
+        return np.stack(judged_densities(draw, rows, self.seed_, t, **options))
+
+    def _judge(self, figures):
+        few = np.count_nonzero(figures.mean(axis=0) > 1 / _LEAST_EFFECTIVE)
+        # A few rows that lie far out are like that in every table.
+        if few > _SOME_ROWS * figures.shape[1] and self.n_particles > 1:
+            warn(
+                f"the log density of {few} row(s) may be low by half a nat or more: of the "
+                f"{self.n_particles} particles of annealing about one counts under most draws; "
+                "raise n_temperatures",
+            )
 
     def _sample_of(self, draw, n_rows, rng):
         components = self._components(draw, int(rng.integers(2**31)))

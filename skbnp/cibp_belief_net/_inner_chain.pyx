@@ -386,7 +386,8 @@ def sampled(
 
 
 def annealed(DrawNetwork net, A, log_share, seed, t, n_temperatures, n_particles):
-    """log of an unbiased estimate of each row's density relative to u = 0 (Neal 2001).
+    """log of an unbiased estimate of each row's density relative to u = 0 (Neal 2001), and the
+    inverse of how many of its particles count, (n_rows,) both.
 
     From the network's prior through powers (k / n_temperatures)^3 of the likelihood, which the
     first steps raise gently. Where the top layer is a mixture each particle keeps a component
@@ -441,7 +442,9 @@ def annealed(DrawNetwork net, A, log_share, seed, t, n_temperatures, n_particles
                 first += n
         if failed:
             raise _lost(rows[(first + chain.lost) // n_copies])
-    return np.logaddexp.reduce(np.asarray(out), axis=1) - np.log(n_particles)
+    total = np.logaddexp.reduce(np.asarray(out), axis=1)
+    squares = np.logaddexp.reduce(2.0 * np.asarray(out), axis=1)
+    return total - np.log(n_particles), np.exp(squares - 2.0 * total)
 
 
 def _lost(row):

@@ -114,10 +114,18 @@ def _independent_moments(DrawNetwork net, Moments moments, A):
     return tuple(np.where(missing, one, 0.0) for one in np.asarray(both))
 
 
-def log_densities(draw, A, seed, t=0, components=None, method="auto",
-                  n_temperatures=150, n_particles=4, n_importance=N_IMPORTANCE,
-                  proposals=PROPOSALS, fantasies=None):
+def log_densities(draw, A, seed, t=0, components=None, **options):
+    """log p(observed entries of each row | draw), (n_rows,): the first of ``judged_densities``."""
+    return judged_densities(draw, A, seed, t, components, **options)[0]
+
+
+def judged_densities(draw, A, seed, t=0, components=None, method="auto",
+                     n_temperatures=150, n_particles=4, n_importance=N_IMPORTANCE,
+                     proposals=PROPOSALS, fantasies=None):
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
+
+    And the inverse of how many particles of annealing it rests on, (n_rows,), 0 where there are
+    none: near 1 it rests on one, and is low by half a nat or more.
 
     exp of either method is unbiased, so each is low on average and integrates to one.
     "importance", for one hidden layer, samples (component, a) around the modes that are found
@@ -139,27 +147,29 @@ def log_densities(draw, A, seed, t=0, components=None, method="auto",
     if method == "importance" and n_layers > 1:
         raise ValueError(f"method 'importance' needs at most one hidden layer, got {n_layers}")
     A = np.ascontiguousarray(A, dtype=np.float64)
+    share = np.zeros(len(A))
     if method == "auto" and fantasies is not None:
-        return fantasies.log_densities(A, seed, t, N_POINTS)[0]
+        return fantasies.log_densities(A, seed, t, N_POINTS)[0], share
     sampling = method != "ais" and n_layers == 1
     if sampling and components is None and not has_row_clusters(draw):
         components = _own_component(draw)
     net = DrawNetwork(draw, components)
     base = net.log_density_without_units(A)
     if n_layers == 0:
-        return base
+        return base, share
     if sampling:
         halves, n_effective = importance(net, A, seed, t, n_importance, proposals)
         if method == "auto" and net.n_components == 1:
-            _anneal_few(net, A, halves, n_effective, seed, t, n_temperatures, n_particles)
-        return base + np.logaddexp(halves[:, 0], halves[:, 1]) - np.log(2.0)
+            _anneal_few(net, A, halves, n_effective, share, seed, t, n_temperatures, n_particles)
+        return base + np.logaddexp(halves[:, 0], halves[:, 1]) - np.log(2.0), share
     log_share = None
     if net.n_components > 0:
         log_share = component_shares(_flattened(draw, components, seed, t), A)
-    return base + annealed(net, A, log_share, seed, t, n_temperatures, n_particles)
+    found, share = annealed(net, A, log_share, seed, t, n_temperatures, n_particles)
+    return base + found, share
 
 
-def _anneal_few(net, A, halves, n_effective, seed, t, n_temperatures, n_particles):
+def _anneal_few(net, A, halves, n_effective, share, seed, t, n_temperatures, n_particles):
     """Annealing in place of half the points where in the other half few count.
 
     Each half is judged by the other: by itself it would stay where it happens to be high.
@@ -168,7 +178,7 @@ def _anneal_few(net, A, halves, n_effective, seed, t, n_temperatures, n_particle
     rows = np.flatnonzero(few.any(axis=1))
     if len(rows):
         # By other random numbers than those of the points, which have chosen these rows.
-        found = annealed(
+        found, share[rows] = annealed(
             net, A[rows], np.zeros((len(rows), 1)), seed ^ ANNEALED, t, n_temperatures, n_particles
         )
         halves[rows] = np.where(few[rows], found[:, np.newaxis], halves[rows])

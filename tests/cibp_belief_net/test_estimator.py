@@ -257,6 +257,18 @@ def test_densities_of_one_column_integrate_to_one(visible):
     assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
 
 
+def test_densities_that_rest_on_one_particle_are_named():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 12)) + 0.03 * rng.normal(size=(40, 12))
+    net = short(density="ais", n_warmup=40, n_particles=4).fit(X)
+    with pytest.warns(UserWarning, match=r"the log density of \d+ row.s. may be low by half a nat"):
+        net.set_params(n_temperatures=2).score_samples(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net.set_params(n_temperatures=400).score_samples(X[:5])
+        net.set_params(n_temperatures=2, n_particles=1).score_samples(X)  # of one nothing is known
+
+
 def test_rows_beyond_the_range_of_sigmoid_units(X):
     net = short(visible="sigmoid").fit(X)
     assert net.visible_ == "sigmoid"

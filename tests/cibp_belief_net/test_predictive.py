@@ -210,11 +210,30 @@ def test_half_of_the_points_is_judged_by_the_other(monkeypatch):
     halves = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
     n_effective = np.array([[9.0, 9.0], [2.0, 9.0], [9.0, 2.0]])
     monkeypatch.setattr(predictive, "importance", lambda *_: (halves.copy(), n_effective))
-    monkeypatch.setattr(predictive, "annealed", lambda net, rows, *_: np.full(len(rows), 7.0))
+    monkeypatch.setattr(
+        predictive, "annealed", lambda net, rows, *_: np.full((2, len(rows)), [[7.0], [0.5]])
+    )
     plain = predictive.log_densities(draw, A, 0, method="importance")
     found = predictive.log_densities(draw, A, 0)
     wanted = [np.logaddexp(0.0, 1.0), np.logaddexp(2.0, 7.0), np.logaddexp(7.0, 5.0)]
     assert_allclose(found - plain, wanted - np.logaddexp(*halves.T), atol=1e-12)
+    assert_array_equal(predictive.judged_densities(draw, A, 0)[1], [0.0, 0.5, 0.5])
+
+
+def test_how_many_particles_count():
+    """Nearly all where the likelihood is flat, about one where it is steep and they are few."""
+    draw = random_draw([6, 4, 2], 5)
+    A = predictive.sample_rows(draw, 20, np.random.default_rng(0))
+    flat, steep = (
+        draw | {"unit_precision": np.where(np.arange(12) < 6, nu, draw["unit_precision"])}
+        for nu in (1e-4, 1e6)
+    )
+    options = {"method": "ais", "n_temperatures": 10, "n_particles": 8}
+    found = [predictive.judged_densities(one, A, 0, **options)[1] for one in (flat, steep)]
+    assert np.all(found[0] < 1 / 7.5) and np.median(found[1]) > 1 / 1.2
+    assert np.all(found[1] <= 1 + 1e-12)
+    exact = predictive.judged_densities(random_draw([6], 5), A, 0)
+    assert_array_equal(exact[1], np.zeros(20))
 
 
 def test_density_by_fantasies_is_unbiased(network):
