@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln, gammaln, multigammaln, xlogy
 
 from checks.enumeration import canonical, set_partitions
+from checks.partitions import noisy_draws
 from checks.slow import slow_where
-from skbnp.summaries import _strategy, partitions
+from skbnp.summaries import _strategy
 from skbnp.summaries._draws import merge_rows, number_draws
 from skbnp.summaries._losses import loss_table
 from skbnp.summaries.partitions import (
@@ -53,14 +54,6 @@ def brute_force(partition, labels, loss, weights=None):
 
 def random_draws(seed, n_draws, n, n_clusters):
     return np.random.default_rng(seed).integers(n_clusters, size=(n_draws, n))
-
-
-def noisy_draws(seed, n_draws=40, n=120, n_clusters=4, noise=0.3):
-    """Draws around one partition, the noise differing by row."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(n_clusters, size=n)
-    moved = rng.random((n_draws, n)) < noise * rng.random(n)
-    return np.where(moved, rng.integers(n_clusters + 2, size=(n_draws, n)), truth)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -511,81 +504,6 @@ def test_relabel_by_size():
     assert relabel_by_size([4]).tolist() == [0]
     assert relabel_by_size(["b", "a", "a"]).tolist() == [1, 0, 0]
     assert relabel_by_size([10**15, -5, -5]).tolist() == [1, 0, 0]
-
-
-def test_coclustering_is_its_definition():
-    rng = np.random.default_rng(0)
-    labels = noisy_draws(0, n=30)
-    weights = rng.random(len(labels))
-    same = labels[:, :, None] == labels[:, None, :]
-    assert_allclose(coclustering(labels), same.mean(axis=0))
-    assert_allclose(coclustering(labels, weights=weights), np.average(same, 0, weights))
-    rows = rng.permutation(30)[:7]
-    assert_allclose(coclustering(labels, rows), same.mean(axis=0)[np.ix_(rows, rows)])
-
-
-def test_coclustering_of_chosen_rows_with_chosen_columns():
-    rng = np.random.default_rng(1)
-    labels, weights = noisy_draws(0, n=30), rng.random(40)
-    same = np.average(labels[:, :, None] == labels[:, None, :], 0, weights)
-    rows, columns = rng.permutation(30)[:4], rng.permutation(30)[:9]
-    mask = labels[0] == 1
-    for r, c in [(rows, columns), ([-1, 3, 3], [5]), (rows, mask), (mask, columns)]:
-        expected = same[r][:, c]
-        assert_allclose(coclustering(labels, r, c, weights=weights), expected)
-        assert_allclose(coclustering(list(labels), r, c, weights=weights), expected)
-    assert_allclose(coclustering(labels, rows, "all", weights=weights), same[rows])
-    assert_allclose(coclustering(labels, columns="all", weights=weights), same)
-    assert_allclose(coclustering(labels, mask, weights=weights), same[mask][:, mask])
-
-
-def test_coclustering_in_groups_of_draws(monkeypatch):
-    labels = noisy_draws(0, n=30)
-    here = coclustering(labels), coclustering(labels, [1, 2], "all")
-    monkeypatch.setattr(partitions, "MAX_COCLUSTERING_SCRATCH", 100)
-    there = coclustering(labels), coclustering(labels, [1, 2], "all")
-    for before, after in zip(here, there, strict=True):
-        assert_array_equal(before, after)
-
-
-def test_coclustering_never_exceeds_one():
-    labels = np.zeros((7, 3), dtype=int)
-    weights = np.random.default_rng(0).random(7)
-    for columns in (None, "all"):
-        table = coclustering(labels, columns=columns, weights=weights)
-        assert table.max() <= 1.0
-        assert_allclose(table, 1.0)
-
-
-def test_coclustering_refuses_large_matrices():
-    labels = np.zeros((2, 20_001), dtype=np.int32)
-    with pytest.raises(ValueError, match=r"stops at 400,000,000 cells, got 20,001 rows x 20,001"):
-        coclustering(labels)
-    assert_array_equal(coclustering(labels, rows=[0, 20_000]), np.ones((2, 2)))
-    labels = np.zeros((2, 300_000), dtype=np.uint8)
-    labels[0, 1] = 1
-    table = coclustering(labels, rows=[0, 1], columns="all")
-    assert_array_equal(table[:, :3], [[1, 0.5, 1], [0.5, 1, 0.5]])
-    assert table.shape == (2, 300_000) and table[0, 2:].min() == 1.0
-
-
-@pytest.mark.parametrize(
-    ("index", "message"),
-    [
-        ([0, 3], "rows must be between -3 and 2, got 0 to 3"),
-        ([-4], "rows must be between -3 and 2"),
-        ([], "rows must be positions of rows or a mask"),
-        ([0.0], "rows must be positions of rows or a mask"),
-        ([[0]], "rows must be positions of rows or a mask"),
-        ([True, False], r"or a mask of shape \(3,\)"),
-        ("every", "rows must be positions"),
-    ],
-)
-def test_bad_rows_are_named(index, message):
-    with pytest.raises(ValueError, match=message):
-        coclustering([[0, 0, 1]], index)
-    with pytest.raises(ValueError, match=message.replace("rows", "columns", 1)):
-        coclustering([[0, 0, 1]], [0], index)
 
 
 def test_companion_table():
