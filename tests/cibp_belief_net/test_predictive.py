@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import special
 from scipy.spatial import cKDTree
 
+from checks.belief_draws import components_of, copies, dense, random_draw, z_score
 from checks.integrals import sampled
 from checks.slow import slow_where
 from skbnp.cibp_belief_net import _predictive as predictive
@@ -20,74 +20,6 @@ from skbnp.cibp_belief_net import _predictive_laws as laws
 from skbnp.likelihoods.nonlinear_gaussian._fantasies import Noise
 
 NAN = np.nan
-
-
-def random_draw(widths, seed, skip=False, n_clusters=0, size=1.5, share=0.8):
-    """A network with random edges, of the next layer or of any higher one."""
-    rng = np.random.default_rng(seed)
-    offset = np.concatenate([[0], np.cumsum(widths)])
-    edges = []
-    for c in range(len(widths) - 1):
-        for child in range(offset[c], offset[c + 1]):
-            for p in range(c + 1, len(widths) if skip else c + 2):
-                edges += [
-                    [parent, child]
-                    for parent in range(offset[p], offset[p + 1])
-                    if rng.random() < share
-                ]
-    n_units = offset[-1]
-    top = slice(offset[-2], n_units)
-    draw = {
-        "widths": np.array(widths, dtype=np.intp),
-        "edges": np.array(edges, dtype=np.int32).reshape(-1, 2),
-        "weights": size * rng.standard_normal(len(edges)),
-        "biases": 0.5 * rng.standard_normal(n_units),
-        "unit_precision": rng.gamma(4.0, 0.5, n_units),
-    }
-    if n_clusters:
-        draw["biases"][top], draw["unit_precision"][top] = 0.0, 1.0
-        draw |= {
-            "cluster_count": rng.integers(1, 20, n_clusters),
-            "cluster_mean": 2.0 * rng.standard_normal((n_clusters, widths[-1])),
-            "cluster_precision": rng.gamma(4.0, 0.5, (n_clusters, widths[-1])),
-            "cluster_rate": rng.gamma(2.0, 0.5, widths[-1]),
-        }
-    draw["activations"] = hidden_sample(draw, 40, rng)
-    for array in draw.values():
-        array.flags.writeable = False  # nothing of a draw may be changed
-    return draw
-
-
-def components_of(draw):
-    if not laws.has_row_clusters(draw):
-        return None
-    return laws.cluster_components(draw, 5.0, 0.2, 2.0, seed=3)
-
-
-def dense(draw):
-    n_units = draw["widths"].sum()
-    W = np.zeros((n_units, n_units))
-    W[draw["edges"][:, 0], draw["edges"][:, 1]] = draw["weights"]
-    return W
-
-
-def hidden_sample(draw, n, rng):
-    """Hidden pre-activations from the network's prior, (n, n_hidden), plainly."""
-    D, W = draw["widths"][0], dense(draw)
-    a = np.zeros((n, len(W)))
-    top = len(W)
-    if "cluster_count" in draw:
-        weight = draw["cluster_count"] / draw["cluster_count"].sum()
-        label = rng.choice(len(weight), size=n, p=weight)
-        top -= draw["widths"][-1]
-        a[:, top:] = draw["cluster_mean"][label]
-        a[:, top:] += rng.standard_normal((n, len(W) - top)) / np.sqrt(
-            draw["cluster_precision"][label]
-        )
-    for j in range(top - 1, D - 1, -1):
-        a[:, j] = draw["biases"][j] + np.tanh(a / 2) @ W[:, j]
-        a[:, j] += rng.standard_normal(n) / np.sqrt(draw["unit_precision"][j])
-    return a[:, D:]
 
 
 class Exact:
@@ -163,16 +95,6 @@ def network(request):
     return draw, np.array(x), components, Exact(draw, components)
 
 
-def copies(x, n):
-    """Rows like x to 1e-8, no two alike."""
-    return np.tile(x, (n, 1)) + 1e-12 * np.arange(n)[:, np.newaxis]
-
-
-def z_score(estimates, expected):
-    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
-    return np.abs(estimates.mean(axis=0) - expected) / error
-
-
 def test_annealed_density_is_unbiased(network):
     draw, x, components, exact = network
     n = 4000
@@ -188,52 +110,6 @@ def test_annealed_density_of_defaults_is_near(network):
     found = predictive.log_densities(draw, copies(x, 200), 1, components=components, method="ais")
     assert z_score(np.exp(found - exact.row(x)[0]), 1.0) < 4
     assert np.std(found) < 0.5
-
-
-def test_annealed_density_of_a_wide_layer_is_unbiased():
-    """Hamiltonian steps in place of slices, beside importance sampling around modes."""
-    draw = random_draw([5, 9], 2)
-    x, n = predictive.sample_rows(draw, 1, np.random.default_rng(1))[0], 4000
-    rough = {"n_temperatures": 25, "n_particles": 4}
-    found = predictive.log_densities(draw, copies(x, n), 3, method="ais", **rough)
-    wanted = predictive.log_densities(draw, copies(x, n), 4, method="importance")
-    exact = special.logsumexp(wanted) - np.log(n)
-    error = np.std(np.exp(wanted - exact)) / np.sqrt(n)
-    assert error < 0.005
-    assert z_score(np.exp(found - exact), 1.0) < 4
-
-
-def test_half_of_the_points_is_judged_by_the_other(monkeypatch):
-    """By itself a half would stay where it happens to be high."""
-    draw = random_draw([9, 3], 4)
-    A = predictive.sample_rows(draw, 3, np.random.default_rng(0))
-    halves = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
-    n_effective = np.array([[9.0, 9.0], [2.0, 9.0], [9.0, 2.0]])
-    monkeypatch.setattr(predictive, "importance", lambda *_: (halves.copy(), n_effective))
-    monkeypatch.setattr(
-        predictive, "annealed", lambda net, rows, *_: np.full((2, len(rows)), [[7.0], [0.5]])
-    )
-    plain = predictive.log_densities(draw, A, 0, method="importance")
-    found = predictive.log_densities(draw, A, 0)
-    wanted = [np.logaddexp(0.0, 1.0), np.logaddexp(2.0, 7.0), np.logaddexp(7.0, 5.0)]
-    assert_allclose(found - plain, wanted - np.logaddexp(*halves.T), atol=1e-12)
-    assert_array_equal(predictive.judged_densities(draw, A, 0)[1], [0.0, 0.5, 0.5])
-
-
-def test_how_many_particles_count():
-    """Nearly all where the likelihood is flat, about one where it is steep and they are few."""
-    draw = random_draw([6, 4, 2], 5)
-    A = predictive.sample_rows(draw, 20, np.random.default_rng(0))
-    flat, steep = (
-        draw | {"unit_precision": np.where(np.arange(12) < 6, nu, draw["unit_precision"])}
-        for nu in (1e-4, 1e6)
-    )
-    options = {"method": "ais", "n_temperatures": 10, "n_particles": 8}
-    found = [predictive.judged_densities(one, A, 0, **options)[1] for one in (flat, steep)]
-    assert np.all(found[0] < 1 / 7.5) and np.median(found[1]) > 1 / 1.2
-    assert np.all(found[1] <= 1 + 1e-12)
-    exact = predictive.judged_densities(random_draw([6], 5), A, 0)
-    assert_array_equal(exact[1], np.zeros(20))
 
 
 def test_density_by_fantasies_is_unbiased(network):
@@ -480,18 +356,6 @@ def test_rows_do_not_depend_on_their_company(seed):
             blocks = list(pool.map(answers, np.split(A[order], 3)))
         assert_allclose(together[order], np.vstack(blocks), atol=1e-9)
         assert_array_equal(together, answers(A))
-
-
-def test_annealing_finds_the_cluster_of_a_row():
-    """Of 60 clusters and 40 features one counts: particles from all alike miss it by many nats."""
-    draw = random_draw([40, 6], 1, n_clusters=60)
-    components = components_of(draw)
-    A = predictive.sample_rows(draw, 40, np.random.default_rng(0), components)
-    annealed, corrected = (
-        predictive.log_densities(draw, A, 0, components=components, method=method)
-        for method in ("ais", "importance")
-    )
-    assert np.abs(annealed - corrected).mean() < 0.5
 
 
 def test_prior_of_rows():
