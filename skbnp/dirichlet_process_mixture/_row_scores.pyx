@@ -1,11 +1,12 @@
 """How well each block suits a row: what Gibbs draws labels by, and densities of single rows."""
 
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY, isfinite
 
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._state cimport State
 from skbnp.numerics.special cimport log_sum_exp
+from skbnp.numerics.vector_math cimport LANES, running_exp
 
 from skbnp.numerics.buffers import longer
 
@@ -18,9 +19,29 @@ cdef class RowScores:
         self.value = np.zeros(0)
 
     cdef int reserve(self) except -1 nogil:
-        if self.value.shape[0] < self.state.family.n_slots:
+        if self.value.shape[0] < self.state.family.n_slots + LANES:
             with gil:
-                self.value = longer(self.value, (self.state.family.n_slots,))
+                self.value = longer(self.value, (self.state.family.n_slots + LANES,))
+        return 0
+
+    cdef int draw(self, double u, Py_ssize_t* chosen) noexcept nogil:
+        """A block with probability proportional to exp(value), by inversion at a uniform u.
+
+        ``value`` becomes its running sums. Non-zero, and a valid block all the same, where none is
+        finite or one is NaN or +inf.
+        """
+        cdef Py_ssize_t k = 0, last = self.state.n_clusters
+        cdef double target
+        running_exp(last + 1, &self.value[0])
+        chosen[0] = 0
+        if not isfinite(self.value[last]):
+            return 1
+        target = u * self.value[last]
+        while k < last and not target < self.value[k]:
+            k += 1
+        while k > 0 and self.value[k] == self.value[k - 1]:  # u near 1: none of no weight
+            k -= 1
+        chosen[0] = k
         return 0
 
     cdef bint of_member(self, Py_ssize_t i) except -1 nogil:
@@ -39,7 +60,7 @@ cdef class RowScores:
         self.value[own] = self.state.family.log_predictive_own(own, i)
         if self.value[own] != self.value[own]:
             return False
-        self.value[own] += log(self.state.family.n_members[own] - 1 - self.state.law.discount)
+        self.value[own] += self.state.log_weight_of_others[own]
         return True
 
     cdef int of_guest(self, Py_ssize_t i) except -1 nogil:

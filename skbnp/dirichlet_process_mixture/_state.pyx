@@ -11,6 +11,7 @@ import numpy as np
 
 from skbnp.mcmc.chain cimport State as BaseState
 from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.vector_math cimport prefetch
 from skbnp.processes cimport crp_law
 
 from skbnp.laws import Law
@@ -61,6 +62,7 @@ cdef class State(BaseState):
         self._least_slots = least_slots
         self._log_jacobian = log_jacobian
         self.log_weight = np.zeros(0)
+        self.log_weight_of_others = np.zeros(0)
         self.label = np.unique(labels, return_inverse=True)[1].astype(np.intp)
         self.n_clusters = np.max(self.label) + 1
         self.reserve()
@@ -140,6 +142,11 @@ cdef class State(BaseState):
 
     # -- rows in blocks -----------------------------------------------------------------------
 
+    cdef void fetch(self, Py_ssize_t i) noexcept nogil:
+        """Ask for what will be read soon of row i."""
+        prefetch(&self.label[i])
+        self.family.fetch(i)
+
     cdef Py_ssize_t detach(self, Py_ssize_t i, Py_ssize_t target) except -1 nogil:
         """Take row i out of its block; returns the slot that target has afterwards."""
         cdef Py_ssize_t k = self.label[i]
@@ -180,6 +187,7 @@ cdef class State(BaseState):
 
     cdef void weigh(self, Py_ssize_t k) noexcept nogil:
         self.log_weight[k] = log(self.family.n_members[k] - self.law.discount)
+        self.log_weight_of_others[k] = log(self.family.n_members[k] - 1 - self.law.discount)
 
     cdef void weigh_all(self) noexcept nogil:
         cdef Py_ssize_t k
@@ -195,6 +203,9 @@ cdef class State(BaseState):
         if self.log_weight.shape[0] < self.family.n_slots:
             with gil:
                 self.log_weight = longer(self.log_weight, (self.family.n_slots,))
+                self.log_weight_of_others = longer(
+                    self.log_weight_of_others, (self.family.n_slots,)
+                )
         return 0
 
     cdef void rebuild(self) noexcept nogil:

@@ -21,8 +21,13 @@
     && !defined(__SANITIZE_ADDRESS__)
 /* By names that GCC 11 knows too; it has none for the levels of x86-64. */
 #define SKBNP_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+/* Of what has no longer vectors to fill. */
+#define SKBNP_FEW_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define SKBNP_CLONES
+#endif
+#ifndef SKBNP_FEW_CLONES
+#define SKBNP_FEW_CLONES
 #endif
 
 /* Before a loop over lanes: GCC unrolls short loops before it looks for vectors, and finds none. */
@@ -30,6 +35,13 @@
 #define SKBNP_ROLLED _Pragma("GCC unroll 1")
 #else
 #define SKBNP_ROLLED
+#endif
+
+/* A function whose first argument is a constant where it is called. */
+#if defined(__GNUC__)
+#define SKBNP_INLINE __attribute__((always_inline))
+#else
+#define SKBNP_INLINE
 #endif
 
 /* Rows in one pass over the features: their residuals stay in the first cache. */
@@ -58,6 +70,15 @@ static inline uint64_t skbnp_to_bits(double x) {
 /* 2^n of an integer n between -1022 and 1023. */
 static inline double skbnp_power_of_two(double n) {
     return skbnp_from_bits(skbnp_to_bits(n + (SKBNP_ROUND + 1023.0)) << 52);
+}
+
+/* Asks for what will be read soon. */
+static inline void skbnp_prefetch(const void *address) {
+#if defined(__GNUC__)
+    __builtin_prefetch(address);
+#else
+    (void) address;
+#endif
 }
 
 /* e^x = 2^n e^r with |r| <= log(2) / 2, the latter by its series. */
@@ -134,6 +155,28 @@ SKBNP_CLONES static void skbnp_log1p_all(Py_ssize_t n, double *x) {
     for (Py_ssize_t i = 0; i < n; i++) x[i] = skbnp_log1p(x[i]);
 }
 
+/* Running sums of e^(x[i] - max x); the last is NaN where no x[i] is finite or one is NaN or +inf.
+
+   x has room for n rounded up to a multiple of SKBNP_LANES. */
+SKBNP_FEW_CLONES static void skbnp_running_exp(Py_ssize_t n, double *x) {
+    double highest = -INFINITY, total = 0.0;
+    Py_ssize_t i, end = (n + SKBNP_LANES - 1) / SKBNP_LANES * SKBNP_LANES;
+    for (i = 0; i < n; i++) highest = x[i] > highest ? x[i] : highest;
+    for (i = n; i < end; i++) x[i] = -INFINITY;
+    for (i = 0; i < end; i++) x[i] = skbnp_exp(x[i] - highest);
+    for (i = 0; i < n; i++) x[i] = total += x[i];
+}
+
+/* out[k] = constant[k] - power[k] log(1 + share[k] distance[k]); all have room for n rounded up. */
+SKBNP_FEW_CLONES static void skbnp_log_t_all(
+    Py_ssize_t n, const double *distance, const double *constant, const double *power,
+    const double *share, double *restrict out
+) {
+    const Py_ssize_t end = (n + SKBNP_LANES - 1) / SKBNP_LANES * SKBNP_LANES;
+    for (Py_ssize_t k = 0; k < end; k++)
+        out[k] = constant[k] - power[k] * skbnp_log1p(share[k] * distance[k]);
+}
+
 /* out[i] = |U^-T (x_i - m)|^2 of at most SKBNP_TILE rows, forward substitution for all at once.
 
    Feature feature[a] of the first row is at x + stride * feature[a], those of the others follow, and
@@ -166,44 +209,66 @@ SKBNP_CLONES static void skbnp_squared_distances(
     }
 }
 
-/* out[k] = |U_k^-T (x - m_k)|^2 of one row x and n blocks, SKBNP_LANES at a time.
+/* The same of one row x and the blocks of n chunks of SKBNP_LANES, at most two: side by side, so that
+   neither waits for the other. */
+SKBNP_INLINE static inline void skbnp_chunk_distances(
+    const int n, Py_ssize_t d, const double *x, const double *mean, const double *factor,
+    double *restrict work, double *restrict out
+) {
+    enum { L = SKBNP_LANES };
+    const Py_ssize_t next = d * L, next_factor = d * d * L;
+    double y[2 * L], z[2 * L], q[2 * L];
+    Py_ssize_t a, b;
+    int c, l;
+    for (a = 0; a < d; a++)
+        for (c = 0; c < n; c++)
+            SKBNP_ROLLED for (l = 0; l < L; l++)
+                work[c * next + a * L + l] = x[a] - mean[c * next + a * L + l];
+    for (c = 0; c < n; c++) SKBNP_ROLLED for (l = 0; l < L; l++) q[c * L + l] = 0.0;
+    /* Two features at a time: the residuals of all later ones are read and written once. */
+    for (b = 0; b + 1 < d; b += 2) {
+        const double *f = factor + (b * d + b) * L, *g = f + (d + 1) * L;
+        double *restrict r = work + b * L;
+        for (c = 0; c < n; c++)
+            SKBNP_ROLLED for (l = 0; l < L; l++) {
+                const Py_ssize_t t = c * L + l, u = c * next + l, v = c * next_factor + l;
+                y[t] = r[u] * f[v];
+                z[t] = (r[u + L] - f[v + L] * y[t]) * g[v];
+                q[t] = q[t] + y[t] * y[t] + z[t] * z[t];
+            }
+        f += 2 * L;
+        g += L;
+        r += 2 * L;
+        for (a = b + 2; a < d; a++, f += L, g += L, r += L)
+            for (c = 0; c < n; c++)
+                SKBNP_ROLLED for (l = 0; l < L; l++) {
+                    const Py_ssize_t t = c * L + l, u = c * next + l, v = c * next_factor + l;
+                    r[u] = r[u] - f[v] * y[t] - g[v] * z[t];
+                }
+    }
+    if (b < d)
+        for (c = 0; c < n; c++)
+            SKBNP_ROLLED for (l = 0; l < L; l++) {
+                const double last = work[c * next + b * L + l]
+                    * factor[c * next_factor + (d * d - 1) * L + l];
+                q[c * L + l] += last * last;
+            }
+    for (c = 0; c < n; c++) SKBNP_ROLLED for (l = 0; l < L; l++) out[c * L + l] = q[c * L + l];
+}
+
+/* out[k] = |U_k^-T (x - m_k)|^2 of one row x and n blocks, SKBNP_LANES side by side.
 
    Means are (n / SKBNP_LANES, d, SKBNP_LANES), rounded up, and factors (..., d, d, SKBNP_LANES),
-   upper triangular with reciprocals in their diagonals; work has room for d * SKBNP_LANES. */
-SKBNP_CLONES static void skbnp_lane_distances(
+   upper triangular with reciprocals in their diagonals; out is rounded up too, and work has room for
+   2 * d * SKBNP_LANES. */
+SKBNP_FEW_CLONES static void skbnp_lane_distances(
     Py_ssize_t n, Py_ssize_t d, const double *x, const double *mean, const double *factor,
     double *restrict work, double *restrict out
 ) {
     enum { L = SKBNP_LANES };
-    Py_ssize_t first, a, b;
-    int l;
-    for (first = 0; first < n; first += L, mean += d * L, factor += d * d * L) {
-        double y[L], z[L], q[L];
-        for (a = 0; a < d; a++)
-            SKBNP_ROLLED for (l = 0; l < L; l++) work[a * L + l] = x[a] - mean[a * L + l];
-        SKBNP_ROLLED for (l = 0; l < L; l++) q[l] = 0.0;
-        /* Two features at a time: the residuals of all later ones are read and written once. */
-        for (b = 0; b + 1 < d; b += 2) {
-            const double *f = factor + (b * d + b) * L, *g = f + (d + 1) * L;
-            double *restrict r = work + b * L;
-            SKBNP_ROLLED for (l = 0; l < L; l++) {
-                y[l] = r[l] * f[l];
-                z[l] = (r[L + l] - f[L + l] * y[l]) * g[l];
-                q[l] = q[l] + y[l] * y[l] + z[l] * z[l];
-            }
-            f += 2 * L;
-            g += L;
-            r += 2 * L;
-            for (a = b + 2; a < d; a++, f += L, g += L, r += L)
-                SKBNP_ROLLED for (l = 0; l < L; l++) r[l] = r[l] - f[l] * y[l] - g[l] * z[l];
-        }
-        if (b < d)
-            SKBNP_ROLLED for (l = 0; l < L; l++) {
-                y[l] = work[b * L + l] * factor[(d * d - 1) * L + l];
-                q[l] += y[l] * y[l];
-            }
-        for (l = 0; l < L && first + l < n; l++) out[first + l] = q[l];
-    }
+    for (; n > L; n -= 2 * L, mean += 2 * d * L, factor += 2 * d * d * L, out += 2 * L)
+        skbnp_chunk_distances(2, d, x, mean, factor, work, out);
+    if (n > 0) skbnp_chunk_distances(1, d, x, mean, factor, work, out);
 }
 
 #endif

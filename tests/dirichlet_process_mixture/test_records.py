@@ -275,7 +275,7 @@ def test_sums_of_a_split_that_lose_digits_are_made_about_other_means():
         make_record_sampler(X, prior, np.zeros(N, dtype=int), **options) for _ in range(2)
     )
     asked = spoil_sums(spoilt, "divide", always=False)
-    for _ in range(9):
+    for _ in range(30):
         spoilt.sweep()
         sound.sweep()
         assert spoilt.log_joint() == pytest.approx(sound.log_joint(), rel=1e-9)

@@ -290,6 +290,13 @@ def test_parameters(kind, name):
         assert dpm.posterior_.n_chains == options.get("n_chains", 2)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_cells_of_blocks_that_are_nearly_singular(seed):
+    """Blocks of one row have covariances of rank one, up to 1e-100."""
+    X = holed(PLAIN)
+    assert_sound(fit(X, "full", **OPTIONS["s tiny"], random_state=seed), X)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_concentration_without_limit_separates_all(kind):
     """The limits of the prior: every row alone, and all rows together."""

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-import skbnp
 from skbnp.numerics.vector_math import distances_of, lane_distances_of, of_array
 
-HEADER = Path(skbnp.__file__).parent / "numerics" / "vector_math.h"
+HEADER = Path(__file__).parents[2] / "skbnp" / "numerics" / "vector_math.h"
 ENDS = np.array(
     [0.0, np.inf, -np.inf, np.nan, 1e-310, 5e-324, 1.0, 709.7, 710.0, -708.0, -740.0, -746.0, 1e308,
      2.0**-54, -0.5, -1.0, -2.0, 1e15, 1e16]
@@ -28,6 +27,11 @@ typedef ptrdiff_t Py_ssize_t;
 void exp_all(Py_ssize_t n, double *x) { skbnp_exp_all(n, x); }
 void log_all(Py_ssize_t n, double *x) { skbnp_log_all(n, x); }
 void log1p_all(Py_ssize_t n, double *x) { skbnp_log1p_all(n, x); }
+void running_exp(Py_ssize_t n, double *x) { skbnp_running_exp(n, x); }
+void log_t_all(Py_ssize_t n, const double *distance, const double *constant, const double *power,
+               const double *share, double *out) {
+    skbnp_log_t_all(n, distance, constant, power, share, out);
+}
 void lanes(Py_ssize_t n, Py_ssize_t d, const double *x, const double *mean, const double *factor,
            double *work, double *out) { skbnp_lane_distances(n, d, x, mean, factor, work, out); }
 """
@@ -81,7 +85,23 @@ def test_squared_distances_are_those_of_triangular_solves():
     assert distances_of(alone, feature, mean, factor)[0] == found[77]
 
 
-def blocks_in_lanes(d, n_blocks=8):
+@pytest.mark.parametrize("n", [1, 3, 4, 11])
+def test_running_sums_of_exponentials(n):
+    x = np.random.default_rng(n).normal(scale=30.0, size=n) + 5000.0
+    expected = np.cumsum(np.exp(x - x.max()))
+    np.testing.assert_allclose(of_array("running_exp", x), expected, rtol=1e-15 * (n + 3))
+    x[0] = -np.inf
+    if n > 1:
+        found = of_array("running_exp", x)
+        np.testing.assert_allclose(found, np.cumsum(np.exp(x - x.max())), rtol=1e-15 * (n + 3))
+
+
+@pytest.mark.parametrize("bad", [[-np.inf, -np.inf], [np.nan, 1.0], [1.0, np.nan], [1.0, np.inf]])
+def test_running_sums_of_what_is_no_weight_end_in_nan(bad):
+    assert np.isnan(of_array("running_exp", bad)[-1])
+
+
+def blocks_in_lanes(d, n_blocks=12):
     """A row, means and factors of blocks, and both four side by side with reciprocal diagonals."""
     rng = np.random.default_rng(d)
     x, mean = rng.normal(size=d), rng.normal(size=(n_blocks, d))
@@ -95,7 +115,7 @@ def blocks_in_lanes(d, n_blocks=8):
     return x, mean, factor, by_lanes
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 8])
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 9])
 def test_distances_by_lanes_are_those_of_triangular_solves(d):
     x, mean, factor, by_lanes = blocks_in_lanes(d)
     expected = [
@@ -119,15 +139,25 @@ def test_every_instruction_set_gives_the_same_bits(choice, tmp_path):
         cwd=tmp_path, check=True,
     )  # fmt: skip
     library = ctypes.CDLL(str(tmp_path / "wrapped.so"))
-    for name in ("exp", "log", "log1p"):
-        x = numbers(name)
-        expected = of_array(name, x)
+    for name, function in [
+        *((name, f"{name}_all") for name in ("exp", "log", "log1p")),
+        ("running_exp", "running_exp"),
+    ]:
+        x = numbers("exp")[: -len(ENDS)] if name == "running_exp" else numbers(name)
+        expected, n = of_array(name, x), len(x)
+        x = np.append(x, np.zeros(4))
         place = x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-        getattr(library, f"{name}_all")(ctypes.c_ssize_t(len(x)), place)
-        np.testing.assert_array_equal(x, expected)
+        getattr(library, function)(ctypes.c_ssize_t(n), place)
+        np.testing.assert_array_equal(x[:n], expected)
+    law = np.random.default_rng(2).gamma(2.0, size=(5, 400))
+    library.log_t_all(
+        ctypes.c_ssize_t(399), *(line.ctypes.data_as(ctypes.c_void_p) for line in law)
+    )
+    distance, constant, power, share, found = law
+    np.testing.assert_array_equal(found, constant - power * of_array("log1p", share * distance))
     for d in (1, 2, 3, 8):
         x, _, _, by_lanes = blocks_in_lanes(d)
-        work, found = np.empty(4 * d), np.empty(8)
+        work, found = np.empty(8 * d), np.empty(12)
         places = [a.ctypes.data_as(ctypes.c_void_p) for a in (x, *by_lanes, work, found)]
-        library.lanes(ctypes.c_ssize_t(8), ctypes.c_ssize_t(d), *places)
+        library.lanes(ctypes.c_ssize_t(12), ctypes.c_ssize_t(d), *places)
         np.testing.assert_array_equal(found, lane_distances_of(x, *by_lanes))

@@ -12,6 +12,7 @@ cdef class Gibbs(Move):
         bint _remembers                         # counts the imputations of a sweep
         bint _broken                            # in this pass some row had no finite score
 
+    cdef void shuffle(self) noexcept nogil
     cdef int redraw_member(self, Py_ssize_t i) except -1 nogil
     cdef int redraw_guest(self, Py_ssize_t i) except -1 nogil
     cdef bint score_member(self, Py_ssize_t i) except -1 nogil

@@ -10,6 +10,10 @@ from skbnp.numerics cimport rng as draws
 from skbnp.mcmc.fields import Field
 
 
+cdef enum:
+    AHEAD = 2       # rows from one that is asked for to the one that is redrawn
+
+
 cdef class Gibbs(Move):
     """z_i | z_-i, X for rows in a fresh random order: Neal (2000), algorithm 3; equation (M4.1).
 
@@ -53,14 +57,14 @@ cdef class Gibbs(Move):
 
     cpdef int run(self) except -1:
         cdef State state = self.state
-        cdef Py_ssize_t t, i, other
+        cdef Py_ssize_t t, i
         self._broken = False
         with nogil:
+            self.shuffle()
             for t in range(self.n_rows):
-                other = t + draws.below(self.rng, state.n_samples - t)
-                i = self.order[other]
-                self.order[other] = self.order[t]
-                self.order[t] = i
+                i = self.order[t]
+                if t + AHEAD < self.n_rows:
+                    state.fetch(self.order[t + AHEAD])
                 if state.family.augmented(i):
                     self.redraw_guest(i)
                 else:
@@ -71,15 +75,22 @@ cdef class Gibbs(Move):
         self.proposed[0] += self.n_rows
         return BROKEN if self._broken else DONE
 
+    cdef void shuffle(self) noexcept nogil:
+        """Put the rows of a pass, at random, to the front of ``order``."""
+        cdef Py_ssize_t t, i, other
+        for t in range(self.n_rows):
+            other = t + draws.below(self.rng, self.state.n_samples - t)
+            i = self.order[other]
+            self.order[other] = self.order[t]
+            self.order[t] = i
+
     cdef int redraw_member(self, Py_ssize_t i) except -1 nogil:
         """p(z_i | z_-i, X) without taking row i out first: most rows stay where they are."""
         cdef Py_ssize_t own = self.state.label[i], k
         cdef bint alone = self.state.family.n_members[own] == 1
         if not self.score_member(i):
             return self.redraw_guest(i)
-        if draws.categorical_from_logs(
-            self.rng, &self.scores.value[0], self.state.n_clusters + 1, &k
-        ) != 0:
+        if self.scores.draw(draws.uniform(self.rng), &k) != 0:
             self._broken = True
             return 0
         if alone and k == self.state.n_clusters:
@@ -100,9 +111,7 @@ cdef class Gibbs(Move):
         if alone:
             own = self.state.n_clusters  # its block is gone: to stay is to open one
         self.scores.of_guest(i)
-        if draws.categorical_from_logs(
-            self.rng, &self.scores.value[0], self.state.n_clusters + 1, &k
-        ) != 0:
+        if self.scores.draw(draws.uniform(self.rng), &k) != 0:
             self._broken = True
             k = self.state.n_clusters
         self.accepted[0] += k != own

@@ -103,7 +103,9 @@ cdef class LearnCovariance(Move):
 
     NAME = "learned_covariance"
     COUNTS = ("covariance_size",)
-    STEPS = ("covariance", "degrees_of_freedom", "covariance_size", "mean_precision")
+    STEPS = (
+        "covariance", "degrees_of_freedom", "degrees_and_size", "covariance_size", "mean_precision"
+    )
 
     def __init__(self, State state, bit_generator):
         super().__init__(bit_generator)
@@ -128,5 +130,5 @@ cdef class LearnCovariance(Move):
         return DONE
 
     def step(self, name):
-        """One of the four updates alone."""
+        """One of the five updates alone."""
         self.state.covariance.only(name, self.state.n_clusters, self._bit_generator)

@@ -66,9 +66,9 @@ cdef class WideNormalInverseWishart(NormalInverseWishart):
     cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         cdef Py_ssize_t k
         self.lanes.refresh(n, &self.mean[0, 0], &self.factor[0, 0, 0])
-        self.lanes.distances(n, i, &self.X[i, 0], out)
+        self.lanes.measure(n, i, &self.X[i, 0])
         for k in range(n):
-            out[k] = self._log_t(k, out[k])
+            out[k] = self._log_t(k, self.lanes.distance[k])
 
     cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """By the determinant lemma, as in the base."""

@@ -17,6 +17,7 @@ cdef class ConjugateFamily:
         double[::1] imputed_square          # (n_values,) number of sweeps times variance
 
     cdef int reserve(self, Py_ssize_t n_slots) except -1 nogil
+    cdef void fetch(self, Py_ssize_t i) noexcept nogil
     cdef bint incomplete(self, Py_ssize_t i) noexcept nogil
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t observed_first(self, Py_ssize_t i, Py_ssize_t* order) noexcept nogil

@@ -15,8 +15,14 @@ from numpy.random cimport bitgen_t
 import numpy as np
 
 from skbnp.numerics._moments cimport merge_part
+from skbnp.numerics.vector_math cimport prefetch
 
 from skbnp.numerics.buffers import longer
+
+
+cdef Py_ssize_t LINE = 8            # numbers that are fetched at once
+# Numbers of a row that are asked for; processors see by themselves how it goes on.
+cdef Py_ssize_t MOST_FETCHED = 32
 
 
 def check_array_of_state(name, array, like):
@@ -190,6 +196,13 @@ cdef class ConjugateFamily:
         return {name: np.asarray(getattr(self, name)) for name in self.SLOTS}
 
     # -- rows ---------------------------------------------------------------------------------
+
+    cdef void fetch(self, Py_ssize_t i) noexcept nogil:
+        """Ask for what will be read soon of row i: rows that come at random are in no cache."""
+        cdef Py_ssize_t j, n_lines = (min(self.n_features, MOST_FETCHED) + LINE - 1) // LINE
+        prefetch(&self.missing_start[i])
+        for j in range(n_lines):
+            prefetch(&self.X[i, 0] + j * LINE)
 
     cdef bint incomplete(self, Py_ssize_t i) noexcept nogil:
         """Whether row i has missing cells."""

@@ -1,6 +1,7 @@
 """Gaussian blocks with parameters drawn, and rows of them some of whose cells are missing."""
 
 from libc.math cimport NAN, exp, log, sqrt
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
@@ -18,6 +19,7 @@ cdef enum:
 
 cdef double HALF_LOG_2_PI = 0.9189385332046728
 cdef double LOG_2_PI = 1.8378770664093453
+cdef double NEXT_TO_NOTHING = 1e-150    # its square is still a number
 
 
 # -- some features given others ---------------------------------------------------------------
@@ -26,7 +28,7 @@ cdef double LOG_2_PI = 1.8378770664093453
 cdef int permuted_factor(
     const double* factor, Py_ssize_t d, const Py_ssize_t* feature, Py_ssize_t n, double* out
 ) noexcept nogil:
-    """Factor (n, n) of these n features of U^T U, in this order: O(n^3). Non-zero: failed."""
+    """Factor (n, n) of these n features of U^T U, in this order: O(d n^2). Non-zero: failed."""
     cdef Py_ssize_t a, b, t, ja, jb
     cdef double total
     for a in range(n):
@@ -37,7 +39,28 @@ cdef int permuted_factor(
             for t in range(min(ja, jb) + 1):
                 total += factor[t * d + ja] * factor[t * d + jb]
             out[a * n + b] = total
-    return linalg.cholesky(out, n) if n > 0 else 0
+    if n == 0 or linalg.cholesky(out, n) == 0:
+        return 0
+    return _rotate(factor, d, feature, n, out)
+
+
+cdef int _rotate(
+    const double* factor, Py_ssize_t d, const Py_ssize_t* feature, Py_ssize_t n, double* out
+) noexcept nogil:
+    """The same by rotations, which square no number: where the features are nearly dependent."""
+    cdef double* row = <double*> malloc(n * sizeof(double))
+    cdef Py_ssize_t a, t
+    if row == NULL:
+        return 1
+    memset(out, 0, n * n * sizeof(double))
+    for a in range(n):
+        out[a * n + a] = NEXT_TO_NOTHING
+    for t in range(d):
+        for a in range(n):
+            row[a] = factor[t * d + feature[a]] if t <= feature[a] else 0.0
+        linalg.rank_one_update(out, n, row)
+    free(row)
+    return 0
 
 
 cdef double solve_leading(

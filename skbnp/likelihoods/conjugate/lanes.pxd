@@ -6,7 +6,9 @@ cdef class Lanes:
         double[:, :, :, ::1] factor         # (n_slots / 4, n_features, n_features, 4)
         unsigned char[::1] stale            # (n_slots,)
         bint any_stale
-        double[::1] residual                # scratch, (4 n_features,)
+        double[:, ::1] law                  # (3, n_slots) constant, power and share of ``log_t``
+        double[::1] residual                # scratch, (8 n_features,)
+        double[::1] value                   # scratch, (n_slots,)
         double[::1] distance                # (n_slots,) of the row asked for last
         Py_ssize_t row, n_known             # that row, and of how many slots
 
@@ -14,7 +16,8 @@ cdef class Lanes:
     cdef void refresh(
         self, Py_ssize_t n, const double* mean, const double* factor
     ) noexcept nogil
-    cdef void distances(
+    cdef void measure(self, Py_ssize_t n, Py_ssize_t i, const double* x) noexcept nogil
+    cdef void log_t(
         self, Py_ssize_t n, Py_ssize_t i, const double* x, double* out
     ) noexcept nogil
     cdef bint knows(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil

@@ -1,8 +1,10 @@
-"""Forward substitution for four Gaussian blocks at a time."""
+"""Laws of one row in all Gaussian blocks, by forward substitution for some of them at a time."""
+
+from libc.string cimport memcpy
 
 import numpy as np
 
-from skbnp.numerics.vector_math cimport LANES, lane_distances
+from skbnp.numerics.vector_math cimport LANES, lane_distances, log_t_all
 
 
 cdef class Lanes:
@@ -10,7 +12,7 @@ cdef class Lanes:
 
     def __init__(self, Py_ssize_t n_features):
         self.n_features = n_features
-        self.residual = np.zeros(LANES * n_features)
+        self.residual = np.zeros(2 * LANES * n_features)
         self.grow(0)
 
     def grow(self, Py_ssize_t n_slots):
@@ -22,7 +24,9 @@ cdef class Lanes:
         self.factor = np.zeros((n_slots // LANES, d, d, LANES))
         self.stale = np.ones(n_slots, dtype=np.uint8)
         self.any_stale = True
+        self.law = np.zeros((3, n_slots))
         self.distance = np.zeros(n_slots)
+        self.value = np.zeros(n_slots)
         self.row = -1
         return n_slots
 
@@ -64,19 +68,25 @@ cdef class Lanes:
                 self.any_stale = True
                 break
 
-    cdef void distances(
-        self, Py_ssize_t n, Py_ssize_t i, const double* x, double* out
-    ) noexcept nogil:
-        """(x - m)^T (U^T U)^-1 (x - m) of row i for the slots 0..n-1: O(n d^2 / 2)."""
-        cdef Py_ssize_t k
+    cdef void measure(self, Py_ssize_t n, Py_ssize_t i, const double* x) noexcept nogil:
+        """``distance`` = (x - m)^T (U^T U)^-1 (x - m) of row i for slots 0..n-1: O(n d^2 / 2)."""
         lane_distances(
             n, self.n_features, x, &self.mean[0, 0, 0], &self.factor[0, 0, 0, 0],
-            &self.residual[0], out,
+            &self.residual[0], &self.distance[0],
         )
-        for k in range(n):
-            self.distance[k] = out[k]
         self.row = i
         self.n_known = n
+
+    cdef void log_t(
+        self, Py_ssize_t n, Py_ssize_t i, const double* x, double* out
+    ) noexcept nogil:
+        """constant - power log(1 + share distance) of row i for the slots 0..n-1."""
+        self.measure(n, i, x)
+        log_t_all(
+            n, &self.distance[0], &self.law[0, 0], &self.law[1, 0], &self.law[2, 0],
+            &self.value[0],
+        )
+        memcpy(out, &self.value[0], n * sizeof(double))
 
     cdef bint knows(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """Whether ``distance[k]`` is that of row i, a member of slot k.

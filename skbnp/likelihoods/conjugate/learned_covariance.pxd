@@ -6,7 +6,7 @@ from skbnp.likelihoods.conjugate.normal_inverse_wishart cimport NormalInverseWis
 
 cdef class LearnedCovariance:
     cdef:
-        readonly Py_ssize_t n_rounds        # of the four updates in a sweep
+        readonly Py_ssize_t n_rounds        # of the five updates in a sweep
         readonly Py_ssize_t n_accepted      # changes of size in the last sweep
         Py_ssize_t n_units, width           # matrices of a block, and rows of each
         double prior_degrees                # a
@@ -23,8 +23,16 @@ cdef class LearnedCovariance:
     cdef int look(self, Py_ssize_t n_blocks) except -1 nogil
     cdef int _look(self, Py_ssize_t n_blocks) noexcept nogil
     cdef void draw_degrees(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
+    cdef Py_ssize_t _place_of_degrees(self) noexcept nogil
+    cdef Py_ssize_t _propose_place(self, Py_ssize_t here, bitgen_t* rng) noexcept nogil
     cdef double _log_of_degrees(self, Py_ssize_t n_blocks, double degrees) noexcept nogil
+    cdef double _log_of_base(
+        self, Py_ssize_t n_blocks, double degrees, double log_c
+    ) noexcept nogil
+    cdef double _log_of_size(self, double log_c) noexcept nogil
     cdef double _log_det_shifted(self, Py_ssize_t u, double shift) noexcept nogil
+    cdef int draw_degrees_and_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
+    cdef void _look_through(self, Py_ssize_t n_blocks, double factor) noexcept nogil
     cdef int draw_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil
     cdef double log_jacobian(self, double log_c) noexcept nogil
     cdef double weight_of_precisions(self) noexcept nogil
@@ -37,6 +45,7 @@ cdef class LearnedCovariance:
     cdef void _set_degrees(self, double degrees) noexcept nogil
     cdef void _set_mean_precision(self, Py_ssize_t n_blocks, double mean_precision) noexcept nogil
     cdef double _mean_precision(self) noexcept nogil
+    cdef bint _is_allowed(self, double factor) noexcept nogil
     cdef int _stretch(self, double factor) noexcept nogil
     cdef double _trace(self) noexcept nogil
     cdef double log_det(self) noexcept nogil

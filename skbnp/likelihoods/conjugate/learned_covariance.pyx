@@ -41,7 +41,7 @@ cdef double SIZE_STEP = 0.1     # standard deviation of the change of log |Lam| 
 
 
 def rounds_in_a_sweep(n_samples, n_features, width):
-    """How many times the four updates are made, for matrices of ``width`` rows.
+    """How many times the five updates are made, for matrices of ``width`` rows.
 
     Few where those are wide: a round must cost less than a pass over the labels, which are slower
     to mix there. By the table alone: a number that looked at the state would bias the chain.
@@ -76,13 +76,15 @@ cdef class LearnedCovariance:
         )
 
     cdef int sweep(self, Py_ssize_t n_blocks, bitgen_t* rng) except -1 nogil:
-        """Rounds of the four updates; ``settle`` comes next. 1: a matrix was not definite."""
+        """Rounds of the five updates; ``settle`` comes next. 1: a matrix was not definite."""
         cdef Py_ssize_t _
         self.n_accepted = 0
         for _ in range(self.n_rounds):
             if self.draw_covariance(n_blocks, rng) != 0 or self.look(n_blocks) != 0:
                 return 1
             self.draw_degrees(n_blocks, rng)
+            if self.draw_degrees_and_size(n_blocks, rng) != 0:
+                return 1
             if self.draw_size(n_blocks, rng) != 0:
                 return 1
             if self.draw_mean_precision(n_blocks, rng) != 0:
@@ -94,7 +96,7 @@ cdef class LearnedCovariance:
         return 0
 
     cdef int look(self, Py_ssize_t n_blocks) except -1 nogil:
-        """Work out what ``draw_degrees`` and ``draw_size`` read of the blocks.
+        """Work out what the updates of delta and of the size of Lam read of the blocks.
 
         Of each matrix its number of cells and Lam^-1/2 T Lam^-1/2 with T = Psi_n - Psi0, in a
         basis where it is tridiagonal: so |s Lam + T| costs O(width) for any s.
@@ -114,15 +116,11 @@ cdef class LearnedCovariance:
 
         Equation (M5.2).
         """
-        cdef Py_ssize_t n_grid = self.degrees_grid.shape[0], here = 0, there, _
+        cdef Py_ssize_t here = self._place_of_degrees(), there, _
         cdef double now = self._log_of_degrees(n_blocks, self.degrees()), then
-        # A start gives nu0, from which delta comes back but for rounding.
-        while here < n_grid - 1 and self.degrees_grid[here] < (1.0 - 1e-9) * self.degrees():
-            here += 1
         for _ in range(STEPS):
-            there = draws.below(rng, 2 * FARTHEST) - FARTHEST
-            there = here + there + (there >= 0)
-            if there < 0 or there >= n_grid:
+            there = self._propose_place(here, rng)
+            if there < 0:
                 continue
             then = self._log_of_degrees(n_blocks, self.degrees_grid[there])
             if log(draws.uniform(rng)) < then - now:
@@ -130,18 +128,49 @@ cdef class LearnedCovariance:
                 now = then
         self._set_degrees(self.degrees_grid[here])
 
+    cdef Py_ssize_t _place_of_degrees(self) noexcept nogil:
+        """The place of delta on its grid."""
+        cdef Py_ssize_t here = 0
+        # A start gives nu0, from which delta comes back but for rounding.
+        while (
+            here < self.degrees_grid.shape[0] - 1
+            and self.degrees_grid[here] < (1.0 - 1e-9) * self.degrees()
+        ):
+            here += 1
+        return here
+
+    cdef Py_ssize_t _propose_place(self, Py_ssize_t here, bitgen_t* rng) noexcept nogil:
+        """A place one to ``FARTHEST`` away, either way alike; -1 is none of the grid."""
+        cdef Py_ssize_t there = draws.below(rng, 2 * FARTHEST) - FARTHEST
+        there = here + there + (there >= 0)
+        return there if there < self.degrees_grid.shape[0] else -1
+
     cdef double _log_of_degrees(self, Py_ssize_t n_blocks, double degrees) noexcept nogil:
         """log p(X | partition, Lam, delta, kappa0) up to what does not depend on delta."""
-        cdef double nu = degrees + self.width + 1.0, total, n
+        return self._log_of_base(n_blocks, degrees, 0.0)
+
+    cdef double _log_of_base(
+        self, Py_ssize_t n_blocks, double degrees, double log_c
+    ) noexcept nogil:
+        """log p(X | partition, c Lam, delta, kappa0) up to what depends on neither delta nor c."""
+        cdef double nu = degrees + self.width + 1.0, shift = exp(log_c) * degrees, total, n
         cdef Py_ssize_t u, n_matrices = n_blocks * self.n_units
         total = n_matrices * (
-            0.5 * nu * self.width * log(degrees) - log_multigamma(0.5 * nu, self.width)
+            0.5 * nu * self.width * (log(degrees) + log_c) - log_multigamma(0.5 * nu, self.width)
         )
         for u in range(n_matrices):
             n = self.n_cells[u]
             total += (log_multigamma(0.5 * (nu + n), self.width)
-                      - 0.5 * (nu + n) * self._log_det_shifted(u, degrees))
+                      - 0.5 * (nu + n) * self._log_det_shifted(u, shift))
         return total
+
+    cdef double _log_of_size(self, double log_c) noexcept nogil:
+        """log p(c Lam) / p(Lam), and the Jacobian of Lam -> c Lam."""
+        cdef double width = <double> self.width
+        return (
+            self.n_units * 0.5 * (self.prior_degrees - width - 1.0) * width * log_c
+            - 0.5 * (exp(log_c) - 1.0) * self._trace() + self.log_jacobian(log_c)
+        )
 
     cdef inline double _log_det_shifted(self, Py_ssize_t u, double shift) noexcept nogil:
         """log |shift Lam + T| - log |Lam| of matrix u."""
@@ -149,20 +178,50 @@ cdef class LearnedCovariance:
             self.width, shift, &self.diagonal[u, 0], &self.coupling[u, 0]
         )
 
+    cdef int draw_degrees_and_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
+        """delta -> delta' and Lam -> c Lam at once: Metropolis by equation (M5.4).
+
+        Large blocks hold their precisions, whose mean is nu0 / delta times the inverse of Lam: c
+        leaves that as it is. Each of the two alone has little room beside the other.
+        """
+        cdef Py_ssize_t here = self._place_of_degrees(), there, _
+        cdef double width = <double> self.width, degrees, then, log_c, log_ratio
+        for _ in range(STEPS):
+            there = self._propose_place(here, rng)
+            if there < 0:
+                continue
+            degrees, then = self.degrees(), self.degrees_grid[there]
+            log_c = log((then + width + 1.0) / then) - log((degrees + width + 1.0) / degrees)
+            log_ratio = (
+                self._log_of_size(log_c) + self._log_of_base(n_blocks, then, log_c)
+                - self._log_of_base(n_blocks, degrees, 0.0)
+            )
+            if log(draws.uniform(rng)) < log_ratio and self._is_allowed(exp(log_c)):
+                here = there
+                self._set_degrees(then)
+                if self._stretch(exp(log_c)) != 0:
+                    return 1
+                self._look_through(n_blocks, exp(log_c))
+        return 0
+
+    cdef void _look_through(self, Py_ssize_t n_blocks, double factor) noexcept nogil:
+        """What ``look`` has worked out, of that many times Lam."""
+        cdef Py_ssize_t u, a
+        for u in range(n_blocks * self.n_units):
+            for a in range(self.width):
+                self.diagonal[u, a] /= factor
+                self.coupling[u, a] /= factor * factor
+
     cdef int draw_size(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """Lam -> c Lam with log c normal: Metropolis by equation (M5.3)."""
-        cdef double degrees = self.degrees(), nu = degrees + self.width + 1.0
-        cdef double log_c = SIZE_STEP * draws.normal(rng), c = exp(log_c), log_ratio, change
-        cdef double width = <double> self.width
-        cdef Py_ssize_t u
-        log_ratio = self.n_units * 0.5 * (self.prior_degrees - width - 1.0) * width * log_c
-        log_ratio -= 0.5 * (c - 1.0) * self._trace()
-        log_ratio += self.log_jacobian(log_c)
-        for u in range(n_blocks * self.n_units):
-            change = self._log_det_shifted(u, c * degrees) - self._log_det_shifted(u, degrees)
-            log_ratio += 0.5 * nu * width * log_c - 0.5 * (nu + self.n_cells[u]) * change
-        if log(draws.uniform(rng)) < log_ratio:
-            return self._stretch(c)
+        cdef double log_c = SIZE_STEP * draws.normal(rng), log_ratio
+        log_ratio = (
+            self._log_of_size(log_c) + self._log_of_base(n_blocks, self.degrees(), log_c)
+            - self._log_of_base(n_blocks, self.degrees(), 0.0)
+        )
+        if log(draws.uniform(rng)) < log_ratio and self._is_allowed(exp(log_c)):
+            self.n_accepted += 1
+            return self._stretch(exp(log_c))
         return 0
 
     cdef double log_jacobian(self, double log_c) noexcept nogil:
@@ -180,7 +239,7 @@ cdef class LearnedCovariance:
     cdef int draw_mean_precision(self, Py_ssize_t n_blocks, bitgen_t* rng) noexcept nogil:
         """kappa0 | Lam, delta, parameters of blocks integrated out: a Gibbs step over its grid.
 
-        Equation (M5.4).
+        Equation (M5.5).
         """
         cdef Py_ssize_t g, n_grid = self.precision_grid.shape[0]
         if n_grid == 1:
@@ -221,8 +280,12 @@ cdef class LearnedCovariance:
         """kappa0"""
         return 0.0
 
+    cdef bint _is_allowed(self, double factor) noexcept nogil:
+        """Whether that many times Lam is above the floor."""
+        return False
+
     cdef int _stretch(self, double factor) noexcept nogil:
-        """Multiply Lam by a factor, unless that is below the floor."""
+        """Multiply Lam by a factor."""
         return 0
 
     cdef double _trace(self) noexcept nogil:
@@ -252,6 +315,8 @@ cdef class LearnedCovariance:
         elif move == "degrees_of_freedom":
             failed = self.look(n_blocks)
             self.draw_degrees(n_blocks, rng)
+        elif move == "degrees_and_size":
+            failed = self.look(n_blocks) or self.draw_degrees_and_size(n_blocks, rng)
         elif move == "covariance_size":
             failed = self.look(n_blocks) or self.draw_size(n_blocks, rng)
         else:
@@ -381,11 +446,11 @@ cdef class WishartCovariance(LearnedCovariance):
     cdef double _mean_precision(self) noexcept nogil:
         return self.family.mean_precision
 
+    cdef bint _is_allowed(self, double factor) noexcept nogil:
+        return self._is_above_floor(&self.family.base[0, 0], factor)
+
     cdef int _stretch(self, double factor) noexcept nogil:
         cdef Py_ssize_t a
-        if not self._is_above_floor(&self.family.base[0, 0], factor):
-            return 0
-        self.n_accepted += 1
         self.is_derived = False
         for a in range(self.width * self.width):
             (&self.family.base[0, 0])[a] *= factor
@@ -493,12 +558,15 @@ cdef class GammaCovariance(LearnedCovariance):
     cdef double _mean_precision(self) noexcept nogil:
         return self.family.mean_precision
 
-    cdef int _stretch(self, double factor) noexcept nogil:
+    cdef bint _is_allowed(self, double factor) noexcept nogil:
         cdef Py_ssize_t j
         for j in range(self.n_units):
             if not factor * self.family.base[j] > 0.5 * FLOOR * self.guess[j]:
-                return 0
-        self.n_accepted += 1
+                return False
+        return True
+
+    cdef int _stretch(self, double factor) noexcept nogil:
+        cdef Py_ssize_t j
         for j in range(self.n_units):
             self.family.base[j] *= factor
         return 0

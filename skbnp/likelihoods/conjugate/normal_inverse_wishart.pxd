@@ -29,6 +29,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         Py_ssize_t[::1] order               # scratch, (n_features,) observed features, then missing
 
     cdef double _log_t(self, Py_ssize_t k, double distance) noexcept nogil
+    cdef void refresh_lanes(self, Py_ssize_t n) noexcept nogil
     cdef double _t_constant(self, Py_ssize_t n) noexcept nogil
     cdef double _m_constant(self, Py_ssize_t n) noexcept nogil
     cdef int factor_base(self) noexcept nogil

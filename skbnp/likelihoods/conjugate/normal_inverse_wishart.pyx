@@ -26,7 +26,6 @@ from skbnp.likelihoods.conjugate.gaussians cimport (
 from skbnp.likelihoods.conjugate.lanes cimport Lanes
 from skbnp.numerics cimport linalg, rng as draws
 from skbnp.numerics.special cimport lgamma, log_multigamma_ratio
-from skbnp.numerics.vector_math cimport log1p_all
 
 from skbnp.likelihoods.conjugate.family import check_array_of_state, check_positive_number
 from skbnp.numerics.linalg import cholesky_upper
@@ -355,18 +354,20 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         """O(n d^2 / 2)"""
-        cdef Py_ssize_t k, members
-        cdef double kappa
+        if self.lanes.any_stale:
+            self.refresh_lanes(n)
+        self.lanes.log_t(n, i, &self.X[i, 0], out)
+
+    cdef void refresh_lanes(self, Py_ssize_t n) noexcept nogil:
+        """Bring the lanes of slots 0..n-1 up to date."""
+        cdef Py_ssize_t k
+        for k in range(n):
+            if self.lanes.stale[k]:
+                self.lanes.law[0, k] = self._t_constant(self.n_members[k]) - 0.5 * self.log_det[k]
+                self.lanes.law[1, k] = 0.5 * (self.df + self.n_members[k] + 1.0)
+                self.lanes.law[2, k] = self.mean_precision + self.n_members[k]
+                self.lanes.law[2, k] /= self.lanes.law[2, k] + 1.0
         self.lanes.refresh(n, &self.mean[0, 0], &self.factor[0, 0, 0])
-        self.lanes.distances(n, i, &self.X[i, 0], out)
-        for k in range(n):
-            kappa = self.mean_precision + self.n_members[k]
-            out[k] *= kappa / (kappa + 1.0)
-        log1p_all(n, out)
-        for k in range(n):
-            members = self.n_members[k]
-            out[k] = (self._t_constant(members) - 0.5 * self.log_det[k]
-                      - 0.5 * (self.df + members + 1.0) * out[k])
 
     cdef double log_predictive_own(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         """By the determinant lemma: |Psi without| = |Psi with| (1 - c r^T Psi^-1 r)."""

@@ -124,6 +124,11 @@ cdef class ProductFamily(ConjugateFamily):
                 return True
         return False
 
+    cdef void fetch(self, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t p
+        for p in range(self.n_parts):
+            (<ConjugateFamily> <void*> self.address[p]).fetch(i)
+
     cdef bint augmented(self, Py_ssize_t i) noexcept nogil:
         cdef Py_ssize_t p
         for p in range(self.n_parts):

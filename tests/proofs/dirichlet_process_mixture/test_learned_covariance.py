@@ -292,6 +292,7 @@ def test_default_sweep_paired_many_clusters(algorithm, size, seed):
 MOVES = {
     "covariance": ("size", "degrees x size", "log joint"),
     "degrees_of_freedom": ("degrees", "log joint"),
+    "degrees_and_size": ("size", "degrees", "log joint"),
     "covariance_size": ("size", "degrees x size", "log joint"),
     "mean_precision": ("kappa0", "log joint"),
     "learned_covariance": ("size", "degrees", "kappa0", "log joint"),
@@ -332,6 +333,7 @@ def test_covariance_of_more_blocks_than_are_summed_at_once(size, seed):
             [
                 ("covariance_without_degrees", "covariance"),
                 ("degrees_without_determinant", "degrees_of_freedom"),
+                ("size_without_jacobian", "degrees_and_size"),
                 ("size_without_jacobian", "covariance_size"),
                 ("mean_precision_without_power", "mean_precision"),
             ],
