@@ -342,7 +342,7 @@ def test_covariance_of_more_blocks_than_are_summed_at_once(size, seed):
     ],
 )
 def test_a_wrong_formula_is_noticed(fault, move, kind, seed):
-    repeats = 40 if move == "covariance_size" else 1
+    repeats = {"covariance_size": 40, "degrees_and_size": 200}.get(move, 1)
     make = joint_draw(learning_prior(kind), move=move, repeats=repeats, fault=fault)
     z = paired_one_step(make, touched_by(move), 1500, seed=seed)
     assert max(map(abs, z.values())) > 6, z
