@@ -23,8 +23,8 @@ from skbnp.summaries._losses import distances, rate_draws
 from skbnp.summaries._search import UNBOUNDED, Search
 
 N_REBUILDS = 10  # clusters destroyed and rebuilt at the end of each run
-N_AGREE = 4  # runs that find the same best total end the search
-ROUNDING = 1e-9  # relative, of totals
+N_AGREE = 4  # runs that find as good a partition as the best end the search
+AS_GOOD = 1e-4  # relative, of totals: far below what other draws would change
 MAX_ITEMS = 2**13  # searched in full; of more, a sample of rows
 SAMPLE_SIZE = 2**12  # rows, or if that is more
 ROWS_PER_BLOCK = 64  # times the mean number of blocks
@@ -121,10 +121,10 @@ def search_items(draws, weight, share, tables, limits, max_work, generator, is_s
             search.start_from(np.full(n_items, -1, dtype=np.intc))
         finished = search.allocate() and _improve(search, generator)
         if search.is_complete():
-            total, rounding = search.total(), ROUNDING * abs(best_total)
-            if total < best_total - rounding:
+            total, little = search.total(), AS_GOOD * abs(best_total)
+            if total < best_total - little:
                 n_agree = 0
-            n_agree += total <= best_total + rounding
+            n_agree += total <= best_total + little
             if total < best_total:
                 best, best_total = search.partition(), total
         if not finished:

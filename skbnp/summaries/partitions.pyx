@@ -105,7 +105,7 @@ def consensus_partition(
         As in :func:`expected_loss`.
     n_runs : int, default=16
         Number of searches at most; the best result is kept. More runs find better optima. Once four
-        have found the same expected loss, and none a lower one, there are no more.
+        have come within one part in 10,000 of the least expected loss, there are no more.
     max_clusters : int, default=None
         Largest number of clusters of the result; None stands for twice the largest number
         among the draws, or single rows if these are better. Binder loss may want more: it likes

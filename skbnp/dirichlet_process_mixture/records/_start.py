@@ -20,18 +20,26 @@ def given_start(prior, label, start, key, rows):
 
 
 def search_blocks(sampler):
-    """Sweeps of a ``Sampler`` between which blocks are divided and united.
-
-    In the first half they are divided in every second sweep; all the way some are united now and
-    then, and at the end, for as long as that raises the log joint.
-    """
-    search = StartSearch(sampler.state, sampler.bit_generator)
+    """Sweeps of a ``Sampler`` between which blocks are divided and united."""
     for t in range(START_SWEEPS):
         sampler.sweep()
         sampler.adapt(t)
-        if t < START_SWEEPS // 2 and t % 2:
+        divide_and_unite(sampler, t)
+
+
+def divide_and_unite(sampler, sweep):
+    """What a search does after each of its sweeps.
+
+    In the first half blocks are divided in every second sweep; all the way some are united now and
+    then, and at the end, for as long as that raises the log joint.
+    """
+    divides = sweep < START_SWEEPS // 2 and sweep % 2
+    unites = sweep < START_SWEEPS and (sweep + 1) % UNITE_EVERY == 0
+    if divides or unites:
+        search = StartSearch(sampler.state, sampler.bit_generator)
+        if divides:
             search.split_blocks()
-        if (t + 1) % UNITE_EVERY == 0:
+        if unites:
             search.unite_blocks()
 
 
