@@ -18,7 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from skbnp import DirichletProcessMixture
-from skbnp.dirichlet_process_mixture import _estimator
+from skbnp.dirichlet_process_mixture import _searching
 
 ROOT = Path(__file__).resolve().parents[1]
 # Rows, columns, clusters, seed, distance of the centres.
@@ -57,7 +57,7 @@ def compared(name, X, label, seeds):
         train, known, new, _ = split(standardised(X), label, 10 if name in GENERATED else 10 + seed)
         reference = None
         for variant, least_rows in VARIANTS.items():
-            _estimator.SEARCHED_ROWS = least_rows
+            _searching.SEARCHED_ROWS = least_rows
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 mixture = DirichletProcessMixture(random_state=seed)

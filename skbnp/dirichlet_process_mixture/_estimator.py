@@ -30,7 +30,7 @@ from skbnp.dirichlet_process_mixture._saved import (
     check_draw,
     check_fitted,
 )
-from skbnp.dirichlet_process_mixture._searching import SEARCHED_ROWS, SearchingSampler
+from skbnp.dirichlet_process_mixture._searching import SearchingSampler, searches
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._sweep import SUBSET, in_order
 from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
@@ -485,6 +485,7 @@ class DirichletProcessMixture(
             n_split_merge=settings.n_split_merge,
             split_merge=settings.split_merge,
             log_jacobian=-float(np.sum(~np.isnan(X), axis=0) @ np.log(self._units.scale)),
+            n_warmup=self.n_warmup,
         )
 
     def _about_data(self):
@@ -585,6 +586,7 @@ def _make_sampler(
     algorithm="collapsed",
     for_rows=in_order,
     start=None,
+    n_warmup="auto",
     **options,
 ):
     """The sampler of one chain on standardised X; runs where the chain runs."""
@@ -593,6 +595,5 @@ def _make_sampler(
     if algorithm == "parallel":
         rows = RowsInMemory(X, prior, prior.start(), for_rows)
         return RecordSampler(rows, prior, labels, bit_generator, **options)
-    searches = algorithm == "collapsed" and len(X) >= SEARCHED_ROWS
-    kind = SearchingSampler if searches else Sampler
+    kind = SearchingSampler if searches(len(X), algorithm, n_warmup) else Sampler
     return kind(X, prior, labels, bit_generator, algorithm=algorithm, for_rows=for_rows, **options)

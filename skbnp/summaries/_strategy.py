@@ -25,6 +25,7 @@ from skbnp.summaries._search import UNBOUNDED, Search
 N_REBUILDS = 10  # clusters destroyed and rebuilt at the end of each run
 N_AGREE = 4  # runs that find as good a partition as the best end the search
 AS_GOOD = 1e-4  # relative, of totals: far below what other draws would change
+ROUNDING = 1e-12  # of totals, relative to that of all rows in one cluster and each alone
 MAX_ITEMS = 2**13  # searched in full; of more, a sample of rows
 SAMPLE_SIZE = 2**12  # rows, or if that is more
 ROWS_PER_BLOCK = 64  # times the mean number of blocks
@@ -113,6 +114,7 @@ def search_items(draws, weight, share, tables, limits, max_work, generator, is_s
     if len(ranked) and rating[ranked[0]] <= best_total:
         best, best_total = draws[ranked[0]], rating[ranked[0]]
 
+    rounding = ROUNDING * max(1.0, tables[0][weight.sum()])
     n_done = n_agree = 0
     while n_done < limits.n_runs and n_agree < N_AGREE and search.work < search.max_work:
         if n_done % 2 and starts:
@@ -121,7 +123,7 @@ def search_items(draws, weight, share, tables, limits, max_work, generator, is_s
             search.start_from(np.full(n_items, -1, dtype=np.intc))
         finished = search.allocate() and _improve(search, generator)
         if search.is_complete():
-            total, little = search.total(), AS_GOOD * abs(best_total)
+            total, little = search.total(), AS_GOOD * abs(best_total) + rounding
             if total < best_total - little:
                 n_agree = 0
             n_agree += total <= best_total + little

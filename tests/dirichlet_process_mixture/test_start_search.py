@@ -1,18 +1,27 @@
 """Where chains over many rows start: clusters are found, and their pieces united."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from checks.dirichlet_process_mixture import learned_prior, make_sampler, state_of
 from checks.mixture_priors import mixed_prior
+from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.dirichlet_process_mixture._searching import SEARCHED_ROWS, SearchingSampler
+from skbnp.dirichlet_process_mixture._searching import (
+    SEARCHED_BLOCKS,
+    SEARCHED_ROWS,
+    SEARCHED_WARMUP,
+    SearchingSampler,
+    searches,
+)
 from skbnp.dirichlet_process_mixture.records import _start
 from skbnp.dirichlet_process_mixture.records._start_search import StartSearch
 from skbnp.laws import Gamma
@@ -167,3 +176,48 @@ def test_nothing_is_searched_after_the_first_sweeps_of_a_warm_up():
         Sampler.adapt(plain, _start.START_SWEEPS + t)
     np.testing.assert_array_equal(searching.labels, plain.labels)
     assert searching.log_joint() == plain.log_joint()
+
+
+@pytest.mark.parametrize(
+    "n_samples, algorithm, n_warmup, expected",
+    [
+        (SEARCHED_ROWS, "collapsed", "auto", True),
+        (SEARCHED_ROWS, "collapsed", SEARCHED_WARMUP, True),
+        (SEARCHED_ROWS, "collapsed", SEARCHED_WARMUP - 1, False),
+        (SEARCHED_ROWS - 1, "collapsed", "auto", False),
+        (SEARCHED_ROWS, "gibbs", "auto", False),
+    ],
+)
+def test_which_chains_search(n_samples, algorithm, n_warmup, expected):
+    assert searches(n_samples, algorithm, n_warmup) == expected
+    assert SEARCHED_WARMUP > _start.START_SWEEPS
+
+
+def test_more_blocks_than_pairs_can_be_looked_at_are_left_alone():
+    X = np.random.default_rng(0).normal(size=(SEARCHED_ROWS, 3))
+    label = np.arange(len(X)) % (SEARCHED_BLOCKS + 100)
+    sampler = SearchingSampler(X, prior_of("full"), label, np.random.PCG64(0))
+    sampler.adapt(_start.START_SWEEPS - 1)
+    assert sampler.n_clusters == SEARCHED_BLOCKS + 100
+
+
+def test_a_short_warm_up_keeps_no_draws_of_a_search():
+    """Where clusters are many a search ends with a quarter of them; 100 rows do not matter."""
+    X = np.random.default_rng(0).normal(size=(SEARCHED_ROWS, 2))
+    sizes = []
+    for n in (SEARCHED_ROWS, SEARCHED_ROWS - 100):
+        mixture = DirichletProcessMixture(
+            covariance_type="diag",
+            concentration=20.0,
+            merge_overlap=None,
+            point_estimate="map",
+            n_chains=1,
+            n_warmup=60,
+            n_draws=4,
+            random_state=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            mixture.fit(X[:n])
+        sizes.append(mixture.posterior_.traces["n_clusters"].mean())
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.3)

@@ -300,6 +300,14 @@ def test_single_rows_and_one_block_are_looked_at():
     assert expected_loss(little, labels, "vi") <= expected_loss(one, labels, "vi") + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_runs_agree_that_there_is_no_loss_at_all(seed):
+    """But for rounding, of which nothing is a small part."""
+    labels = np.tile(np.random.default_rng(seed).integers(4, size=60), (50, 1))
+    _, expected, info = consensus_partition(labels, random_state=seed)
+    assert info["n_runs"] == 4 and expected == pytest.approx(0.0, abs=1e-12)
+
+
 def test_search_goes_on_where_runs_disagree():
     labels = noisy_draws(2, n=60, noise=0.9)
     _, expected, info = consensus_partition(labels, "binder", random_state=0)
