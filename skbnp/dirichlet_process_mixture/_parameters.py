@@ -198,8 +198,8 @@ class MixtureParameters(BaseMCMCEstimator):
         text="""
         Independent chains; "auto" is 4. They start from one cluster and from k-means with 5 to 20
         centres, in turn, so that they can be seen to agree from either side. With 5,000 rows or
-        more each searches for clusters from there, in the first 60 sweeps of a warm-up of at
-        least 100.
+        more each searches for clusters from there: in the first 60 sweeps of a warm-up of at
+        least 100, above 20,000 rows before the first sweep.
         """,
     )
     n_warmup: int | str = parameter(

@@ -24,7 +24,7 @@ from skbnp.summaries._search import UNBOUNDED, Search
 
 N_REBUILDS = 10  # clusters destroyed and rebuilt at the end of each run
 N_AGREE = 4  # runs that find as good a partition as the best end the search
-AS_GOOD = 1e-4  # relative, of totals: far below what other draws would change
+AS_GOOD = 1e-4  # relative, of totals
 ROUNDING = 1e-12  # of totals, relative to that of all rows in one cluster and each alone
 MAX_ITEMS = 2**13  # searched in full; of more, a sample of rows
 SAMPLE_SIZE = 2**12  # rows, or if that is more
