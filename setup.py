@@ -37,8 +37,8 @@ elif DEBUG:
 else:
     # No contracted products and sums: the same bits whatever the instruction set.
     COMPILE = ["-fno-trapping-math", "-ffp-contract=off", "-g0"]
-    # Nothing is thrown through our C.
-    COMPILE += ["-fno-asynchronous-unwind-tables"]
+    # Nothing is thrown through our C, and nobody asks a file of a wheel who compiled it.
+    COMPILE += ["-fno-asynchronous-unwind-tables", "-fno-ident"]
     FASTEST, OTHER = ["-O3"], ["-Os"]
     # Loops in vectors as with -O3, but none in several versions.
     FASTER = ["-O2", "-ftree-vectorize"]
@@ -52,7 +52,8 @@ else:
         OTHER = ["-Og", "-fcrossjumping"]
         FASTER += ["-fvect-cost-model=dynamic"]
     # Names of what only the file itself uses: nobody reads them without debug information.
-    LINK = ["-Wl,-x" if sys.platform == "darwin" else "-Wl,--strip-all"]
+    # Nor is there debug information elsewhere, to be found by a digest of the file.
+    LINK = ["-Wl,-x"] if sys.platform == "darwin" else ["-Wl,--strip-all", "-Wl,--build-id=none"]
 
 # Loops over rows, and the laws that they call for each. All other code is asked for once in a sweep
 # or less: optimised for speed it takes about twice as long to compile.

@@ -30,7 +30,7 @@ from skbnp.summaries.joining import OVERLAPS, cluster_shares, joined_draws, merg
 from skbnp.summaries.partitions import consensus_partition
 
 ROOT = Path(__file__).resolve().parents[1]
-THRESHOLDS = (0.15, 0.2, 0.225, 0.25, 0.275, 0.3, 0.35)
+THRESHOLDS = (0.2, 0.225, 0.25, 0.275, 0.3, 0.325, 0.35, 0.375, 0.4)
 BESIDE = "four that overlap"
 LEFT_OUT = "rows left out"
 SPLITS = {"iris": 6, "wine": 6, "cancer10": 6, "cancer6": 6, "digits8": 2, "wifi": 2}
@@ -83,7 +83,7 @@ def partitions_of(mixture):
                     joined = tree.cut(threshold)[partition]
                     found[name, source, kind, threshold] = joined
     for kind in OVERLAPS:
-        for threshold in (0.25, 0.3):
+        for threshold in (0.25, 0.3, 0.325, 0.35):
             draws = joined_draws(few_labels, threshold, kind)
             for source in seconds:
                 joined = found["stable", source, kind, threshold]

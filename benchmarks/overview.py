@@ -5,8 +5,8 @@
 - *rows*: `score_samples` of many rows under 100 draws, per row, beside a hundred calls of
   scikit-learn's GaussianMixture with as many components: the same densities without draws;
 - *one row*: milliseconds of `score_samples` of a single row, after a call that prepares the draws;
-- *fit*: four chains at defaults beside GaussianMixture with 1 to 20 components, one start each,
-  chosen by BIC;
+- *fit*: all defaults, and one chain, beside GaussianMixture with 1 to 20 components, one start
+  each, chosen by BIC: clusters far apart, and those of the published setting (a);
 - *import*: beside that of scikit-learn's mixtures.
 
 CPU seconds, one BLAS thread. --record appends a line of all ratios, with version and date, to
@@ -26,6 +26,7 @@ from _report import cpu_seconds, markdown
 from _tree_factor_model_cost import chain as tree_chain
 from _tree_factor_model_cost import flops, gemm_rate, planted
 from dirichlet_process_mixture import blobs, start_chain
+from dirichlet_process_mixture_quality import SETTINGS
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
@@ -102,16 +103,21 @@ def predictions(quick, estimators):
 
 def fits(quick):
     """Defaults beside a search."""
-    X, _ = blobs(200 if quick else 10_000, 8, K)
+    n = 200 if quick else 10_000
+    apart, _ = blobs(n, 8, K)
+    near, _ = SETTINGS["a1: 10 clusters"].population.draw(n, 10)
 
-    def search():
+    def search(X):
         found = [GaussianMixture(k, random_state=0).fit(X) for k in range(1, 6 if quick else 21)]
         return min(found, key=lambda one: one.bic(X))
 
     options = {"n_warmup": 20, "n_draws": 10} if quick else {}
-    model = skbnp.DirichletProcessMixture(random_state=0, n_jobs=1, **options)
-    here = cpu_seconds(model.fit, X)[1]
-    yield ratio("fit", f"mixture, {len(X)} x 8, four chains", here, cpu_seconds(search)[1])
+    for name, X in {"far apart": apart, "(a)": near}.items():
+        of_peer = cpu_seconds(search, X)[1]
+        for chains, more in {"four chains": {}, "one chain": {"n_chains": 1}}.items():
+            model = skbnp.DirichletProcessMixture(random_state=0, **options, **more)
+            here = cpu_seconds(model.fit, X)[1]
+            yield ratio("fit", f"mixture, {n} x 8, {name}, {chains}", here, of_peer)
 
 
 def imports():

@@ -24,6 +24,13 @@ def test_mixture(monkeypatch, shape):
     assert sampler.n_clusters >= 1
 
 
+def test_number_of_draws(monkeypatch):
+    module = load("number_of_draws", monkeypatch)
+    X, label = module.generated(60, 2, 2, 0, 3.0)
+    found = module.figures(X, label, 20, 0)
+    assert 0.5 < found["R-hat"] < 3 and 1 < found["effective draws"] < 400
+
+
 @pytest.mark.parametrize("shape", ["full", "tied", "diag", "spherical"])
 @pytest.mark.parametrize("name", ["gaussian_density", "student_density"])
 def test_densities_of_the_peer_integrate_to_one(monkeypatch, shape, name):

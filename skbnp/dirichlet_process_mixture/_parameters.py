@@ -215,7 +215,7 @@ class MixtureParameters(BaseMCMCEstimator):
     n_draws: int | str = parameter(
         default="auto",
         text="""
-        Draws kept per chain; "auto" is 300 (100 above 100,000 rows).
+        Draws kept per chain; "auto" is 300 (200 from 5,000 rows on, 100 above 100,000).
         """,
     )
     thin: int | str = parameter(
@@ -224,8 +224,8 @@ class MixtureParameters(BaseMCMCEstimator):
         rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         text="""
         Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
-        the effective sample size at the end of the warm-up, so that 300 draws are as many sweeps
-        as 200 effective draws need; ``posterior_.sweeps_per_draw`` says what it came to.
+        the effective sample size at the end of the warm-up, so that the draws are as many sweeps
+        as 200 effective ones need; ``posterior_.sweeps_per_draw`` says what it came to.
         """,
     )
     max_work: float = parameter(

@@ -266,3 +266,10 @@ def test_distance_to_consensus_tells_chains_apart():
 def test_max_work_must_be_positive(value):
     with pytest.raises(ValueError, match="max_work"):
         DirichletProcessMixture(max_work=value).fit(two_blobs(20))
+
+
+@pytest.mark.parametrize(
+    ("n", "lengths"), [(4_999, (200, 300)), (5_000, (200, 200)), (100_001, (100, 100))]
+)
+def test_many_rows_have_fewer_draws(n, lengths):
+    assert DirichletProcessMixture()._auto_lengths(np.zeros((n, 1))) == lengths
