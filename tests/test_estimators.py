@@ -27,6 +27,7 @@ import skbnp
 from checks.callbacks import NEEDS_CALLBACKS
 from checks.slow import slow_where
 from checks.toy_samplers import TaskLog
+from contract.registry import SHORT_TRAINING
 from skbnp import DirichletProcessMixture
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.laws import Beta
@@ -426,6 +427,12 @@ def test_parameters_are_documented_with_their_defaults(estimator):
     assert set(estimator._parameter_constraints) == set(signature)
 
 
+def of_images(estimator):
+    """What an estimator of images cannot do without, and short training."""
+    takes_images = "image_shape" in estimator._parameter_constraints
+    return {"image_shape": (1, 3), "sampler": SHORT_TRAINING} if takes_images else {}
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_attributes_are_documented(estimator, X):
     documented = set(entries(sections(estimator)["Attributes"]))
@@ -437,8 +444,7 @@ def test_attributes_are_documented(estimator, X):
     options = dict(n_chains=2, n_warmup=2, n_draws=4, random_state=0)
     if "interval_calibration" in estimator._parameter_constraints:
         options["interval_calibration"] = "holes"
-    if "image_shape" in estimator._parameter_constraints:
-        options["image_shape"] = (1, 3)
+    options |= of_images(estimator)
     fit = estimator(**options).fit(frame, target)
     lazy = {
         name
@@ -502,8 +508,7 @@ def test_the_number_of_chains_may_be_left_to_the_estimator(estimator, X):
     rows = np.nan_to_num(X[20:40])
     y = {True: rows[:, 0] > 0, False: rows[:, 0]}[is_classifier(estimator())]
     options = dict(n_warmup=1, n_draws=4, predict_draws=4, random_state=0)
-    if "image_shape" in estimator._parameter_constraints:
-        options["image_shape"] = (1, 3)
+    options |= of_images(estimator)
     auto = estimator(**options).fit(rows, y)
     told = estimator(n_chains=auto.n_chains_, **options).fit(rows, y)
     # Architectures are searched for from two starts.
@@ -524,8 +529,7 @@ def test_warnings_of_fit_name_the_line_that_called_it(estimator):
     y = {True: X[:, 0] > 0, False: X[:, 0]}[is_classifier(estimator())]
     # The mixture refuses constant columns but where its components are diagonal.
     options = {"covariance_type": "diag"} if estimator is DirichletProcessMixture else {}
-    if "image_shape" in estimator._parameter_constraints:
-        options["image_shape"] = (1, 3)
+    options |= of_images(estimator)
     model = estimator(n_chains=2, n_warmup=2, n_draws=4, predict_draws=4, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -143,7 +143,7 @@ def test_probabilities_are_means_over_the_draws(fitted, digits):
 def test_probabilities_are_sharpened_by_what_weights_have_not_seen(digits):
     """Warm draws disagree, and their mean is too even."""
     X, y, new, y_new = digits
-    sampler = ICPConvSampler(n_start_steps=300, n_steps=20, n_weight_steps=2000)
+    sampler = ICPConvSampler(n_start_steps=300, n_steps=20, n_weight_steps=700)
     sharp = short(sampler=sampler, temperature=1.0, warm_start=True).fit(X, y)
     even = copy.deepcopy(sharp).set_params(probability_calibration=None).fit(X, y)
     assert even.power_ == 1.0 and sharp.power_ > 1.1
