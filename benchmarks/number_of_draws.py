@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from skbnp import DirichletProcessMixture
 
 ROOT = Path(__file__).resolve().parents[1]
-NUMBERS = (300, 200, 150)
+NUMBERS = (300, 200, 150, 100)
 
 
 def tables(which, data, step):
@@ -33,10 +33,10 @@ def tables(which, data, step):
         yield from list(simulated(data))[1::step]
 
 
-def figures(X, label, n_draws, seed):
+def figures(X, label, n_draws, n_chains, seed):
     """Of one fit."""
     train, new, known, _ = train_test_split(X, label, test_size=0.25, random_state=CHOICE_SEED)
-    mixture = DirichletProcessMixture(n_draws=n_draws, random_state=seed)
+    mixture = DirichletProcessMixture(n_chains=n_chains, n_draws=n_draws, random_state=seed)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _, cost = cpu_seconds(mixture.fit, train)
@@ -56,6 +56,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--n-chains", type=int, default=4)
     parser.add_argument("--quick", action="store_true", help="every tenth simulated table")
     arguments = parser.parse_args()
     lines = []
@@ -64,7 +65,9 @@ def main():
             found = {n_draws: [] for n_draws in NUMBERS}
             for name, X, label in tables(which, arguments.data, 10 if arguments.quick else 3):
                 for n_draws, runs in found.items():
-                    runs.append(figures(standardised(X), label, n_draws, arguments.seed))
+                    runs.append(
+                        figures(standardised(X), label, n_draws, arguments.n_chains, arguments.seed)
+                    )
                 print(f"  {name}: done", flush=True)
             for n_draws, runs in found.items():
                 total = {key: sum(run[key] for run in runs) for key in ("CPU s", "warnings")}

@@ -440,7 +440,7 @@ class DirichletProcessMixture(
 
     def _auto_lengths(self, X):
         n = self._n_training(X)  # of many rows fewer draws tell as much, and each takes longer
-        return (100, 100) if n > 100_000 else (200, 200 if n >= 5_000 else 300)
+        return (100, 100) if n > 100_000 else (200, 150 if n >= 5_000 else 300)
 
     def _work(self, X):
         work = partial(

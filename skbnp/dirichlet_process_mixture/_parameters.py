@@ -208,14 +208,15 @@ class MixtureParameters(BaseMCMCEstimator):
         Sweeps per chain before the first draw. "auto" runs rounds of 200 sweeps (100 above
         100,000 rows), 400, 800, ... until the traces that `fit` checks agree between the chains
         (R-hat up to 1.05, 25 effective draws for each chain, up to 100, in the last half of the
-        round, no drift) or `max_work` is spent; draws are kept after that, and none of them takes
-        part in the decision. A number is quicker, as in a grid search, where 200 is a good start.
+        round, no drift; of one chain alone, that no trace drifts) or `max_work` is spent; draws
+        are kept after that, and none of them takes part in the decision. A number is quicker, as
+        in a grid search, where 200 is a good start.
         """,
     )
     n_draws: int | str = parameter(
         default="auto",
         text="""
-        Draws kept per chain; "auto" is 300 (200 from 5,000 rows on, 100 above 100,000).
+        Draws kept per chain; "auto" is 300 (150 from 5,000 rows on, 100 above 100,000).
         """,
     )
     thin: int | str = parameter(

@@ -8,12 +8,17 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from skbnp.mcmc.caller import warn
 
 MIN_DRAWS = 4
 # A tail of five draws, the fifth part of all, is the shortest that can be smoothed.
 _MIN_DRAWS_OF_LOO = 25
+# Effective draws that raise no warning: so many for each chain, up to so many of all. One chain
+# alone needs no more than each of four.
+_ESS_PER_CHAIN, _MOST_ESS = 25, 100
 # Importance weights none of which is above so many times their mean have no tail to speak of.
 _EVEN_WEIGHTS = 5.0
 # Up to so many effective draws the tail is the fifth part of all.
@@ -29,7 +34,7 @@ def rhat(trace):
     Parameters
     ----------
     trace : array-like of shape (n_chains, n_draws)
-        A single chain is cut into two halves which are compared as two chains are.
+        Each chain is cut into two halves, a single one too.
 
     Returns
     -------
@@ -41,13 +46,28 @@ def rhat(trace):
     trace = np.asarray(trace, dtype=np.float64)
     if _is_settled(trace):
         return 1.0
-    if len(trace) == 1:
-        half = trace.shape[1] // 2
-        trace = np.stack([trace[0, :half], trace[0, -half:]]) if half else trace
     if _is_stuck(trace):
         # A variance within of zero: rounding errors alone would make it finite.
         return np.inf
+    if len(trace) == 1:
+        return _rhat_of_halves(trace[0])
     return _figure("rhat", trace, method="rank")
+
+
+def _rhat_of_halves(chain):
+    """What "rank" is for more chains: it is not given for one."""
+    half = len(chain) // 2
+    if half < MIN_DRAWS or not np.isfinite(chain).all():
+        return np.nan
+    halves = np.stack([chain[:half], chain[-half:]])
+    folded = np.abs(halves - np.median(halves))
+    return max(_figure("rhat", _normal_scores(x), method="identity") for x in (halves, folded))
+
+
+def _normal_scores(x):
+    """Normal quantiles of ranks: Vehtari et al. (2021), equation (14)."""
+    ranks = rankdata(x).reshape(x.shape)
+    return ndtri((ranks - 0.375) / (x.size + 0.25))
 
 
 def ess(trace, method="bulk"):
@@ -116,7 +136,22 @@ def drift(trace):
     return float(halves[1].mean() - halves[0].mean()), math.hypot(mcse(first), mcse(second))
 
 
-def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
+def least_ess(n_chains):
+    """Effective draws of all chains together that raise no warning.
+
+    Parameters
+    ----------
+    n_chains : int
+
+    Returns
+    -------
+    least : int
+        25 for each chain, and 100 of more than four.
+    """
+    return min(_MOST_ESS, _ESS_PER_CHAIN * n_chains)
+
+
+def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=None):
     """What speaks against convergence.
 
     Parameters
@@ -125,8 +160,8 @@ def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=100):
     names : iterable of str, default=None
         The traces to look at; all of them by default.
     max_rhat : float, default=1.05
-    min_ess : float, default=100
-        Least bulk effective sample size, over all chains.
+    min_ess : float, default=None
+        Least bulk effective sample size, over all chains; None is `least_ess` of them.
 
     Returns
     -------
@@ -153,7 +188,7 @@ def remedies(
     findings,
     longer="raise n_warmup",
     max_rhat=1.05,
-    min_ess=100,
+    min_ess=None,
 ):
     """What ails chains that have not converged, and what helps.
 
@@ -187,6 +222,7 @@ def remedies(
     figures = [(rhat(traces[name]), ess(traces[name])) for name in names]
     agree = all(value <= max_rhat for value, _ in figures)
     n_draws = min(np.size(traces[name]) for name in names)
+    min_ess = least_ess(len(traces[names[0]])) if min_ess is None else min_ess
     advice = []
     if n_draws < min_ess:
         advice.append(
@@ -459,6 +495,7 @@ def _problems_of(name, trace, max_rhat, min_ess):
         shown = f"{value:.3f}" if value < 100 else "over 100"
         problems.append(f"R-hat of {name} is {shown} (above {max_rhat:g})")
     value = ess(trace)
+    min_ess = least_ess(len(trace)) if min_ess is None else min_ess
     if np.isnan(value):
         problems.append(f"the effective sample size of {name} cannot be computed")
     elif value < min_ess:

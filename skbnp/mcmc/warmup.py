@@ -10,11 +10,8 @@ from skbnp.mcmc import diagnostics
 
 # Sweeps of a round that each chain records at most, evenly spaced over its last half.
 _MOST_RECORDED = 200
-# Effective draws that thinning aims at: twice as many as the least that raises no warning.
-_AIMED_ESS = 200
-# Effective draws of a round's last half that let a warm-up end: so many for each chain up to the
-# least of a fit that raises no warning. One chain alone needs no more than each of four.
-_ESS_PER_CHAIN, _MOST_ESS = 25, 100
+# Effective draws that thinning aims at, beside the least that raises no warning.
+_AIMED = 2.0
 
 
 @dataclass(frozen=True)
@@ -155,7 +152,8 @@ class WarmupRounds:
             return self.thin
         half = self.first * 2 ** (n_rounds - 1) // 2
         least = min((diagnostics.ess(traces[name]) for name in self.names), default=math.inf)
-        wanted = _AIMED_ESS * half / least / self.n_draws if least > 0.0 else math.inf
+        aim = _AIMED * diagnostics.least_ess(len(next(iter(traces.values()))))
+        wanted = aim * half / least / self.n_draws if least > 0.0 else math.inf
         most = self._most_thin(n_left)
         return most if wanted > most else max(1, math.ceil(wanted))
 
@@ -226,6 +224,9 @@ class Warmup:
 def is_settled(traces, names):
     """Whether chains agree, have enough effective draws and have stopped to drift.
 
+    The two halves of a single chain are too few to tell by R-hat, with effective draws that just
+    suffice, chance from disagreement: its error is that of their means. There no trace may drift.
+
     Parameters
     ----------
     traces : dict of str to ndarray of shape (n_chains, n_recorded)
@@ -238,9 +239,17 @@ def is_settled(traces, names):
     settled : bool
     """
     followed = traces.get("log_density", traces["log_joint"])
-    difference, error = diagnostics.drift(followed)
-    least = min(_MOST_ESS, _ESS_PER_CHAIN * len(followed))
-    # A NaN of either compares as not settled.
-    return bool(np.abs(difference) <= 2 * error) and not diagnostics.convergence_problems(
-        traces, names, min_ess=least
-    )
+    if len(followed) == 1:
+        names = tuple(names)
+        return (
+            _is_steady(followed)
+            and all(_is_steady(traces[name]) for name in names)
+            and not diagnostics.convergence_problems(traces, names, max_rhat=math.inf)
+        )
+    return _is_steady(followed) and not diagnostics.convergence_problems(traces, names)
+
+
+def _is_steady(trace):
+    """Whether its halves differ by no more than twice their error; a NaN is not steady."""
+    difference, error = diagnostics.drift(trace)
+    return bool(np.abs(difference) <= 2 * error)

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 from scipy.special import logsumexp
+from scipy.stats import norm, rankdata
 
 from skbnp.mcmc import Posterior
 from skbnp.mcmc.diagnostics import (
     convergence_problems,
     drift,
     ess,
+    least_ess,
     loo,
     mcse,
     never_moved,
@@ -67,6 +69,29 @@ def test_one_chain_is_compared_with_itself():
     assert np.isnan(rhat(x[:, :7]))
     assert np.isfinite(rhat(x[:, :8]))
     assert np.isfinite(ess(x))
+    x[0, 3] = np.inf
+    assert np.isnan(rhat(x))
+
+
+def test_rhat_of_one_chain_is_that_of_its_halves():
+    # Vehtari et al. (2021), equations (1) to (4), of normal scores of the halves, unfolded here.
+    x = np.append(autoregression(1, 301, 0.9) + np.linspace(0, 2, 301), [[50.0]], axis=1)
+    z = norm.ppf((rankdata(x) - 3 / 8) / (302 + 1 / 4)).reshape(2, 151)
+    between, within = 151 * np.var(z.mean(axis=1), ddof=1), np.mean(np.var(z, axis=1, ddof=1))
+    assert rhat(x) == pytest.approx(np.sqrt((150 / 151 * within + between / 151) / within))
+    # Halves of the same place and different width differ when folded.
+    wide = autoregression(1, 400, 0.0) * np.repeat([1.0, 3.0], 200)
+    assert rhat(wide) > 1.1
+    # What both halves do is no disagreement: quarters of them are not compared.
+    alike = autoregression(1, 400, 0.0) + np.tile(np.repeat([0.0, 3.0], 100), 2)
+    assert rhat(alike) < 1.02
+
+
+def test_rhat_of_one_chain_by_chance():
+    # 33 effective draws: above 1.05 in 19 % of chains, and of four quarters compared in 36 %. The
+    # share of 400 chains has a standard deviation of 2 %.
+    found = [rhat(autoregression(1, 100, 0.5, seed)) > 1.05 for seed in range(400)]
+    assert 0.11 < np.mean(found) < 0.27
 
 
 def test_constant_trace_has_converged():
@@ -133,6 +158,9 @@ def test_limits_and_names():
     good, short = autoregression(4, 500, 0.0), autoregression(4, 20, 0.0)
     assert convergence_problems({"good": good}) == []
     assert "(below 100)" in convergence_problems({"short": short})[-1]
+    assert "(below 50)" in convergence_problems({"short": short[:2]})[-1]
+    assert "(below 25)" in convergence_problems({"short": short[:1]})[-1]
+    assert [least_ess(n) for n in (1, 2, 3, 4, 5, 100)] == [25, 50, 75, 100, 100, 100]
     assert convergence_problems({"good": good, "short": short}, names=["good"]) == []
     assert convergence_problems({"short": short}, max_rhat=2.0, min_ess=5) == []
     assert convergence_problems({}) == []

@@ -110,6 +110,22 @@ def test_a_chain_alone_needs_as_many_draws_as_each_of_four():
     assert not is_settled(fewer, ("log_density",))
 
 
+def test_a_chain_alone_is_judged_by_its_drift():
+    # By means of its halves, less than R-hat asks of more chains: with 33 effective draws that is
+    # above 1.05 of itself.
+    slow = noise(1, 100, 0.5, seed=8)
+    assert diagnostics.rhat(slow) > 1.05 and diagnostics.ess(slow) > 25
+    traces = {"log_density": noise(1, 100, seed=4), "log_joint": noise(1, 100), "n": slow}
+    assert is_settled(traces, ("log_density", "n"))
+    for name in ("log_density", "n"):
+        rising = traces | {name: traces[name] + np.linspace(0, 2, 100)}
+        assert not is_settled(rising, ("log_density", "n"))
+        stuck = traces | {name: np.repeat([[1.0, 2.0]], 50, axis=1)}
+        assert not is_settled(stuck, ("log_density", "n"))
+    constant = traces | {"n": np.ones((1, 100))}
+    assert is_settled(constant, ("log_density", "n"))
+
+
 def decided(rule, traces, n_rounds=0, work=None):
     return rule.after_round(Warmup(n_rounds, work), traces)
 
@@ -150,6 +166,8 @@ def test_thinning_follows_the_effective_sample_size():
     # A quarter of 800 draws is effective: 200 of them need the 200 sweeps of a half.
     assert decided(rule, {"log_joint": slow}).thin in (2, 3)
     assert decided(rounds(first=400, names=("log_joint",), thin=7), {"log_joint": slow}).thin == 7
+    # A chain alone is to have as many effective draws as each of four: as many sweeps per draw.
+    assert decided(rule, {"log_joint": slow[:1]}).thin in (2, 3)
 
 
 def test_most_sweeps_is_a_bound():
@@ -323,7 +341,8 @@ def test_says_which_round(expected, capsys):
     seen = {line.split("round ")[1][0] for line in lines if "round" in line}
     assert seen == set("123456")
     n_all = 1008 + 9 * expected.sweeps_per_draw
-    assert any(f" draws, sweep 1,025 of {n_all:,}; " in line for line in lines)
+    first = 1008 + expected.sweeps_per_draw
+    assert any(f" draws, sweep {first:,} of {n_all:,}; " in line for line in lines)
     assert lines[-1].startswith(f"3 chains, all {n_all:,} sweeps; ")
 
 
