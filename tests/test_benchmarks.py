@@ -27,7 +27,7 @@ def test_mixture(monkeypatch, shape):
 def test_number_of_draws(monkeypatch):
     module = load("number_of_draws", monkeypatch)
     X, label = module.generated(60, 2, 2, 0, 3.0)
-    found = module.figures(X, label, 20, 0)
+    found = module.figures(X, label, 20, 4, 0)
     assert 0.5 < found["R-hat"] < 3 and 1 < found["effective draws"] < 400
 
 

@@ -8,8 +8,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from skbnp.mcmc.caller import warn
 
@@ -66,6 +64,10 @@ def _rhat_of_halves(chain):
 
 def _normal_scores(x):
     """Normal quantiles of ranks: Vehtari et al. (2021), equation (14)."""
+    # Workers that make passes over rows load this module and need neither.
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
     ranks = rankdata(x).reshape(x.shape)
     return ndtri((ranks - 0.375) / (x.size + 0.25))
 

@@ -269,7 +269,7 @@ def test_max_work_must_be_positive(value):
 
 
 @pytest.mark.parametrize(
-    ("n", "lengths"), [(4_999, (200, 300)), (5_000, (200, 200)), (100_001, (100, 100))]
+    ("n", "lengths"), [(4_999, (200, 300)), (5_000, (200, 150)), (100_001, (100, 100))]
 )
 def test_many_rows_have_fewer_draws(n, lengths):
     assert DirichletProcessMixture()._auto_lengths(np.zeros((n, 1))) == lengths
