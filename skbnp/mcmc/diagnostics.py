@@ -53,7 +53,7 @@ def rhat(trace):
 
 
 def _rhat_of_halves(chain):
-    """What "rank" is for more chains: it is not given for one."""
+    """R-hat of ranks, folded or not, whichever is larger: arviz has it for two chains and more."""
     half = len(chain) // 2
     if half < MIN_DRAWS or not np.isfinite(chain).all():
         return np.nan
@@ -148,7 +148,7 @@ def least_ess(n_chains):
     Returns
     -------
     least : int
-        25 for each chain, and 100 of more than four.
+        25 for each chain, at most 100.
     """
     return min(_MOST_ESS, _ESS_PER_CHAIN * n_chains)
 

@@ -10,7 +10,7 @@ from skbnp.mcmc import diagnostics
 
 # Sweeps of a round that each chain records at most, evenly spaced over its last half.
 _MOST_RECORDED = 200
-# Effective draws that thinning aims at, beside the least that raises no warning.
+# Effective draws that thinning aims at, as a multiple of the least that raises no warning.
 _AIMED = 2.0
 
 
@@ -224,8 +224,8 @@ class Warmup:
 def is_settled(traces, names):
     """Whether chains agree, have enough effective draws and have stopped to drift.
 
-    The two halves of a single chain are too few to tell by R-hat, with effective draws that just
-    suffice, chance from disagreement: its error is that of their means. There no trace may drift.
+    A single chain has only two halves to compare. With just enough effective draws their R-hat is
+    often too high by chance, so it is settled when no trace drifts.
 
     Parameters
     ----------
