@@ -180,8 +180,9 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         Sweeps per chain before the first draw. "auto" runs rounds of 150 sweeps, 300, 600, ...
         until the traces that `fit` checks agree between the chains (R-hat up to 1.05, 25
         effective draws for each chain, up to 100, in the last half of the round, no drift of
-        ``log_density``) or `max_work` is spent; draws are kept after that, and none of them takes
-        part in the decision. A number is quicker, as in a grid search, where 150 is a good start.
+        ``log_density``; of one chain alone, that no trace drifts) or `max_work` is spent; draws
+        are kept after that, and none of them takes part in the decision. A number is quicker, as
+        in a grid search, where 150 is a good start.
         """,
     )
     n_draws: int | str = parameter(

@@ -120,9 +120,9 @@ class ClustererParameters(SparseFactorEstimator):
         text="""
         Sweeps per chain before the first draw. "auto" runs rounds of 300 sweeps, 600, 1200, ...
         until the traces that `fit` checks agree between the chains (R-hat up to 1.05, 25 effective
-        draws for each chain, up to 100, in the last half of the round, no drift) or `max_work` is
-        spent; draws are kept after that, and none of them takes part in the decision. A number is
-        quicker, as in a grid search.
+        draws for each chain, up to 100, in the last half of the round, no drift; of one chain
+        alone, that no trace drifts) or `max_work` is spent; draws are kept after that, and none of
+        them takes part in the decision. A number is quicker, as in a grid search.
         """,
     )
     n_draws: int | str = parameter(

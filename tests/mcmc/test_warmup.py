@@ -117,9 +117,16 @@ def test_a_chain_alone_is_judged_by_its_drift():
     assert diagnostics.rhat(slow) > 1.05 and diagnostics.ess(slow) > 25
     traces = {"log_density": noise(1, 100, seed=4), "log_joint": noise(1, 100), "n": slow}
     assert is_settled(traces, ("log_density", "n"))
+    # Halves half a standard deviation apart: two and a half errors, and enough effective draws.
+    flat = noise(1, 100, seed=4)
+    flat -= np.repeat(flat.reshape(2, 50).mean(axis=1), 50)
+    drifting = flat + np.repeat([0.0, 0.5], 50)
+    assert diagnostics.ess(drifting) > 25
+    assert not is_settled(traces | {"n": drifting}, ("log_density", "n"))
+    # Drift of log_density counts though it is not among the names.
+    assert is_settled(traces | {"log_density": flat}, ("n",))
+    assert not is_settled(traces | {"log_density": drifting}, ("n",))
     for name in ("log_density", "n"):
-        rising = traces | {name: traces[name] + np.linspace(0, 2, 100)}
-        assert not is_settled(rising, ("log_density", "n"))
         stuck = traces | {name: np.repeat([[1.0, 2.0]], 50, axis=1)}
         assert not is_settled(stuck, ("log_density", "n"))
     constant = traces | {"n": np.ones((1, 100))}
