@@ -67,6 +67,7 @@ FAST = {
     "dirichlet_process_mixture/families": ["*"],
     "dirichlet_process_mixture/moves": ["[!h]*"],
     "dirichlet_process_mixture/records": ["_slice"],
+    "summaries": ["_losses", "_search"],
     "tree_factor_model": ["_leaf_laws", "_products", "_rows", "_system", "_work"],
     "cibp_belief_net": ["_expansion", "_inner_chain", "_layer", "_predictive", "_proposals"],
     "icp_network": ["_child_regression", "_feedforward", "_mixing", "_outputs"],
@@ -77,7 +78,7 @@ FAST = {
 }
 
 # Of these, what is smaller and as fast without all that -O3 does.
-SMALLER = ("likelihoods/conjugate", "dirichlet_process_mixture", "tree_factor_model")
+SMALLER = ("likelihoods/conjugate", "dirichlet_process_mixture", "summaries", "tree_factor_model")
 
 # Neither Cython nor setuptools notices that options have changed: each kind of build has its own
 # directory. In the source tree there is room for one kind of kernels only.

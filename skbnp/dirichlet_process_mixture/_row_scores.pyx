@@ -30,16 +30,17 @@ cdef class RowScores:
         ``value`` becomes its running sums. Non-zero, and a valid block all the same, where none is
         finite or one is NaN or +inf.
         """
-        cdef Py_ssize_t k = 0, last = self.state.n_clusters
+        cdef Py_ssize_t k = 0, t, last = self.state.n_clusters
+        cdef double* total = &self.value[0]
         cdef double target
-        running_exp(last + 1, &self.value[0])
+        running_exp(last + 1, total)
         chosen[0] = 0
-        if not isfinite(self.value[last]):
+        if not isfinite(total[last]):
             return 1
-        target = u * self.value[last]
-        while k < last and not target < self.value[k]:
-            k += 1
-        while k > 0 and self.value[k] == self.value[k - 1]:  # u near 1: none of no weight
+        target = u * total[last]
+        for t in range(last):  # all of them: nothing to guess where it ends
+            k += total[t] <= target
+        while k > 0 and total[k] == total[k - 1]:  # u near 1: none of no weight
             k -= 1
         chosen[0] = k
         return 0
@@ -49,18 +50,21 @@ cdef class RowScores:
         """
         cdef Py_ssize_t own = self.state.label[i], n = self.state.n_clusters, k
         cdef bint alone = self.state.family.n_members[own] == 1
+        cdef const double* log_weight = &self.state.log_weight[0]
+        cdef double* value
         self.reserve()
-        self.state.family.log_predictive_all(n + 1, i, &self.value[0])
+        value = &self.value[0]
+        self.state.family.log_predictive_all(n + 1, i, value)
         for k in range(n):
-            self.value[k] += self.state.log_weight[k]
-        self.value[n] += self.state.law.log_new_weight(n - alone)
+            value[k] += log_weight[k]
+        value[n] += self.state.law.log_new_weight(n - alone)
         if alone:
-            self.value[own] = -INFINITY  # its block is the new one
+            value[own] = -INFINITY  # its block is the new one
             return True
-        self.value[own] = self.state.family.log_predictive_own(own, i)
-        if self.value[own] != self.value[own]:
+        value[own] = self.state.family.log_predictive_own(own, i)
+        if value[own] != value[own]:
             return False
-        self.value[own] += self.state.log_weight_of_others[own]
+        value[own] += self.state.log_weight_of_others[own]
         return True
 
     cdef int of_guest(self, Py_ssize_t i) except -1 nogil:

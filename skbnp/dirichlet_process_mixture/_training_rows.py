@@ -64,10 +64,14 @@ class TrainingRows:
         return CompletedRows(rows, X, self.prior)
 
     def _sampler(self, draw):
-        """A sampler that never sweeps: nothing is drawn from its bit generator."""
+        """A sampler that never sweeps: nothing is drawn from its bit generator.
+
+        Its algorithm is the one that begins with sums of all rows at once, and not row by row.
+        """
         names = ("concentration", "discount", *self.prior.start())
         start = {name: draw[name] for name in names}
-        return Sampler(self.X, self.prior, draw["label"], np.random.PCG64(0), start=start)
+        never = np.random.PCG64(0)
+        return Sampler(self.X, self.prior, draw["label"], never, algorithm="parallel", start=start)
 
     def observed_data(self):
         """The rows in their own units, levels as codes."""

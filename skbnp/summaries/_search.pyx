@@ -12,6 +12,9 @@ from skbnp.numerics.rng cimport borrow, shuffle
 
 UNBOUNDED = 2**62  # as ``max_work``
 
+cdef enum:
+    TOGETHER = 4            # slots whose gains are summed at once
+
 
 cdef class Search:
     """A partition of weighted items and its contingency tables with all draws.
@@ -39,11 +42,11 @@ cdef class Search:
         const double[::1] _share          # (n_draws,), sums to one
         const int[::1] _weight            # (n_items,)
         const double[::1] _f, _step       # f(x), f(x + 1) - f(x)
-        int[:, ::1] _count                # (n_rows, max_slots)
-        double[:, ::1] _gain              # (n_rows, max_slots)
+        int[:, ::1] _count                # (n_rows, max_slots or somewhat more)
+        double[:, ::1] _gain              # as _count
         int[::1] _size                    # (max_slots,)
         int[::1] _label                   # (n_items,), -1 while taken out
-        double[::1] _cost                 # scratch, (max_slots + 1,): added loss per candidate
+        double[::1] _cost                 # scratch, one for each slot: added loss per candidate
         Py_ssize_t[::1] _order, _member   # scratch, (n_items,)
 
     def __cinit__(
@@ -63,11 +66,12 @@ cdef class Search:
         self._f, self._step = tables
         self._tolerance = 1e-12 * max(1.0, tables[0][np.sum(weight)])
         self._row_size = self._weigh_rows()
-        self._count = np.zeros((len(self._row_size), max_slots), dtype=np.intc)
-        self._gain = np.zeros((len(self._row_size), max_slots))
+        n_columns = -(-max_slots // TOGETHER) * TOGETHER
+        self._count = np.zeros((len(self._row_size), n_columns), dtype=np.intc)
+        self._gain = np.zeros((len(self._row_size), n_columns))
         self._size = np.zeros(max_slots, dtype=np.intc)
         self._label = np.full(self.n_items, -1, dtype=np.intc)
-        self._cost = np.empty(max_slots + 1)
+        self._cost = np.empty(n_columns + 1)
         self._order = np.arange(self.n_items)
         self._member = np.empty(self.n_items, dtype=np.intp)
 
@@ -306,23 +310,20 @@ cdef class Search:
         of its present slot, which is meaningless.
         """
         cdef:
-            Py_ssize_t n = self.n_slots, stride = self.max_slots, m, k
+            Py_ssize_t n = self.n_slots, stride = self._count.shape[1], m, k
             int w = self._weight[i]
             const int* row = &self._row[0]
             const int* count
-            const double* gain
             const double* f = &self._f[0]
             double* cost = &self._cost[0]
             double share
         self._load(i)
-        for k in range(n):
-            cost[k] = 0.0
         if w == 1:
-            for m in range(self.n_draws):
-                gain = &self._gain[0, 0] + row[m] * stride
-                for k in range(n):
-                    cost[k] += gain[k]
+            for k in range((n + TOGETHER - 1) // TOGETHER):
+                self._sum_gains(k * TOGETHER)
         else:
+            for k in range(n):
+                cost[k] = 0.0
             for m in range(self.n_draws):
                 count = &self._count[0, 0] + row[m] * stride
                 share = self._row_share[row[m]]
@@ -330,11 +331,32 @@ cdef class Search:
                     cost[k] += share * (f[count[k] + w] - f[count[k]])
         for k in range(n):
             cost[k] = f[self._size[k] + w] - f[self._size[k]] - 2.0 * cost[k]
-        if n < stride:
+        if n < self.max_slots:
             cost[n] = -f[w]
             n += 1
         self.work += n * self.n_draws
         return n
+
+    cdef void _sum_gains(self, Py_ssize_t k) noexcept nogil:
+        """_cost of four slots from k on: the gains of the loaded item, summed over draws.
+
+        The sums stay in registers, all draws long.
+        """
+        cdef:
+            const double* gain = &self._gain[0, k]
+            Py_ssize_t stride = self._gain.shape[1], m
+            double first = 0.0, second = 0.0, third = 0.0, fourth = 0.0
+            const double* of_row
+        for m in range(self.n_draws):
+            of_row = gain + self._row[m] * stride
+            first += of_row[0]
+            second += of_row[1]
+            third += of_row[2]
+            fourth += of_row[3]
+        self._cost[k] = first
+        self._cost[k + 1] = second
+        self._cost[k + 2] = third
+        self._cost[k + 3] = fourth
 
     cdef double _cost_of_staying(self, Py_ssize_t i) noexcept nogil:
         """The loss that item i adds where it is."""

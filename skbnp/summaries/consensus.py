@@ -182,7 +182,7 @@ class _Pruning:
         # Rows that the draws and the partition keep together are one item.
         rows = pack([*numbered, number_for_packing(partition)])
         self._item, first, weight = merge_rows(rows)
-        self._draws, self._loss, self._n = draws, loss, len(partition)
+        self._loss, self._n = loss, len(partition)
         label = partition[first].astype(np.intc)
         self._search = Search(
             np.ascontiguousarray(rows[first, :-1]),
@@ -260,7 +260,7 @@ class _Pruning:
             self._drop(k, self._search.without(k), {"support": float(of_cluster[k])})
 
     def _support(self):
-        return support(self.label[self._item], self._draws)
+        return np.array([self._search.support_of(k, LEAST_JACCARD) for k in range(self.n_clusters)])
 
     def _drop(self, k, without, about):
         members, joined, change = without

@@ -436,7 +436,7 @@ def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows", *, rows=None)
     size = weighted.sum(axis=1)
     found = []
     for m in range(n_draws):
-        own = member[:, start[m] : start[m + 1]].toarray()
+        own = np.eye(n_blocks[m])[blocks[:, m]]
         companions = (weighted @ own) / np.maximum(size, 1)[:, np.newaxis]
         # All draws but this one, whose blocks are their own companions.
         shares = (member @ companions - own) / max(n_draws - 1, 1)

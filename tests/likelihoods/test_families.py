@@ -251,6 +251,25 @@ def test_a_removal_that_loses_its_digits_says_so(kind):
     assert family.remove_row(0, 6)
 
 
+@pytest.mark.parametrize("unit", [1e-140, 1e-60, 1e60, 1e140])
+def test_determinants_beyond_the_range_of_a_double(unit):
+    """In another unit a row's density is that of its cells, divided by the unit's power."""
+    d, rng = 8, np.random.default_rng(3)
+    X, mean, covariance = rng.normal(size=(N, d)), rng.normal(size=d), np.diag(rng.uniform(1, 2, d))
+    plain = NormalInverseWishart(X, mean, 0.3, d + 2.0, covariance, 0.6)
+    other = NormalInverseWishart(unit * X, unit * mean, 0.3, d + 2.0, unit**2 * covariance, 0.6)
+    shift = d * np.log(unit)
+    for family in (plain, other):
+        family.build(0, range(12))
+        family.build(1, range(12, 20))
+        family.remove_row(1, 15)
+        family.merge_blocks(0, 1, 2)
+    for k, n in enumerate((12, 7, 19)):
+        assert_allclose(other.marginal(k), plain.marginal(k) - n * shift, rtol=1e-10)
+        assert_allclose(other.predictive(k, 30), plain.predictive(k, 30) - shift, rtol=1e-10)
+    assert_allclose(other.predictives(3, 30), plain.predictives(3, 30) - shift, rtol=1e-10)
+
+
 @pytest.mark.parametrize("d", [2, 5])
 def test_observed_cells_of_a_full_block(d):
     """t with the same degrees of freedom: integrate a completed row over its missing cell."""

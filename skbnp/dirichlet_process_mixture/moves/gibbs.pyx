@@ -33,6 +33,7 @@ cdef class Gibbs(Move):
         self.order = np.arange(state.n_samples)
         self.n_rows = min(n_rows, state.n_samples)
         self._remembers = remembers
+        self._has_holes = self.has_holes()
 
     @classmethod
     def of(cls, State state, sweep, bit_generator):
@@ -50,6 +51,14 @@ cdef class Gibbs(Move):
         """Number of rows."""
         return self.state.n_samples
 
+    cdef bint has_holes(self) noexcept nogil:
+        """Whether some row lacks cells; else no row is asked."""
+        cdef Py_ssize_t i
+        for i in range(self.state.n_samples):
+            if self.state.family.incomplete(i):
+                return True
+        return False
+
     def check(self, values):
         """Whether the order is one."""
         if not np.array_equal(np.sort(values["order"]), np.arange(self.n_samples)):
@@ -65,11 +74,11 @@ cdef class Gibbs(Move):
                 i = self.order[t]
                 if t + AHEAD < self.n_rows:
                     state.fetch(self.order[t + AHEAD])
-                if state.family.augmented(i):
+                if self._has_holes and state.family.augmented(i):
                     self.redraw_guest(i)
                 else:
                     self.redraw_member(i)
-                if self._remembers and state.family.incomplete(i):
+                if self._has_holes and self._remembers and state.family.incomplete(i):
                     state.family.remember_imputation(i, state.n_imputed)
         state.n_imputed += self._remembers
         self.proposed[0] += self.n_rows
@@ -99,7 +108,7 @@ cdef class Gibbs(Move):
             self.accepted[0] += 1
             k = self.state.detach(i, k)
             self.state.attach(i, k)
-        if self.state.family.incomplete(i):
+        if self._has_holes and self.state.family.incomplete(i):
             self.state.family.missing_of_member(k, i)
         return 0
 

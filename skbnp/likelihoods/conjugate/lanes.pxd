@@ -5,7 +5,7 @@ cdef class Lanes:
         double[:, :, ::1] mean              # (n_slots / 4, n_features, 4)
         double[:, :, :, ::1] factor         # (n_slots / 4, n_features, n_features, 4)
         unsigned char[::1] stale            # (n_slots,)
-        bint any_stale
+        Py_ssize_t n_fresh                  # slots, from the first on, none of which is stale
         double[:, ::1] law                  # (3, n_slots) constant, power and share of ``log_t``
         double[::1] residual                # scratch, (8 n_features,)
         double[::1] value                   # scratch, (n_slots,)
@@ -16,6 +16,7 @@ cdef class Lanes:
     cdef void refresh(
         self, Py_ssize_t n, const double* mean, const double* factor
     ) noexcept nogil
+    cdef void renew(self, Py_ssize_t k, const double* mean, const double* factor) noexcept nogil
     cdef void measure(self, Py_ssize_t n, Py_ssize_t i, const double* x) noexcept nogil
     cdef void log_t(
         self, Py_ssize_t n, Py_ssize_t i, const double* x, double* out

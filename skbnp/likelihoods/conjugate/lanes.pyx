@@ -23,7 +23,7 @@ cdef class Lanes:
         self.mean = np.zeros((n_slots // LANES, d, LANES))
         self.factor = np.zeros((n_slots // LANES, d, d, LANES))
         self.stale = np.ones(n_slots, dtype=np.uint8)
-        self.any_stale = True
+        self.n_fresh = 0
         self.law = np.zeros((3, n_slots))
         self.distance = np.zeros(n_slots)
         self.value = np.zeros(n_slots)
@@ -33,40 +33,36 @@ cdef class Lanes:
     def touch_all(self):
         """All slots changed."""
         np.asarray(self.stale)[:] = 1
-        self.any_stale = True
+        self.n_fresh = 0
 
     cdef void touch(self, Py_ssize_t k) noexcept nogil:
         """Slot k changed: its lane is out of date."""
         self.stale[k] = 1
-        self.any_stale = True
+        self.n_fresh = min(self.n_fresh, k)
 
     cdef void refresh(
         self, Py_ssize_t n, const double* mean, const double* factor
     ) noexcept nogil:
         """Bring the lanes of slots 0..n-1 up to date: means (n, d) and factors (n, d, d)."""
-        cdef Py_ssize_t d = self.n_features, k, a, b, chunk, lane
-        cdef const double* m
-        cdef const double* f
-        if not self.any_stale:
-            return
-        for k in range(n):
-            if not self.stale[k]:
-                continue
-            chunk = k // LANES
-            lane = k - LANES * chunk
-            m = mean + k * d
-            f = factor + k * d * d
-            for b in range(d):
-                self.mean[chunk, b, lane] = m[b]
-                self.factor[chunk, b, b, lane] = 1.0 / f[b * d + b]
-                for a in range(b + 1, d):
-                    self.factor[chunk, b, a, lane] = f[b * d + a]
-            self.stale[k] = 0
-        self.any_stale = False
-        for k in range(n, self.n_slots):
+        cdef Py_ssize_t d = self.n_features, k
+        for k in range(self.n_fresh, n):
             if self.stale[k]:
-                self.any_stale = True
-                break
+                self.renew(k, mean + k * d, factor + k * d * d)
+        self.n_fresh = max(self.n_fresh, n)
+
+    cdef void renew(self, Py_ssize_t k, const double* mean, const double* factor) noexcept nogil:
+        """Copy the mean (d,) and the factor (d, d) of slot k."""
+        cdef Py_ssize_t d = self.n_features, chunk = k // LANES, lane = k - LANES * chunk, a, b
+        cdef double* in_mean = &self.mean[chunk, 0, lane]
+        cdef double* row = &self.factor[chunk, 0, 0, lane]
+        for b in range(d):
+            in_mean[b * LANES] = mean[b]
+            row[b * LANES] = 1.0 / factor[b]
+            for a in range(b + 1, d):
+                row[a * LANES] = factor[a]
+            row += d * LANES
+            factor += d
+        self.stale[k] = 0
 
     cdef void measure(self, Py_ssize_t n, Py_ssize_t i, const double* x) noexcept nogil:
         """``distance`` = (x - m)^T (U^T U)^-1 (x - m) of row i for slots 0..n-1: O(n d^2 / 2)."""

@@ -177,7 +177,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         _add_outer(&self.scatter[k, 0, 0], d, n / (n + 1.0), &self.work[0])
         linalg.rank_one_update(&self.factor[k, 0, 0], d, &self.vector[0])
         self.n_members[k] += 1
-        self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
+        self.log_det[k] = _log_det(&self.factor[k, 0, 0], d)
         self.lanes.touch(k)
 
     cdef int remove(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
@@ -199,7 +199,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         if linalg.rank_one_downdate(&self.factor[k, 0, 0], d, &self.vector[0]) != 0:
             return 1
         self.n_members[k] -= 1
-        self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
+        self.log_det[k] = _log_det(&self.factor[k, 0, 0], d)
         self.lanes.touch(k)
         return self.log_det[k] - with_row < log(SPOILED)
 
@@ -269,7 +269,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
                 self.prior_mean[a] + n / kappa * (self.row_mean[k, a] - self.prior_mean[a])
             )
         self.add_offset(k, &self.factor[k, 0, 0])
-        self.log_det[k] = linalg.log_det(&self.factor[k, 0, 0], d)
+        self.log_det[k] = _log_det(&self.factor[k, 0, 0], d)
         self.lanes.touch(k)
 
     cdef int factor_within(self, Py_ssize_t k, double* out) noexcept nogil:
@@ -354,14 +354,14 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     cdef void log_predictive_all(self, Py_ssize_t n, Py_ssize_t i, double* out) noexcept nogil:
         """O(n d^2 / 2)"""
-        if self.lanes.any_stale:
+        if self.lanes.n_fresh < n:
             self.refresh_lanes(n)
         self.lanes.log_t(n, i, &self.X[i, 0], out)
 
     cdef void refresh_lanes(self, Py_ssize_t n) noexcept nogil:
         """Bring the lanes of slots 0..n-1 up to date."""
         cdef Py_ssize_t k
-        for k in range(n):
+        for k in range(self.lanes.n_fresh, n):
             if self.lanes.stale[k]:
                 self.lanes.law[0, k] = self._t_constant(self.n_members[k]) - 0.5 * self.log_det[k]
                 self.lanes.law[1, k] = 0.5 * (self.df + self.n_members[k] + 1.0)
@@ -586,6 +586,18 @@ cdef class NormalInverseWishart(ConjugateFamily):
             )
         self.finish(k)
         return lost > 1.0 / SPOILED
+
+
+cdef inline double _log_det(const double* factor, Py_ssize_t d) noexcept nogil:
+    """``linalg.log_det`` by the logarithm of a product: a row that moves asks for two."""
+    cdef double product = 1.0, total = 0.0
+    cdef Py_ssize_t a
+    for a in range(d):
+        product *= factor[a * d + a]
+        if not 1e-100 < product < 1e100:  # before it leaves the range
+            total += log(product)
+            product = 1.0
+    return 2.0 * (total + log(product))
 
 
 cdef inline void _add_outer(
