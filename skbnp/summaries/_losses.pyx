@@ -67,6 +67,7 @@ def rate_draws(
         double[::1] rating = np.where(chosen, 0.0, np.inf)
         double[::1] entropy = np.zeros(n_draws)   # sum_c f(n_mc)
         int[::1] size = np.zeros(np.max(n_blocks) + 1, dtype=np.intc)
+        int[::1] count = np.zeros(2 * np.max(n_blocks), dtype=np.intc)
         int[::1] start = np.zeros(np.max(n_blocks) + 2, dtype=np.intc)
         int[::1] order = np.empty(n_items, dtype=np.intc)
         double distance
@@ -86,7 +87,7 @@ def rate_draws(
                     continue
                 distance = entropy[a] + entropy[m] - 2.0 * _overlap(
                     &start[0], &order[0], n_blocks[a],
-                    &draws[m, 0], n_blocks[m], &weight[0], &f[0], &size[0],
+                    &draws[m, 0], n_blocks[m], &weight[0], &f[0], &count[0],
                 )
                 rating[a] += share[m] * distance
                 if is_chosen[m]:
@@ -129,7 +130,7 @@ def _distance(
     cdef:
         Py_ssize_t n = partition.shape[0], n_blocks = start.shape[0] - 1, i, k
         bint few = n_blocks * n_others <= min(<Py_ssize_t> CACHED_CELLS, n)
-        int[::1] count = np.zeros(n_blocks * n_others if few else n_others, dtype=np.intc)
+        int[::1] count = np.zeros(n_blocks * n_others if few else 2 * n_others, dtype=np.intc)
         int[::1] size = np.zeros(n_others, dtype=np.intc)
         int[::1] weight = np.ones(1 if few else n, dtype=np.intc)
         double distance = 0.0
@@ -155,23 +156,28 @@ cdef double _overlap(
     const int* start, const int* order, Py_ssize_t n_blocks,   # one partition, sorted
     const int* label, Py_ssize_t n_others,                     # the other
     const int* weight, const double* f,
-    int* count,                                                # scratch, zero before and after
+    int* count,                                                # (2 n_others,), zero, and left so
 ) noexcept nogil:
     """sum_{k,c} f(n_kc), one row of the table at a time: O(n_items), however many blocks."""
     cdef double total = 0.0
-    cdef Py_ssize_t k, c, t
+    cdef Py_ssize_t k, c, t, first, stop
     for k in range(n_blocks):
-        for t in range(start[k], start[k + 1]):
-            count[label[order[t]]] += weight[order[t]]
-        if start[k + 1] - start[k] < n_others:
-            for t in range(start[k], start[k + 1]):
-                c = label[order[t]]
-                total += f[count[c]]
-                count[c] = 0
+        first, stop = start[k], start[k + 1]
+        # Neighbours mostly are of one block of the other: each waits for its own count alone.
+        for t in range(first, stop - 1, 2):
+            count[2 * label[order[t]]] += weight[order[t]]
+            count[2 * label[order[t + 1]] + 1] += weight[order[t + 1]]
+        if (stop - first) % 2:
+            count[2 * label[order[stop - 1]]] += weight[order[stop - 1]]
+        if stop - first < n_others:
+            for t in range(first, stop):
+                c = 2 * label[order[t]]
+                total += f[count[c] + count[c + 1]]
+                count[c] = count[c + 1] = 0
         else:
-            for c in range(n_others):
-                total += f[count[c]]
-                count[c] = 0
+            for c in range(0, 2 * n_others, 2):
+                total += f[count[c] + count[c + 1]]
+                count[c] = count[c + 1] = 0
     return total
 
 

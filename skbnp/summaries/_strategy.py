@@ -121,9 +121,13 @@ def search_items(draws, weight, share, tables, limits, max_work, generator, is_s
             search.start_from(draws[starts[n_done // 2 % len(starts)]])
         else:
             search.start_from(np.full(n_items, -1, dtype=np.intc))
-        finished = search.allocate() and _improve(search, generator)
+        little = AS_GOOD * abs(best_total) + rounding
+        finished = search.allocate() and search.sweeten()
+        # Another run has rebuilt the clusters of a partition as good as this one.
+        if finished and (n_done == 0 or abs(search.total() - best_total) > little):
+            finished = _rebuild(search, generator)
         if search.is_complete():
-            total, little = search.total(), AS_GOOD * abs(best_total) + rounding
+            total = search.total()
             if total < best_total - little:
                 n_agree = 0
             n_agree += total <= best_total + little
@@ -171,10 +175,8 @@ def _one_cluster(search):
     return search.partition(), search.total()
 
 
-def _improve(search, generator):
-    """Sweeten, rebuild some clusters, sweeten again; False if the work ran out."""
-    if not search.sweeten():
-        return False
+def _rebuild(search, generator):
+    """Rebuild some clusters, and sweeten again if that was a gain; False if the work ran out."""
     improved = False
     for k in generator.permutation(search.n_slots)[:N_REBUILDS]:
         improved |= search.rebuild(k)

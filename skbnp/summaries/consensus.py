@@ -125,7 +125,10 @@ def drop_unsupported(
     expected variation of information from `joined` or, if there are none, `labels`.
     """
     draws = check_draws(labels if joined is None else joined)
-    pruning = _Pruning(relabel_by_size(partition), draws, "vi", make_generator(random_state))
+    partition, generator = relabel_by_size(partition), make_generator(random_state)
+    if support(partition, labels, joined).min() >= least_support:
+        return partition, []
+    pruning = _Pruning(partition, draws, "vi", generator)
     pruning.drop_unsupported(least_support, labels, joined)
     return pruning.partition(), pruning.dropped
 

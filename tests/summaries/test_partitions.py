@@ -300,6 +300,20 @@ def test_single_rows_and_one_block_are_looked_at():
     assert expected_loss(little, labels, "vi") <= expected_loss(one, labels, "vi") + 1e-12
 
 
+@pytest.mark.parametrize("noise, rebuilds", [(0.2, {1}), (0.9, set(range(2, 17)))])
+def test_runs_that_find_the_same_rebuild_once(monkeypatch, noise, rebuilds):
+    """The first of them does, and each that finds something else."""
+    of_run, called = _strategy._rebuild, []
+
+    def counted(search, generator):
+        called.append(search.total())
+        return of_run(search, generator)
+
+    monkeypatch.setattr(_strategy, "_rebuild", counted)
+    consensus_partition(noisy_draws(5, n_draws=100, noise=noise), random_state=0)
+    assert len(called) in rebuilds
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_runs_agree_that_there_is_no_loss_at_all(seed):
     """But for rounding, of which nothing is a small part."""

@@ -32,9 +32,7 @@ from skbnp.numerics.linalg import cholesky_upper
 
 
 cdef enum:
-    # Above this many features the exact weights of an incomplete row, O(d^3) for each block,
-    # give way to weights from the completed row, O(d^2): still exact Gibbs, mixing slower.
-    WIDE = 64
+    WIDE = 64  # in more features an incomplete row is weighed as completed: exact, mixing slower
     CHUNK = 128  # rows of one matrix product, which stays in the cache
 
 cdef double CANCELLED = 1e-8     # |Psi without| / |Psi with| under which a difference is not used
@@ -160,10 +158,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.lanes.touch(target)
 
     cdef void add(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
-        """m += r / (kappa + 1), Psi += kappa / (kappa + 1) r r^T with r = x - m_old.
-
-        xbar and S in the same way, with n in the place of kappa.
-        """
+        """m += r / (kappa + 1), Psi += kappa / (kappa + 1) r r^T, r = x - m; xbar and S by n."""
         cdef Py_ssize_t d = self.n_features, a
         cdef double n = <double> self.n_members[k], kappa = self.mean_precision + n
         cdef double root = sqrt(kappa / (kappa + 1.0)), r
@@ -248,7 +243,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
         return 0
 
     cdef void clear_from(self, Py_ssize_t n_slots) noexcept nogil:
-        """Clear all slots from n_slots on."""
         cdef Py_ssize_t k
         for k in range(n_slots, self.n_slots):
             self.clear(k)
@@ -292,7 +286,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self, Py_ssize_t k, double* diagonal, double* coupling
     ) noexcept nogil:
         """base^-1/2 T base^-1/2, T = Psi_n - Psi0, in a basis where it is tridiagonal: O(d^3).
-
         |s base + T| is then |base| times a determinant of O(d), for any s: see
         ``linalg.log_det_shifted``. Non-zero: LAPACK refused its arguments.
         """
@@ -400,10 +393,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef double _permuted_factor(
         self, Py_ssize_t k, Py_ssize_t i, Py_ssize_t n_observed, Py_ssize_t n
     ) noexcept nogil:
-        """Factor the first n features in ``order`` of slot k's Psi into ``square``.
-
-        ``vector`` becomes U_oo^-T (x_o - m_o); returns its squared length. Cost O(n^3).
-        """
+        """``square``: factor of Psi, first n of ``order``; |U_oo^-T (x_o - m_o)|^2: O(n^3)."""
         cdef Py_ssize_t d = self.n_features, a, j
         cdef double* out = &self.square[0, 0]
         if permuted_factor(&self.factor[k, 0, 0], d, &self.order[0], n, out) != 0:
@@ -434,7 +424,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         """Conditional t: location m_m + S_mo S_oo^-1 (x_o - m_o), df' = df + |o|.
-
         With the features permuted, Psi = U^T U gives S_mo S_oo^-1 (x_o - m_o) = U_om^T y,
         y = U_oo^-T (x_o - m_o), and the Schur complement U_mm^T U_mm.
         """
@@ -561,7 +550,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self, Py_ssize_t k, Py_ssize_t n_rows, const double* sums
     ) noexcept nogil:
         """Psi0 + scatter is factored, then the prior mean's part added without cancellation.
-
         Fails where the rows lie so far from the slot's old mean that digits of it were lost.
         """
         cdef Py_ssize_t d = self.n_features, a, b
