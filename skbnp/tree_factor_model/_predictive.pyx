@@ -6,20 +6,23 @@ laws with Omega_b as their scale matrix. Weights are those of the present branch
 what a new branch would take is left out, unless ``_new_branches`` has put some in.
 """
 
-from libc.math cimport fmax, isinf, log1p
+from libc.math cimport fmax, isinf
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics._moments cimport merge_part
+from skbnp.numerics.squares cimport add_column_squares
+from skbnp.numerics.vector_math cimport log1p_all
 from skbnp.tree_factor_model._rows cimport CHUNK, MOST_DENSE_FEATURES, Law, Rows, log_norm
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-# Rows of which nothing is missing that are scored by what a draw keeps, and numbers that it keeps
-# at most for them: with more of either, the work that is saved is no longer most of all.
+# Numbers that a draw keeps at most for rows of which nothing is missing, and rows that axes are
+# kept for: with more of either, the work that is saved is no longer most of all.
 cdef enum:
     FEW_ROWS = 8
     MOST_KEPT = 50_000
+    WIDTH = 8       # whitened coordinates that are squared while they are in the cache
 
 # Branches with less than this share of a row add nothing to its moments that a double could hold,
 # not to the variance of a far row either, for which branches that lie far apart count.
@@ -85,8 +88,11 @@ cdef class Draw:
         const double[::1] tail_df
         Py_ssize_t[:, ::1] path
         object kept_covariance                  # (n_branches, n_features, n_features), if kept
-        # Laws of complete rows, if kept: as `Law` has them.
-        bint has_whole
+        # Laws of complete rows, if kept: W of Omega^-1 = W'W, upper triangular, where levels are so
+        # many that it is the smaller; else as `Law` has them.
+        bint has_whole, is_dense, is_degenerate
+        double[:, :, ::1] whitening             # (n_branches, n_features, n_features)
+        double[:, ::1] whitened_mean            # (n_branches, n_features) W m
         double[:, :, ::1] axes                  # (n_branches, n_features, depth)
         double[:, ::1] root                     # (n_branches, n_features)
         double[::1] log_norm                    # (n_branches,)
@@ -103,7 +109,8 @@ cdef class Draw:
         self.n_branches, self.depth = draw["score_precision"].shape
         self.n_nodes, self.n_features = draw["loadings"].shape
         self.kept_covariance = None
-        self.has_whole = False
+        self.has_whole = self.is_degenerate = False
+        self.is_dense = self.n_features <= 2 * self.depth
 
     def covariances(self, Rows rows):
         """Omega of all branches if rows have fewer entries than there are levels, else nothing."""
@@ -118,43 +125,103 @@ cdef class Draw:
         return covariance
 
     cdef bint keeps_whole(self, Rows rows) except -1:
-        """Whether these are few complete rows, and the laws of such rows are kept."""
+        """Whether these rows are complete, and the laws of such rows are kept."""
         cdef bint complete = rows.n_patterns == 1 and rows.n_observed[0] == rows.n_features
-        if not complete or rows.n_samples > FEW_ROWS or self.depth == 0:
+        cdef Py_ssize_t width = self.n_features if self.is_dense else self.depth
+        if not complete or self.depth == 0 or self.is_degenerate:
             return False
-        if not self.has_whole and self.n_branches * self.depth * self.n_features <= MOST_KEPT:
+        if not self.is_dense and rows.n_samples > FEW_ROWS:
+            return False
+        if not self.has_whole and self.n_branches * self.n_features * width <= MOST_KEPT:
             self._keep_whole(rows)
         return self.has_whole
 
     def _keep_whole(self, Rows rows):
         cdef Law law = Law(rows, self.depth)
-        cdef Py_ssize_t b, size = self.n_features * self.depth
-        axes = np.empty((self.n_branches, self.n_features, self.depth))
-        root, norm = np.empty((self.n_branches, self.n_features)), np.empty(self.n_branches)
+        cdef Py_ssize_t b, n_features = self.n_features
+        axes = np.empty((self.n_branches, n_features, self.depth))
+        root, norm = np.empty((self.n_branches, n_features)), np.empty(self.n_branches)
         for b in range(self.n_branches):
             self.prepare_scores(law, b, 0, self.depth + 1)
-            axes[b] = np.reshape(law.axes[:size], (self.n_features, self.depth))
+            axes[b] = np.reshape(law.axes[:n_features * self.depth], (n_features, self.depth))
             root[b], norm[b] = law.root, law.log_norm
-        self.axes, self.root, self.log_norm = axes, root, norm
-        self.has_whole = True
+        if self.is_dense:
+            # By the matrix that axes subtract, so that no more digits are lost than they lose.
+            try:
+                triangle = np.linalg.cholesky(np.eye(n_features) - axes @ axes.transpose(0, 2, 1))
+            except np.linalg.LinAlgError:
+                self.is_degenerate = True
+                return
+            # Given e = root (y - m): of L'e the j-th is a sum over features from j on.
+            whitening = np.ascontiguousarray(triangle.transpose(0, 2, 1)) * root[:, np.newaxis]
+            shift = np.einsum("bjp,bp->bj", whitening, self.mean)
+        # Not anew under the hands of a thread that found them.
+        if not self.has_whole:
+            self.root, self.log_norm = root, norm
+            if self.is_dense:
+                self.whitening, self.whitened_mean = whitening, shift
+            else:
+                self.axes = axes
+            self.has_whole = True
 
-    cdef void whole_densities(
-        self, Rows rows, double* e, double* omega, double[:, ::1] out
-    ) noexcept nogil:
-        """Log densities of complete rows by the laws that are kept: (T3.4) or (T3.5)."""
-        cdef Py_ssize_t b, i, j, n = self.n_features, depth = self.depth
-        cdef double square, df
-        for b in range(self.n_branches):
-            df = self.tail_df[b]
-            for i in range(rows.n_samples):
-                for j in range(n):
-                    e[j] = (rows.X[i, j] - self.mean[b, j]) * self.root[b, j]
-                linalg.gemm(False, False, 1, depth, n, 1.0, e, &self.axes[b, 0, 0], 0.0, omega)
-                square = fmax(linalg.dot(n, e, e) - linalg.dot(depth, omega, omega), 0.0)
-                if isinf(df):
-                    out[i, b] = self.log_norm[b] - 0.5 * square
+    cdef void whole_densities(self, Rows rows, double* scratch, double[:, ::1] out) noexcept nogil:
+        """Log densities of complete rows by the laws that are kept: (T3.4) or (T3.5).
+
+        ``scratch`` has room for ``whole_size`` numbers.
+        """
+        cdef Py_ssize_t b, start = 0, n, i
+        while start < rows.n_samples:
+            n = min(<Py_ssize_t> CHUNK, rows.n_samples - start)
+            for b in range(self.n_branches):
+                if self.is_dense:
+                    self._dense_squares(rows, b, start, n, scratch + CHUNK, scratch)
                 else:
-                    out[i, b] = self.log_norm[b] - 0.5 * (df + n) * log1p(square / df)
+                    self._axes_squares(rows, b, start, n, scratch + CHUNK, scratch)
+                self._turn_to_densities(b, n, scratch)
+                for i in range(n):
+                    out[start + i, b] = scratch[i]
+            start += n
+
+    cdef Py_ssize_t whole_size(self) noexcept nogil:
+        return CHUNK * (1 + WIDTH) + self.n_features + self.depth
+
+    cdef void _dense_squares(
+        self, Rows rows, Py_ssize_t b, Py_ssize_t start, Py_ssize_t n, double* z, double* square
+    ) noexcept nogil:
+        """|W (y_i - m)|^2, some coordinates of all rows at a time."""
+        cdef Py_ssize_t j = 0, h, i, n_features = self.n_features
+        for i in range(n):
+            square[i] = 0.0
+        while j < n_features:
+            h = min(<Py_ssize_t> WIDTH, n_features - j)
+            linalg.gemm_strided(
+                False, False, h, n, n_features - j, 1.0, &self.whitening[b, j, j], n_features,
+                &rows.column[j, start], rows.n_samples, 0.0, z, n,
+            )
+            add_column_squares(n, h, z, n, &self.whitened_mean[b, j], square)
+            j += h
+
+    cdef void _axes_squares(
+        self, Rows rows, Py_ssize_t b, Py_ssize_t start, Py_ssize_t n, double* e, double* square
+    ) noexcept nogil:
+        cdef Py_ssize_t i, j, n_features = self.n_features, depth = self.depth
+        cdef double* omega = e + n_features
+        for i in range(n):
+            for j in range(n_features):
+                e[j] = (rows.X[start + i, j] - self.mean[b, j]) * self.root[b, j]
+            linalg.gemm(False, False, 1, depth, n_features, 1.0, e, &self.axes[b, 0, 0], 0.0, omega)
+            square[i] = fmax(linalg.dot(n_features, e, e) - linalg.dot(depth, omega, omega), 0.0)
+
+    cdef void _turn_to_densities(self, Py_ssize_t b, Py_ssize_t n, double* square) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double df = self.tail_df[b], factor = -0.5
+        if not isinf(df):
+            factor = -0.5 * (df + self.n_features)
+            for i in range(n):
+                square[i] /= df
+            log1p_all(n, square)
+        for i in range(n):
+            square[i] = self.log_norm[b] + factor * square[i]
 
     cdef int prepare(
         self, Law law, Py_ssize_t b, Py_ssize_t g, Py_ssize_t n_rows,
@@ -194,7 +261,8 @@ def log_densities(Rows rows, draw):
     """log p(y_i | b) over the observed entries, shape (n_rows, n_branches).
 
     0 for a row without any. O(N B L P), and for every pattern with n observed entries
-    O(B L^2 (n + L)), or O(B n^3) where n < L. What a draw keeps spares a few complete rows that.
+    O(B L^2 (n + L)), or O(B n^3) where n < L. What a draw keeps spares complete rows that, all of
+    them or a few, and up to three quarters of the rest.
     """
     cdef Draw d = prepared(draw)
     cdef double[:, ::1] out = np.empty((rows.n_samples, d.n_branches))
@@ -203,9 +271,11 @@ def log_densities(Rows rows, draw):
     cdef const double[:, :, ::1] covariance
     cdef double[::1] scratch
     if d.keeps_whole(rows):
-        scratch = np.empty(d.n_features + d.depth)
+        scratch = np.empty(d.whole_size())
+        if d.is_dense:
+            rows.need_columns()
         with nogil:
-            d.whole_densities(rows, &scratch[0], &scratch[d.n_features], out)
+            d.whole_densities(rows, &scratch[0], out)
         return np.asarray(out)
     law, covariance = Law(rows, d.depth), d.covariances(rows)
     with nogil:

@@ -15,6 +15,9 @@ cdef class Rows:
         Py_ssize_t[::1] n_observed              # (n_patterns + 1,)
         unsigned char[:, ::1] is_observed       # (n_patterns + 1, n_features)
         Py_ssize_t[::1] n_seen                  # (n_features,) observed rows of each feature
+        const double[:, ::1] column             # (n_features, n_samples), once it is needed
+
+    cdef int need_columns(self) except -1
 
 cdef class Law:
     cdef:
@@ -51,6 +54,9 @@ cdef class Law:
     cdef void _invert(self) noexcept nogil
     cdef void whiten(self, Py_ssize_t n) noexcept nogil
     cdef void _whiten_dense(self, Py_ssize_t n) noexcept nogil
+    cdef void add_residuals(
+        self, Py_ssize_t n, const double* mean, const double* row_precision, double* total
+    ) noexcept nogil
     cdef void solve(self, Py_ssize_t n) noexcept nogil
     cdef double log_density(self, double square) noexcept nogil
     cdef double spread(self, double square) noexcept nogil

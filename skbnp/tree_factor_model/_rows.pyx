@@ -10,6 +10,7 @@ import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.squares cimport add_squares, scaled_residuals
 
 # Of the variance of an entry, the least that entries before it may leave unexplained in Omega.
 cdef double LEAST_SHARE = 1e-6
@@ -41,6 +42,13 @@ cdef class Rows:
         self.observed = np.argsort(patterns, axis=1, kind="stable")
         self.n_observed = np.sum(~patterns, axis=1)
         self.is_observed = np.ascontiguousarray(~patterns).view(np.uint8)
+        self.column = np.zeros((0, 0))
+
+    cdef int need_columns(self) except -1:
+        """Have the table column by column as well."""
+        if self.column.shape[0] == 0:
+            self.column = np.ascontiguousarray(np.asarray(self.X).T)
+        return 0
 
     @property
     def n_entries(self):
@@ -162,15 +170,17 @@ cdef class Law:
         if self.dense:
             self._whiten_dense(n)
             return
-        for t in range(n):
-            e = &self.residual[t * n_seen]
-            y = &self.rows.X[self.chosen[t], 0]
-            if complete:
-                for j in range(n_seen):
-                    e[j] = (y[j] - mean[j]) * root[j]
-            else:
+        if complete:
+            scaled_residuals(n, n_seen, &self.rows.X[0, 0], &self.chosen[0], mean, root,
+                             &self.residual[0], &self.square[0])
+        else:
+            for t in range(n):
+                e = &self.residual[t * n_seen]
+                y = &self.rows.X[self.chosen[t], 0]
                 for j in range(n_seen):
                     e[j] = (y[observed[j]] - mean[observed[j]]) * root[j]
+                self.square[t] = 0.0
+            add_squares(n, n_seen, 1.0, &self.residual[0], &self.square[0])
         if self.for_many:
             linalg.gemm(False, False, n, depth, n_seen, 1.0, &self.residual[0], &self.axes[0],
                         0.0, &self.omega[0])
@@ -178,11 +188,8 @@ cdef class Law:
             linalg.gemm(False, True, n, depth, n_seen, 1.0, &self.residual[0], &self.scaled[0],
                         0.0, &self.omega[0])
             linalg.solve_rows(&self.factor[0], depth, &self.omega[0], n)
+        add_squares(n, depth, -1.0, &self.omega[0], &self.square[0])
         for t in range(n):
-            e = &self.residual[t * n_seen]
-            self.square[t] = linalg.dot(n_seen, e, e) - linalg.dot(
-                depth, &self.omega[t * depth], &self.omega[t * depth]
-            )
             if self.square[t] < 0.0:  # a rounded difference
                 self.square[t] = 0.0
 
@@ -200,6 +207,34 @@ cdef class Law:
             self.square[t] = linalg.dot(
                 n_seen, &self.omega[t * n_seen], &self.omega[t * n_seen]
             )
+
+    cdef void add_residuals(
+        self, Py_ssize_t n, const double* mean, const double* row_precision, double* total
+    ) noexcept nogil:
+        """total_p += sum u_i (y_ip - m_p - x_i'd_p)^2 over the observed entries of n chosen rows.
+
+        Their scores are in ``omega``, the loadings of all features in ``scaled``.
+        """
+        cdef Py_ssize_t n_features = self.rows.n_features, t, p, g
+        cdef const double* y
+        cdef double* e
+        cdef double u
+        for t in range(n):
+            e = &self.residual[t * n_features]
+            y = &self.rows.X[self.chosen[t], 0]
+            for p in range(n_features):
+                e[p] = y[p] - mean[p]
+        linalg.gemm(False, False, n, n_features, self.depth, -1.0, &self.omega[0],
+                    &self.scaled[0], 1.0, &self.residual[0])
+        for t in range(n):
+            e = &self.residual[t * n_features]
+            g = self.rows.pattern[self.chosen[t]]
+            if self.rows.n_observed[g] < n_features:
+                for p in range(n_features):
+                    e[p] *= self.rows.is_observed[g, p]
+            u = row_precision[self.chosen[t]]
+            for p in range(n_features):
+                total[p] += u * e[p] * e[p]
 
     cdef void solve(self, Py_ssize_t n) noexcept nogil:
         """Replace the n rows of omega by U^-1 omega: expected scores, or scores with noise."""

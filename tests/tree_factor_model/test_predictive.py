@@ -277,6 +277,60 @@ def test_leave_one_out_against_dense_algebra(structure, tails):
         assert got[i] == pytest.approx(logsumexp(logs) - logsumexp(log_p), rel=1e-9, abs=1e-9)
 
 
+def complete_rows(n_features, max_depth, tails="gaussian", n_rows=300):
+    """A draw, rows without holes, and what is prepared of the draw."""
+    rng = np.random.default_rng(n_features)
+    p = prior_of("tree", n_features=n_features, max_depth=max_depth, tails=tails)
+    state, X = _model.draw_joint(p, 30, rng)
+    sampler = make_sampler(X, p, state)
+    sampler.sweep()
+    draw, new = sampler.draw(), _model.draw_joint(p, n_rows, rng)[1]
+    return draw, new, _predictive.prepared(draw)
+
+
+def by_pattern(X, draw):
+    """Densities of complete rows as those of a table with holes elsewhere are."""
+    holes = np.full((1, X.shape[1]), np.nan)
+    return _predictive.log_densities(Rows(np.vstack([X, holes])), draw)[:-1]
+
+
+@every_tail
+@pytest.mark.parametrize("n_features, max_depth", [(1, 3), (5, 3), (6, 3), (7, 3), (20, 12)])
+def test_complete_rows(n_features, max_depth, tails):
+    """By laws that draws keep, of either kind, many rows and few: those of dense algebra."""
+    draw, X, law = complete_rows(n_features, max_depth, tails)
+    laws = [
+        (*_model.branch_law(draw, b), draw["tail_df"][b]) for b in range(len(draw["leaf_count"]))
+    ]
+    assert len(laws) > 1
+    expected = np.array([[_model.log_student(x, *one) for one in laws] for x in X])
+    many = _predictive.log_densities(Rows(X), law)
+    assert_allclose(many, expected, rtol=1e-9)
+    assert_allclose(by_pattern(X, draw), expected, rtol=1e-9)
+    for few in (X[7:8], X[7:12]):
+        found = _predictive.log_densities(Rows(few), law)
+        assert_allclose(found, many[7 : 7 + len(few)], rtol=1e-12)
+
+
+def test_complete_rows_where_no_digit_of_the_noise_is_left():
+    """Densities are then what the axes give, as where nothing is kept."""
+    draw, X, _ = complete_rows(6, 3)
+    draw["score_precision"][:, 0] = 1e-30
+    law = _predictive.prepared(draw)
+    for rows in (X, X[:3], X):
+        assert_allclose(
+            _predictive.log_densities(Rows(rows), law), by_pattern(rows, draw), rtol=1e-12
+        )
+
+
+def test_complete_rows_far_away():
+    """Means and rows of a million standard deviations cost no digits that doubles have."""
+    draw, X, _ = complete_rows(6, 3)
+    near = _predictive.log_densities(Rows(X), draw)
+    draw["leaf_mean"] += 1e6
+    assert_allclose(_predictive.log_densities(Rows(X + 1e6), draw), near, atol=1e-6)
+
+
 @every_tail
 @pytest.mark.parametrize("least", [1e-9, 1e-14, 1e-30])
 def test_rows_of_few_entries_where_loadings_drown_the_noise(least, tails):

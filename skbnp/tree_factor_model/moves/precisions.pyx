@@ -149,42 +149,26 @@ cdef class Squares(Work):
         return 0
 
     cdef int item(self, Scratch scratch, Py_ssize_t k) except -1 nogil:
-        cdef Py_ssize_t t, n, j, h, p, i, g, b = self.state.piece_leaf[k]
+        cdef Py_ssize_t t, n, j, h, p, i, b = self.state.piece_leaf[k]
         cdef Py_ssize_t depth = self.state.depth, n_features = self.state.n_features
-        cdef double u
-        cdef double* e
-        cdef const double* y
-        cdef const double* mean = &self.state.leaf_mean[b, 0]
         cdef double* total = &self.piece[k, 0]
         for p in range(n_features):
             total[p] = 0.0
         for h in range(depth):
-            for p in range(n_features):
-                scratch.law.scaled[h * n_features + p] = self.state.loadings[
-                    self.state.node_path[self.state.leaf_node[b], h], p
-                ]
+            memcpy(&scratch.law.scaled[h * n_features],
+                   &self.state.loadings[self.state.node_path[self.state.leaf_node[b], h], 0],
+                   n_features * sizeof(double))
+        scratch.law.depth = depth
         t = self.state.piece_start[k]
         while t < self.state.piece_start[k + 1]:
             n = min(<Py_ssize_t> CHUNK, self.state.piece_start[k + 1] - t)
             for j in range(n):
                 i = self.state.order[t + j]
+                scratch.law.chosen[j] = i
                 memcpy(&scratch.law.omega[j * depth], &self.state.scores[i, 0],
                        depth * sizeof(double))
-                e = &scratch.law.residual[j * n_features]
-                y = &self.state.rows.X[i, 0]
-                for p in range(n_features):
-                    e[p] = y[p] - mean[p]
-            linalg.gemm(False, False, n, n_features, depth, -1.0, &scratch.law.omega[0],
-                        &scratch.law.scaled[0], 1.0, &scratch.law.residual[0])
-            for j in range(n):
-                i = self.state.order[t + j]
-                g = self.state.rows.pattern[i]
-                e = &scratch.law.residual[j * n_features]
-                if self.state.rows.n_observed[g] < n_features:
-                    for p in range(n_features):
-                        e[p] *= self.state.rows.is_observed[g, p]
-                u = self.state.row_precision[i]
-                for p in range(n_features):
-                    total[p] += u * e[p] * e[p]
+            scratch.law.add_residuals(
+                n, &self.state.leaf_mean[b, 0], &self.state.row_precision[0], total
+            )
             t += n
         return 0

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbnp.mcmc.chain cimport BROKEN, DONE
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.vector_math cimport log_all
 from skbnp.tree_factor_model._rows cimport CHUNK
 
 from skbnp.numerics.buffers import longer
@@ -266,15 +267,23 @@ cdef class Offers(Work):
         The noise depends on row and leaf alone, whichever order they are visited in.
         """
         cdef double uniforms[2]
-        cdef double value
-        cdef Py_ssize_t t, i
+        cdef double* value = &law.square[0]
+        cdef double* noise = &law.other[0]
+        cdef Py_ssize_t t, i, m = 0
         for t in range(n):
             i = law.chosen[t]
-            value = self.laws.log_density(law, law.square[t])
-            if value + HOPELESS < self.best[i]:
+            value[m] = self.laws.log_density(law, value[t])
+            if value[m] + HOPELESS < self.best[i]:
                 continue
             draws.philox_uniforms(self.key, 1 + b, i, uniforms)
-            value -= log(-log(uniforms[0]))
-            if value > self.best[i]:
-                self.best[i] = value
+            law.chosen[m], noise[m] = i, uniforms[0]
+            m += 1
+        log_all(m, noise)
+        for t in range(m):
+            noise[t] = -noise[t]
+        log_all(m, noise)
+        for t in range(m):
+            i = law.chosen[t]
+            if value[t] - noise[t] > self.best[i]:
+                self.best[i] = value[t] - noise[t]
                 self.choice[i] = b
