@@ -1,7 +1,8 @@
 """What a sweep of the tree factor model costs: its growth, its share of BLAS, threads and memory.
 
 Times are those of the compiled sampler, one BLAS thread, the shortest of several sweeps; the rate
-of matrix products is measured in turns with them. The arithmetic of a sweep is counted by
+of matrix products is measured in turns with them. Densities of new rows are those of
+`score_samples`. The arithmetic of a sweep is counted by
 
     paths        2 n_pairs P L    pairs of a row and a branch that its slice lets it consider
     scores       2 N L (P + L)    whitening, and the product with U^-1
@@ -180,6 +181,41 @@ def share_of_moves(X):
     return [{"move": move, "s": time[move]} for move in MOVES]
 
 
+def densities(quick):
+    """`score_samples` of complete rows under 100 draws, beside one product for each branch."""
+    n_rows, n_draws, rows = (500, 10, []) if quick else (10_000, 100, [])
+    for p in (10, 30, 64):
+        X = planted(600 + n_rows, p, 6, 8)
+        model = TreeFactorModel(
+            n_chains=1,
+            n_warmup=60,
+            n_draws=n_draws,
+            random_state=0,
+            n_jobs=1,
+            predict_draws=n_draws,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a short chain
+            model.fit(X[:600])
+        model.score_samples(X[600:700])
+        time, rate = np.inf, 0.0
+        for _ in range(3):
+            time = min(time, seconds(model.score_samples, X[600:]))
+            rate = max(rate, gemm_rate())
+        branches = model.posterior_.traces["n_branches"].mean()
+        products = n_draws * branches * n_rows * min(p * p, 2 * p * model.max_depth_) / rate
+        rows.append(
+            {
+                "P": p,
+                "L": model.max_depth_,
+                "branches": branches,
+                "us a row": 1e6 * time / n_rows,
+                "time / products": time / products,
+            }
+        )
+    return rows
+
+
 def threads(X):
     """Rows cut among two threads beside one thread; the draws must not differ."""
     rows, draws = [], []
@@ -229,6 +265,7 @@ def cost(data, quick):
         tables = {
             "cost: growth of a sweep (elsewhere P = 64, L = 32, 8 branches)": growth(quick),
             "cost: a pattern of holes to each row (P = 64, L = 16)": holes(quick),
+            "cost: densities of complete rows, 100 draws": densities(quick),
         }
         if not data.exists():
             return tables

@@ -50,6 +50,12 @@ def least(function, repeats):
     return min(cpu_seconds(function)[1] for _ in range(repeats))
 
 
+def by_turns(functions, repeats):
+    """The shortest of a few of each, all in turn: a machine that slows down slows all of them."""
+    rounds = [[cpu_seconds(function)[1] for function in functions] for _ in range(repeats)]
+    return [min(times) for times in zip(*rounds, strict=True)]
+
+
 def ratio(what, which, here, beside, unit=1.0, of="s"):
     """A line: a time and the one that it is measured against, both in ``of``."""
     return {
@@ -66,9 +72,15 @@ def mixture_sweeps(quick):
         sampler = start_chain(X, label, "full", n_warmup=2, algorithm="parallel")
         weights = np.random.default_rng(0).normal(size=(d, K * d))
         small = np.full((n, K), -1.0)
-        floors = [least(lambda f=f: f(), 3) for f in (
-            lambda X=X, w=weights: X @ w, lambda x=small: np.exp(x), X.copy)]  # fmt: skip
-        one = least(lambda s=sampler: s.sweep_only("all_rows"), 3)
+        one, *floors = by_turns(
+            (
+                lambda s=sampler: s.sweep_only("all_rows"),
+                lambda X=X, w=weights: X @ w,
+                lambda x=small: np.exp(x),
+                X.copy,
+            ),
+            3,
+        )
         yield ratio("sweep", f"mixture, all rows, D = {d}", one, sum(floors), 1e6 / n, "us a row")
 
 
@@ -76,8 +88,10 @@ def tree_sweep(quick):
     """Of the tree, beside its matrix products."""
     n = 2_000 if quick else 20_000
     sampler = tree_chain(planted(n, 64, 8, 6), 32, (16, 32), 3)
-    products = sum(flops(sampler)) / gemm_rate()
-    yield ratio("sweep", "tree, D = 64", least(sampler.sweep, 3), products, 1e6 / n, "us a row")
+    rounds = [(gemm_rate(), cpu_seconds(sampler.sweep)[1]) for _ in range(5)]
+    rate, one = max(rate for rate, _ in rounds), min(time for _, time in rounds)
+    products = sum(flops(sampler)) / rate
+    yield ratio("sweep", "tree, D = 64", one, products, 1e6 / n, "us a row")
 
 
 def predictions(quick, estimators):
@@ -113,11 +127,19 @@ def fits(quick):
 
     options = {"n_warmup": 20, "n_draws": 10} if quick else {}
     for name, X in {"far apart": apart, "(a)": near}.items():
-        repeats = 1 if quick else 3
-        of_peer = least(lambda X=X: search(X), repeats)
-        for chains, more in {"four chains": {}, "one chain": {"n_chains": 1}}.items():
-            model = skbnp.DirichletProcessMixture(random_state=0, **options, **more)
-            here = least(lambda m=model, X=X: m.fit(X), repeats)
+        four, one = (
+            skbnp.DirichletProcessMixture(random_state=0, **options, **more)
+            for more in ({}, {"n_chains": 1})
+        )
+        of_peer, of_four, of_one = by_turns(
+            [
+                lambda X=X: search(X),
+                lambda m=four, X=X: m.fit(X),
+                lambda m=one, X=X: m.fit(X),
+            ],
+            1 if quick else 3,
+        )
+        for chains, here in {"four chains": of_four, "one chain": of_one}.items():
             yield ratio("fit", f"mixture, {n} x 8, {name}, {chains}", here, of_peer)
 
 

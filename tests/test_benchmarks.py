@@ -253,6 +253,8 @@ def test_cost(monkeypatch):
         assert 1 <= row["branches a row considers"] <= row["branches"]
         assert row["products, s"] > 0
     assert [row["move"] for row in module.share_of_moves(X)] == list(module.MOVES)
+    for row in module.densities(quick=True):
+        assert row["us a row"] > 0 and row["branches"] >= 1
 
 
 def test_populations(monkeypatch):
