@@ -139,6 +139,7 @@ cdef class Draw:
     def _keep_whole(self, Rows rows):
         cdef Law law = Law(rows, self.depth)
         cdef Py_ssize_t b, n_features = self.n_features
+        cdef double[:, :, ::1] factor
         axes = np.empty((self.n_branches, n_features, self.depth))
         root, norm = np.empty((self.n_branches, n_features)), np.empty(self.n_branches)
         for b in range(self.n_branches):
@@ -147,13 +148,12 @@ cdef class Draw:
             root[b], norm[b] = law.root, law.log_norm
         if self.is_dense:
             # By the matrix that axes subtract, so that no more digits are lost than they lose.
-            try:
-                triangle = np.linalg.cholesky(np.eye(n_features) - axes @ axes.transpose(0, 2, 1))
-            except np.linalg.LinAlgError:
-                self.is_degenerate = True
-                return
-            # Given e = root (y - m): of L'e the j-th is a sum over features from j on.
-            whitening = np.ascontiguousarray(triangle.transpose(0, 2, 1)) * root[:, np.newaxis]
+            factor = np.eye(n_features) - axes @ axes.transpose(0, 2, 1)
+            for b in range(self.n_branches):
+                if linalg.cholesky(&factor[b, 0, 0], n_features) != 0:
+                    self.is_degenerate = True
+                    return
+            whitening = np.triu(factor) * root[:, np.newaxis]
             shift = np.einsum("bjp,bp->bj", whitening, self.mean)
         # Not anew under the hands of a thread that found them.
         if not self.has_whole:
