@@ -4,12 +4,14 @@ For choices only: simulated tables with known clusters, `simulated_tables.py` of
 seven groups of equal weight; beside them the setting of four clusters that overlap, which no
 joining may make worse, and splits of real tables that no report uses. Each simulated table is seen
 whole and with a fifth of its rows left out: a rule is as good as the mean over both, and "same
-number" is the share of the tables that keep their number of clusters. Prints Markdown and writes
-it as JSON beside this file. Short chains, the same draws for all methods.
+number" is the share of the tables that keep their number of clusters. With --many other simulated
+tables take their place, of 3,000 to 6,000 rows and 6 to 16 clusters. Prints Markdown and writes it
+as JSON beside this file. Short chains, the same draws for all methods.
 """
 
 import argparse
 import json
+import runpy
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,16 +27,22 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from skbnp import DirichletProcessMixture
+from skbnp.summaries import joining
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus
 from skbnp.summaries.joining import OVERLAPS, cluster_shares, joined_draws, merge_tree
 from skbnp.summaries.partitions import consensus_partition
 
 ROOT = Path(__file__).resolve().parents[1]
-THRESHOLDS = (0.2, 0.225, 0.25, 0.275, 0.3, 0.325, 0.35, 0.375, 0.4)
+THRESHOLDS = (0.2, 0.225, 0.25, 0.275, 0.285, 0.3, 0.325, 0.35, 0.375, 0.4)
 BESIDE = "four that overlap"
 LEFT_OUT = "rows left out"
 SPLITS = {"iris": 6, "wine": 6, "cancer10": 6, "cancer6": 6, "digits8": 2, "wifi": 2}
 N_DRAWS = 40
+# Columns, clusters, rows and seed, of each family; by seeds of 60 to 99 the clusters are chains.
+MANY = (
+    *((3, 8, 3000, 71), (5, 10, 6000, 72), (8, 12, 5000, 73)),
+    *((3, 6, 4000, 201), (6, 10, 6000, 202), (4, 16, 6000, 203)),
+)
 
 
 def tables(data):
@@ -50,6 +58,15 @@ def tables(data):
         X, label = load(name, data)
         for seed in range(CHOICE_SEED, CHOICE_SEED + n_splits):
             yield f"{name}, {seed}", name, *most_of(X, label, seed)
+
+
+def tables_of_many_rows(data):
+    """The same of simulated tables of more rows and clusters; their centres are 3.6 apart."""
+    simulate = runpy.run_path(data / "simulated_tables.py")["sim"]
+    for family in ("gauss", "skew", "t3"):
+        for d, k, n, seed in MANY:
+            name = f"{family}-{d}-{k}-{n}-{seed}"
+            yield name, f"many {group_of(name)}", *simulate(family, d, k, n, seed, 3.6)
 
 
 def most_of(X, label, seed):
@@ -83,7 +100,7 @@ def partitions_of(mixture):
                     joined = tree.cut(threshold)[partition]
                     found[name, source, kind, threshold] = joined
     for kind in OVERLAPS:
-        for threshold in (0.25, 0.3, 0.325, 0.35):
+        for threshold in (0.25, 0.285, 0.3, 0.325, 0.35):
             draws = joined_draws(few_labels, threshold, kind)
             for source in seconds:
                 joined = found["stable", source, kind, threshold]
@@ -92,11 +109,11 @@ def partitions_of(mixture):
     return found, seconds
 
 
-def compare(data, n_warmup, n_draws, step, seed):
+def compare(of_tables, n_warmup, n_draws, step, seed):
     """Rows of the table of methods, best first, and seconds."""
     agreement, seconds = {}, {"sampling": 0.0, "labels": 0.0, "left out": 0.0}
     chosen = []
-    for name, group, X, label in tables(data):
+    for name, group, X, label in of_tables:
         if name not in chosen:
             chosen.append(name)
         if (len(chosen) - 1) % step:
@@ -131,7 +148,7 @@ def row_of(method, runs):
     part = {run.name: run for run in runs if run.group == LEFT_OUT}
     groups = {run.group: [] for run in whole.values()}
     for name, run in whole.items():
-        groups[run.group].append((run.agreement, part[name].agreement))
+        groups[run.group].append((run.agreement, part.get(name, run).agreement))
     mean = {group: float(np.mean(values)) for group, values in groups.items()}
     others = {run.group: [] for run in runs if run.group in (BESIDE, *SPLITS)}
     for run in runs:
@@ -140,7 +157,9 @@ def row_of(method, runs):
     return {
         **dict(zip(("consensus", "shares", "overlap", "least"), method, strict=True)),
         "mean": float(np.mean(list(mean.values()))),
-        "same number": float(np.mean([whole[n].n_found == part[n].n_found for n in whole])),
+        "same number": float(
+            np.mean([run.n_found == part.get(name, run).n_found for name, run in whole.items()])
+        ),
         "clusters too many": float(
             np.mean([run.n_found - run.n_classes for run in whole.values()])
         ),
@@ -156,12 +175,21 @@ def main():
     parser.add_argument("--warmup", type=int, default=150)
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--many", action="store_true", help="tables of many rows")
+    parser.add_argument(
+        "--sixteenths",
+        type=int,
+        default=joining.SIXTEENTHS,
+        help='of the share of the rows in "share": 4 are its fourth root',
+    )
     parser.add_argument("--quick", action="store_true", help="every sixth table")
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     with threadpool_limits(1):
         step = 6 if args.quick else 1
-        rows, seconds = compare(args.data, args.warmup, args.draws, step, args.seed)
+        joining.SIXTEENTHS = args.sixteenths
+        of_tables = (tables_of_many_rows if args.many else tables)(args.data)
+        rows, seconds = compare(of_tables, args.warmup, args.draws, step, args.seed)
     rows.sort(key=lambda row: -row["mean"])
     print(markdown(rows))
     print("\nCPU seconds:", ", ".join(f"{name} {value:.1f}" for name, value in seconds.items()))

@@ -175,13 +175,13 @@ class MixtureParameters(BaseMCMCEstimator):
         """,
     )
     merge_overlap: float | None = parameter(
-        default=0.3,
+        default=0.285,
         kind="float in (0, 1] or None",
         rules=[Interval(Real, 0, 1, closed="right"), None],
         text="""
         Components are joined to clusters while the chance that, of two, a row of one is put in the
-        other is as large, averaged over draws and divided by the fourth root of the share of the
-        rows that the two hold. Smaller joins more. None leaves components as they are. It takes 40
+        other is as large, averaged over draws and divided by the share of the rows that the two
+        hold to the power of 3/16. Smaller joins more. None leaves components as they are. It takes 40
         draws.
         """,
     )

@@ -27,6 +27,9 @@ LEAST_DRAWS = 40  # with fewer, chance decides what is joined
 LEAST_OVERLAP = 0.25
 OVERLAPS = ("rows", "pair", "share")
 
+# Of the share of the rows in "share": its power is 3/16.
+SIXTEENTHS = 3
+
 
 # -- Overlap ----------------------------------------------------------------------------------
 
@@ -124,8 +127,8 @@ def overlap_of(joint, kind="rows"):
     kind : {"rows", "pair", "share"}, default="rows"
         "rows": J[g, h] / sum_l J[g, l], the chance that a row of g, its label forgotten, is put in
         h. "pair": J[g, h] / (J[g, g] + J[g, h]), the same with two clusters and no less where
-        others overlap too. "share": that, divided by the fourth root of the share of all rows that
-        the two hold, so that more is asked of a join the more it decides. The larger of the two
+        others overlap too. "share": that, divided by the share of all rows that the two hold to the
+        power of 3/16, so that more is asked of a join the more it decides. The larger of the two
         directions counts.
 
     Returns
@@ -197,10 +200,17 @@ class _Overlaps:
         whole = base if self.kind == "rows" else base + joint
         overlap = np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
         if self.kind == "share":
-            # Roots are the same on every machine, powers are not.
-            root = np.sqrt(np.sqrt(held / self.n_rows))
-            overlap = np.divide(overlap, root, out=overlap, where=root > 0)
+            power = _power(held / self.n_rows)
+            overlap = np.divide(overlap, power, out=overlap, where=power > 0)
         return overlap
+
+
+def _power(share):
+    """The power of "share", by operations whose results are the same on every machine."""
+    root = share
+    for _ in range(4):
+        root = np.sqrt(root)
+    return np.prod([root] * SIXTEENTHS, axis=0)
 
 
 # -- The tree of joins ------------------------------------------------------------------------

@@ -306,7 +306,7 @@ def stale_files(files, root=ROOT):
             continue
         spec = find_spec(package)
         here = Path(spec.origin).parent.joinpath(*rest)
-        if path.suffix == ".pyx":
+        if path.suffix in (".pyx", ".h"):  # neither need be installed
             compiled = [one.stat().st_mtime for one in here.parent.glob(f"{here.stem}.*.so")]
             own = [one.stat().st_mtime for one in (path, *path.parent.glob(f"{path.stem}.pxd"))]
             is_stale = max(compiled, default=-1.0) < max(own)

@@ -380,6 +380,12 @@ def test_kernels_that_were_not_compiled_since_are_not_proved(toy):
     assert stale_of(toy.root, kernel) == "[]"
     os.utime(kernel, (time.time() + 60, time.time() + 60))
     assert stale_of(toy.root, kernel) == "['toy/kernel.pyx']"
+    toy.write("toy/kernel.h", "")  # not installed, as in a wheel
+    header = toy.root / "toy" / "kernel.h"
+    os.utime(header, (time.time() - 60, time.time() - 60))
+    assert stale_of(toy.root, header) == "[]"
+    os.utime(header, (time.time() + 60, time.time() + 60))
+    assert stale_of(toy.root, header) == "['toy/kernel.h']"
 
 
 def stale_of(root, file):

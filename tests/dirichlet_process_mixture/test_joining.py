@@ -109,7 +109,7 @@ def test_attributes_are_their_definitions(fitted):
     assert_array_equal(fitted.merge_tree_.pairs, tree.pairs)
     assert_array_equal(fitted.merge_tree_.overlap, tree.overlap)
     assert fitted.merge_tree_.rows[-1] == n
-    joined = joined_draws(labels, 0.3, "share")
+    joined = joined_draws(labels, 0.285, "share")
     assert_array_equal(fitted.merged_n_clusters_, [len(set(draw.tolist())) for draw in joined])
     assert len(fitted.partition_info_["support"]) == fitted.n_clusters_
     assert min(fitted.partition_info_["support"]) >= 0.5
@@ -211,7 +211,7 @@ def test_files(fitted, pair, tmp_path):
         assert_array_equal(getattr(loaded, name), getattr(fitted, name))
     for name in ("sizes", "pairs", "overlap", "rows"):
         assert_array_equal(getattr(loaded.merge_tree_, name), getattr(fitted.merge_tree_, name))
-    assert loaded.merge_overlap == 0.3
+    assert loaded.merge_overlap == 0.285
     assert_array_equal(loaded.predict_proba(pair[0]), fitted.predict_proba(pair[0]))
 
 

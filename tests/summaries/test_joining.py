@@ -49,7 +49,7 @@ def tree_by_definition(joint, kind):
     def one_way(a, b):
         other = between(a, range(len(joint))) if kind == "rows" else between(a, a) + between(a, b)
         share = between(a + b, range(len(joint))) / joint.sum() if kind == "share" else 1.0
-        return between(a, b) / other / share**0.25 if other > 0 else 0.0
+        return between(a, b) / other / share**0.1875 if other > 0 else 0.0
 
     while len(groups) > 1:
         q, _, g, h = max(
@@ -204,14 +204,14 @@ def test_pieces_that_coincide():
     assert merge_tree(joint, [8] * 5, "pair").cut().tolist() == [0] * 5
     share = np.arange(2, 6) / 5
     overlap = merge_tree(joint, [8] * 5, "share").overlap
-    assert_allclose(overlap, [1 / 2, 2 / 3, 3 / 4, 4 / 5] / share**0.25)
+    assert_allclose(overlap, [1 / 2, 2 / 3, 3 / 4, 4 / 5] / share**0.1875)
 
 
 def test_the_same_overlap_counts_more_between_small_clusters():
     joint = np.kron(np.diag([16.0, 1.0]), [[3.0, 1.0], [1.0, 3.0]])
     pair, share = overlap_of(joint, "pair"), overlap_of(joint, "share")
     assert pair[0, 1] == pair[2, 3] == 0.25
-    assert_allclose(share[[0, 2], [1, 3]], 0.25 / (np.array([16, 1]) / 17) ** 0.25)
+    assert_allclose(share[[0, 2], [1, 3]], 0.25 / (np.array([16, 1]) / 17) ** 0.1875)
     assert merge_tree(joint, [4] * 4, "share").cut(0.3).tolist() == [1, 2, 0, 0]
 
 
