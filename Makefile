@@ -52,6 +52,9 @@ FACES = mkdir -p build/test && cd build/test && ../../$(TEST_VENV)/bin/python \
     ../../tests/checks/mutants.py faces
 IN_PARALLEL := -n auto --dist worksteal
 RUN_TESTS = $(RUN_PYTEST) $(IN_PARALLEL) ../../tests
+# Half as many again as cores: some of the fast tests wait for processes that they have started.
+RUN_FAST_TESTS = $(RUN_PYTEST) -n $(shell $(PYTHON) -c 'import os; print(-(-os.cpu_count() * 3 // 2))') \
+    --dist worksteal ../../tests
 
 # Where proofs are: all, or those of MODEL.
 MODEL ?=
@@ -102,7 +105,7 @@ demo: .venv-plot/installed
 
 test: .venv-test/installed
 	@$(FACES)
-	$(RUN_TESTS) --proofs=smoke $(PYTEST_ARGS)
+	$(RUN_FAST_TESTS) --proofs=smoke $(PYTEST_ARGS)
 
 test-slow: .venv-test/installed
 	$(RUN_TESTS) -m "slow or proof" --proofs=due $(PYTEST_ARGS)

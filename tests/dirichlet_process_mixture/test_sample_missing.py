@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 KINDS = ["full", "diag", "spherical"]
 some_kinds = pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind == "diag"))
-N_TABLES = 4000
+N_TABLES = 2000
 
 
 def mixed(n=60, seed=0):

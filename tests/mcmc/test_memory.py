@@ -5,6 +5,7 @@ import pytest
 
 from checks.answers import answers, assert_same_answers
 from checks.processes import Child
+from checks.slow import slow_where
 from checks.watched import ToyModel, peak_of_fit, table_with_holes
 from skbnp.mcmc import runner
 
@@ -44,7 +45,7 @@ def assert_bounded(peak, found, n_draws):
     np.testing.assert_array_equal(found["values"], found["x"])
 
 
-@pytest.mark.parametrize("store", [0.004, 0.02, 0.05])
+@pytest.mark.parametrize("store", slow_where([0.004, 0.02, 0.05], lambda store: store > 0.01))
 def test_what_is_stored_does_not_depend_on_blocks(tmp_path, monkeypatch, store):
     options = {"n_chains": 2, "n_warmup": 4, "n_draws": 100, "thin": 2, "random_state": 5}
     options |= {"store": store}

@@ -62,7 +62,7 @@ def mean_coverage(size, seed, n_averaged):
     return found.mean()
 
 
-@proof(sets=(30, 200), seed=4, smoke=True)
+@proof(sets=(30, 200), seed=4)
 def test_sets_hold_what_they_say(size, seed):
     assert 0.87 < mean_coverage(size, seed, N_DRAWS) < 0.93
 
