@@ -258,7 +258,11 @@ def test_jobs_and_backends_do_not_matter(X, kind):
     assert_same_answers(expected, answers(short(n_jobs=-1, **options).fit(X), X))
 
 
-@pytest.mark.parametrize("options", ALGORITHMS, ids=lambda options: options["sampler"].algorithm)
+@pytest.mark.parametrize(
+    "options",
+    slow_where(ALGORITHMS, lambda options: options["sampler"].algorithm == "gibbs"),
+    ids=lambda options: options["sampler"].algorithm,
+)
 def test_threads_over_rows_do_not_matter(many, options):
     """One chain takes all threads for its rows; of three, two run side by side."""
     for n_chains in (1, 3):

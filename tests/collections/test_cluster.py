@@ -19,6 +19,7 @@ import pytest
 
 from checks.collections_rows import prepared, sums_of_both, sums_of_cell, table
 from checks.dying_workers import KillsOnce
+from checks.slow import slow_where
 from skbnp import DirichletProcessMixture
 from skbnp.collections import cluster as cluster_module
 from skbnp.collections.reading import Reading
@@ -86,7 +87,7 @@ def test_nothing_is_sent_to_workers_but_by_tasks():
         assert ".scatter" not in path.read_text(encoding="utf-8"), path
 
 
-@pytest.mark.parametrize("is_held", [True, False])
+@pytest.mark.parametrize("is_held", slow_where([True, False], lambda is_held: not is_held))
 def test_answers_and_draws_are_those_of_this_process(client, expected, is_held, monkeypatch):
     stored = da.from_array(X, chunks=(CELL, 3))
     if not is_held:

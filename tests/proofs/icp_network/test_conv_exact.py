@@ -121,7 +121,7 @@ def exact_probabilities():
     return {name: w / total for name, w in weight.items()}, max(error.values())
 
 
-@proof(sweeps=(6000, 60_000), seed=3, smoke="8")
+@proof(sweeps=(6000, 60_000), seed=3)
 @pytest.mark.parametrize("n_rungs", [1, 8])
 def test_frequencies_of_architectures_are_their_probabilities(n_rungs, size, seed):
     expected, error = exact_probabilities()
