@@ -53,7 +53,7 @@ FACES = mkdir -p build/test && cd build/test && ../../$(TEST_VENV)/bin/python \
 IN_PARALLEL := -n auto --dist worksteal
 RUN_TESTS = $(RUN_PYTEST) $(IN_PARALLEL) ../../tests
 # Half as many again as cores: some of the fast tests wait for processes that they have started.
-RUN_FAST_TESTS = $(RUN_PYTEST) -n $(shell $(PYTHON) -c 'import os; print(-(-os.cpu_count() * 3 // 2))') \
+RUN_FAST_TESTS = $(RUN_PYTEST) -n $(shell $(PYTHON) -c 'import os; print(3 * (os.cpu_count() or 1) // 2)') \
     --dist worksteal ../../tests
 
 # Where proofs are: all, or those of MODEL.
