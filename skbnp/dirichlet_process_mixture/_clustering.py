@@ -20,6 +20,8 @@ from skbnp.summaries.partitions import expected_loss, relabel_by_size
 _MANY_ROWS = 20_000
 # How overlap is measured, see `skbnp.summaries.joining.overlap_of`.
 _OVERLAP = "share"
+# Rows in components of equal rows that are worth a word.
+_FEWEST_COPIES = 5
 
 
 class ClustersMixin(PartitionMixin, OutputsMixin):
@@ -47,6 +49,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
                 labels, self.point_estimate, max_work=self._search_work(X), random_state=seed
             )
         self.component_labels_, self.partition_info_ = components, info
+        info["copies"] = _rows_of_copies(X[:, self._columns_of("gaussian")], components)
         self._join_components(seed)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
@@ -59,7 +62,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         if n > _MANY_ROWS:
             # As good to .01 by labels alone and by a part of the rows, and then no matter of time.
             rows = np.random.default_rng(seed).choice(n, _MANY_ROWS, replace=False)
-        completed = self._training_rows.completed(draws, rng, rows)
+        completed = self._training_rows.completed(draws, rng, components, rows)
         labels, reference = [draw["label"] for draw in draws], components
         if completed.rows.size:
             labels = [
@@ -103,6 +106,8 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             pieces=self.component_labels_ if is_joined else None,
             n_joined=self.merged_n_clusters_ if is_joined else None,
             dropped=self.partition_info_["dropped"],
+            # A file of an older version does not say it.
+            copies=self.partition_info_.get("copies", 0),
         )
 
     def _can_join(self):
@@ -111,6 +116,14 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
 
     def _warn_if_not_converged(self):
         super()._warn_if_not_converged()
+        copies = self.partition_info_["copies"]
+        if copies:
+            warn(
+                f"{copies} rows are in components of rows that are equal in all real columns: "
+                "where rows repeat densities have no bound, and copies may become components of "
+                "their own, however near others are. Leave copies out, as by "
+                "numpy.unique(X, axis=0), or give columns of few values another family"
+            )
         if self.merge_overlap is not None and not self._can_join():
             warn(
                 f"components that overlap are joined from {LEAST_DRAWS} draws on, got "
@@ -118,3 +131,14 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
                 "merge_overlap=None",
                 ConvergenceWarning,
             )
+
+
+def _rows_of_copies(X, components):
+    """How many rows are in components of two rows or more that are all equal; 0 for a few."""
+    if not X.shape[1]:
+        return 0
+    order, size = np.argsort(components, kind="stable"), np.bincount(components)
+    start, X = np.cumsum(size) - size, np.where(np.isnan(X), np.inf, X)[order]
+    equal = np.maximum.reduceat(X, start) == np.minimum.reduceat(X, start)
+    found = int(size[equal.all(axis=1) & (size > 1)].sum())
+    return found if found >= _FEWEST_COPIES else 0

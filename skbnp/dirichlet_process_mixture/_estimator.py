@@ -135,9 +135,9 @@ class DirichletProcessMixture(
         Posterior expected loss of `component_labels_`: nats for "vi" and "map", pairs for
         "binder"; over at most 300 evenly spaced draws.
     partition_info_ : dict
-        What the search for `component_labels_` did, with the keys of
-        `skbnp.summaries.consensus.stable_consensus`: also the clusters ``dropped`` before and
-        after the joins, and the ``support`` of those of `labels_`.
+        What `skbnp.summaries.consensus.stable_consensus` says of `component_labels_`; the clusters
+        ``dropped`` before and after joins, the ``support`` of those of `labels_`, and the number
+        of ``copies``: rows in components of rows that are equal in all real columns.
     kept_rows_ : ndarray of int
         Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior
@@ -264,7 +264,7 @@ class DirichletProcessMixture(
         *MixtureParameters._not_always_fitted,
         *("labels_", "_kept_labels", "_collection", "_fitting"),
     )
-    _never_in_files = ("_collection",)
+    _never_in_files = ("_max_work", "_collection")
     _may_hold: ClassVar[dict] = {
         **MixtureParameters._may_hold,
         "X": (np.nan,),

@@ -27,6 +27,8 @@ _FIXED_MEAN_PRECISION = 0.01
 # Columns are dependent where so many complete rows a column, or more, have correlations with an
 # eigenvalue below this; those with a weight above the other number are a part of it.
 _ROWS_PER_COLUMN, _DEPENDENT, _PART_OF_IT = 5, 1e-7, 1e-3
+# Unless that is the work of the rows farthest out, at most this share of all.
+_SHARE_FAR_OUT = 0.01
 
 
 class PriorMixin:
@@ -204,16 +206,26 @@ class PriorMixin:
             return
         if not np.ptp(complete, axis=0).all():
             return
-        eigenvalue, vector = np.linalg.eigh(np.corrcoef(complete, rowvar=False))
-        never_vary = np.abs(vector[:, eigenvalue < _DEPENDENT])
-        if never_vary.size:
-            found = columns[never_vary.max(axis=1) > _PART_OF_IT]
+        found = columns[_dependent(complete)]
+        if not found.size:
+            return
+        distance = np.abs(complete).max(axis=1)
+        near = complete[distance <= np.quantile(distance, 1.0 - _SHARE_FAR_OUT)]
+        if np.ptp(near, axis=0).all() and not _dependent(near).any():
+            rows = np.flatnonzero(np.nan_to_num(np.abs(X)).max(axis=1) > distance.max() / 2)
             warn(
-                f"X should have no columns that follow from others for covariance_type='full', got "
-                f"the linearly dependent {self._named(found)}: densities have no bound, so that "
-                "chains drift without end or lose their digits; leave out what follows from the "
-                "rest, or use covariance_type='diag'"
+                f"X has {len(rows)} row(s) so far out, row(s) {', '.join(map(str, rows[:10]))}"
+                f"{', ...' if len(rows) > 10 else ''}, that columns seem to follow from one "
+                "another: check those rows, leave them out, or transform the columns, by their "
+                "logarithm say"
             )
+            return
+        warn(
+            f"X should have no columns that follow from others for covariance_type='full', got "
+            f"the linearly dependent {self._named(found)}: densities have no bound, so that "
+            "chains drift without end or lose their digits; leave out what follows from the "
+            "rest, or use covariance_type='diag'"
+        )
 
     def _standard_prior(self, X):
         """The prior for standardised X."""
@@ -275,6 +287,13 @@ class PriorMixin:
                 f"of X, got {np.min(variances):.3g} to {np.max(variances):.3g} times"
             )
         return covariance
+
+
+def _dependent(X):
+    """Which columns have a part in what never varies, a mask (n_features,)."""
+    eigenvalue, vector = np.linalg.eigh(np.corrcoef(X, rowvar=False))
+    never_vary = np.abs(vector[:, eigenvalue < _DEPENDENT])
+    return never_vary.max(axis=1, initial=0.0) > _PART_OF_IT
 
 
 def _number_or_law(value):

@@ -10,6 +10,9 @@ from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.units import Units
 
+# Observed cells of a component from which draws agree about the law of a column.
+_FEWEST_OBSERVED = 8
+
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -41,14 +44,18 @@ class TrainingRows:
         """
         return self._sampler(draw).leave_one_out_shares(draw.get("imputed"))
 
-    def completed(self, draws, rng, rows=None):
+    def completed(self, draws, rng, components, rows=None):
         """The rows that lack cells, of ``rows`` or of all, with these as some draw has them.
+
+        Cells of a column that hardly a row of the component has observed stay missing: each draw
+        has a law of its own there, and would find what another one drew where it belongs nowhere.
 
         Parameters
         ----------
         draws : list of dict
             Each row takes its missing cells from one of them, at random.
         rng : RandomState
+        components : ndarray of int of shape (n_samples,)
         rows : ndarray of int, default=None
 
         Returns
@@ -58,9 +65,13 @@ class TrainingRows:
         holes = np.isnan(self.X).any(axis=1)
         rows = np.flatnonzero(holes) if rows is None else rows[holes[rows]]
         X, source = self.X[rows], rng.randint(len(draws), size=len(rows))
+        n_observed = np.zeros((int(components.max()) + 1, self.X.shape[1]), dtype=np.intp)
+        np.add.at(n_observed, components, ~np.isnan(self.X))
+        is_unknown = np.isnan(X) & (n_observed[components[rows]] < _FEWEST_OBSERVED)
         for s in np.unique(source):
             here = source == s
             X[here] = draw_training_cells(self.X, draws[s], self.prior, rng)[rows[here]]
+        X[is_unknown] = np.nan
         return CompletedRows(rows, X, self.prior)
 
     def _sampler(self, draw):

@@ -378,7 +378,7 @@ class BaseMCMCEstimator(
             return n_warmup if self.n_warmup == "auto" else self.n_warmup, thin
         least, per_sweep = work
         thin = None if self.thin == "auto" else self.thin
-        max_work = self._work_allowed(X)
+        self._max_work = max_work = self._work_allowed(X)
         # Chains that are an ensemble need not agree.
         names = () if self._is_ensemble(X) else self._reported_traces
         return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
@@ -515,7 +515,10 @@ class BaseMCMCEstimator(
         if posterior.warmup.ended != "spent":
             ended = f"it ended by itself after {self.n_warmup_} sweeps"
             return problems, remedies(*found, longer=f"raise n_warmup ({ended})")
-        spent = f"the warm-up ended when max_work={self.max_work} was spent"
+        # Of a fit that was loaded "auto" is all that is known.
+        was = getattr(self, "_max_work", self.max_work)
+        was = was if was == "auto" else f"{was:.3g}"
+        spent = f"the warm-up ended when max_work={was} was spent"
         advice = remedies(*found, longer=f"raise max_work ({spent})")
         return problems, advice if any(spent in one for one in advice) else [*advice, spent]
 

@@ -47,7 +47,7 @@ class CompletionMixin:
         check_count("n_tables", n_tables)
         given, cells = X, vars(self).get("_training_cells")
         if given is None and cells is None:
-            raise ValueError("X must be a table where fit has seen no missing cells, got None")
+            raise ValueError("X must be given, for fit has seen no missing cells; got None")
         X = cells.X if given is None else self._check_new(X)
         holes = np.isnan(X)
         whole = np.union1d(self._whole_columns(), np.flatnonzero(~holes.any(axis=0)))

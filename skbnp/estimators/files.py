@@ -29,7 +29,7 @@ class FilesMixin:
     """
 
     # Attributes of this process alone.
-    _never_in_files = ()
+    _never_in_files = ("_max_work",)
 
     @refuses_by_name
     def save(self, path):

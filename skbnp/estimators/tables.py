@@ -101,8 +101,7 @@ class TablesMixin:
         for value, columns in found.items():
             advice.append(
                 f"X has {value:g} in {self._named(columns)}, far from all other values there, as "
-                "marks of what was not measured are: say so by "
-                f"missing_values={value:g}, or check those cells"
+                f"marks of what was not measured are: {self._advice_on_marks(value)}"
             )
         marked = {j for columns in found.values() for j in columns}
         columns = [j for j in self._lattice_columns(X) if j not in marked]
@@ -113,6 +112,10 @@ class TablesMixin:
                 f"model takes for measurements or counts: {self._advice_on_lattices(found)}"
             )
         return advice
+
+    def _advice_on_marks(self, value):
+        """What to do with a number that looks like a mark."""
+        return f"say so by missing_values={value:g}, or check those cells"
 
     def _lattice_columns(self, X):
         """Columns that are taken as real, or as counts, though they may be codes of groups."""

@@ -47,6 +47,18 @@ class CellsMixin:
             self._limit = np.where(np.isfinite(single), np.maximum(limit, single), limit)
         return X
 
+    def _advice_on_columns(self, X, is_named):
+        # What is below the limit is no reading, whatever number stands for it.
+        if self._limit is not None:
+            X = np.where(self._is_below(X), np.nan, X)
+        return super()._advice_on_columns(X, is_named)
+
+    def _advice_on_marks(self, value):
+        return (
+            f"make it -inf and give detection_limit if it says that a reading was too weak, say "
+            f"missing_values={value:g} if it says nothing of the reading, or check those cells"
+        )
+
     def _is_below(self, X):
         with np.errstate(invalid="ignore"):
             return X <= self._limit

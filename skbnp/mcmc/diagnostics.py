@@ -239,7 +239,8 @@ def remedies(
         )
     followed = "log_density" if "log_density" in traces else "log_joint"
     difference, error = drift(traces[followed])
-    if np.abs(difference) > 2 * error:
+    drifts = np.abs(difference) > 2 * error
+    if drifts:
         change = "improving" if difference > 0 else "falling"
         advice.append(f"{followed} is still {change}: {longer}")
     uneven = followed == "log_density" and _have_different_levels(traces[followed], max_rhat)
@@ -248,8 +249,8 @@ def remedies(
         apart = np.ptp(np.mean(traces[followed], axis=1))
         advice.append(
             f"log_density differs between the chains by up to {apart:.2g} nats a row, and averaged "
-            "they describe rows hardly better than one alone: those that are low are still "
-            f"improving, {longer}"
+            "they describe rows hardly better than one alone"
+            + ("" if drifts else f": those that are low are still improving, {longer}")
         )
     if agree and n_draws >= min_ess and any(value < min_ess for _, value in figures):
         advice.append("the chains agree and there are few effective draws: raise n_draws or thin")

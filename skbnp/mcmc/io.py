@@ -9,6 +9,7 @@ import dataclasses
 import errno
 import json
 import os
+import shutil
 import socket
 import time
 import zipfile
@@ -97,10 +98,18 @@ class _NotNow(Exception):
 
 @contextmanager
 def _replacing(path):
-    """A file to write, which takes the place of the one at path at the end."""
+    """A file to write, which takes the place of the one at path at the end.
+
+    Where that is a link, of the file it leads to; who may read and write it stays as it was.
+    """
+    path = Path(os.path.realpath(path))
     unfinished = path.with_name(f".{path.name}.{socket.gethostname()}-{os.getpid()}-{uuid4().hex}")
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(errno.EINVAL, "there is something that is no file")
         with open(unfinished, "xb") as file:
+            if path.is_file():
+                shutil.copymode(path, unfinished)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -124,7 +133,7 @@ def remove_unfinished(path):
     ----------
     path : str or Path
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
     here = f".{path.name}.{socket.gethostname()}-"
     for unfinished in path.parent.glob(f".{path.name}.*"):
         process = unfinished.name.rsplit("-", 2)[-2:][0]

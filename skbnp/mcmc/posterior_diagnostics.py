@@ -226,7 +226,8 @@ class PosteriorDiagnostics:
         if not self.knows_rows:
             raise ValueError(
                 "the posterior must know the training rows for this: take posterior_ of an "
-                "estimator, fitted or loaded; a file of the posterior alone does not hold them"
+                "estimator, fitted or loaded; a file of the posterior alone does not hold them, "
+                "nor does a network with row_clusters have densities of single rows"
             )
 
 

@@ -56,6 +56,8 @@ class Partition:
         "cluster" or "branch".
     dropped : sequence of dict
         Groups that were left out for want of support in the draws, each with its ``size``.
+    copies : int
+        Rows in groups of equal rows, which are together because they are equal.
     """
 
     labels: np.ndarray
@@ -67,6 +69,7 @@ class Partition:
     n_joined: np.ndarray | None = None
     noun: str = "cluster"
     dropped: tuple = ()
+    copies: int = 0
 
     @property
     def nouns(self):
@@ -186,6 +189,15 @@ def _least_sure(partition, probability):
 
 def _verdicts_of_clusters(partition, sizes, own, share_sure):
     if len(sizes) == 1:
+        return
+    if partition.copies:
+        yield Verdict(
+            f"which {partition.noun} a row is of",
+            "no",
+            f"{counted(partition.copies, 'row')} are in groups of equal rows",
+            "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again: densities "
+            "have no bound where rows repeat, so that copies become groups of their own.",
+        )
         return
     why = f"{percent(share_sure)} of the rows have a {partition.noun} of probability "
     trust = "yes" if share_sure >= _MOST_ROWS_SURE else "with care"
@@ -406,6 +418,8 @@ def _verdict_of_number(partition, shares, found):
         why = f"draws have {_range(shares)} pieces before joins"
         if trust == "no":
             why += f", and a group of {counted(lost, 'row')} was given up"
+    if partition.copies:
+        trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
     remedy = (
         "The number of groups is open: before you count on it, look at the small ones, and at "
         "which of them draws have together, by "

@@ -83,3 +83,14 @@ def test_chains_that_are_too_short_are_still_improving():
         CIBPBeliefNet(n_warmup=60, n_draws=120, random_state=0).fit(X)
     assert "log_density" in str(caught[0].message)
     assert "log_joint" not in str(caught[0].message)
+
+
+def test_work_that_auto_allows_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(CIBPBeliefNet, "_auto_work", lambda self, n_rows: 1.0 / 300.0)
+    X = np.random.default_rng(0).normal(size=(40, 3)) ** 3
+    net = CIBPBeliefNet(max_layers=1, n_chains=2, n_draws=10, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="when max_work=0.00333 was spent"):
+        net.fit(X)
+    path = tmp_path / "net.skbnp"
+    net.save(path)
+    assert "max_work=auto" in str(CIBPBeliefNet.load(path).report())

@@ -398,6 +398,22 @@ def test_columns_that_follow_from_others_warn(recwarn, step):
     assert not [one for one in recwarn if "dependent" in str(one.message)]
 
 
+def test_a_row_far_out_is_named_and_no_column(recwarn):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[7] = 1e6
+    X[20, 1] = np.nan
+    few = dict(n_chains=1, n_warmup=1, n_draws=1)
+    with pytest.warns(
+        UserWarning, match=r"X has 1 row\(s\) so far out, row\(s\) 7, that columns seem"
+    ):
+        DirichletProcessMixture(**few).fit(X)
+    assert not [one for one in recwarn if "linearly dependent" in str(one.message)]
+    # Columns that do follow from others are named, far row or not.
+    X[:, 2] = X[:, 0] - 2.0 * X[:, 1]
+    with pytest.warns(UserWarning, match=r"linearly dependent column\(s\) 0, 1, 2: densities"):
+        DirichletProcessMixture(**few).fit(X)
+
+
 def test_constant_column_with_a_covariance_prior(recwarn):
     fitted = dpm(covariance_prior=np.eye(3)).fit(CONSTANT)
     assert np.isfinite(fitted.score_samples(CONSTANT)).all()

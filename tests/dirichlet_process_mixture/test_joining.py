@@ -81,6 +81,41 @@ def test_holes_do_not_join_what_is_far_apart(kind, monkeypatch):
 
 
 @quiet
+@pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.parametrize("n_seen", [2, 5])
+def test_a_column_that_is_nearly_empty_joins_nothing(kind, n_seen):
+    """Each draw has a law of its own for it, under which cells of another draw are nowhere."""
+    rng = np.random.default_rng(2)
+    truth = np.repeat([0, 1, 2], 60)
+    X = rng.normal(size=(180, 3)) @ rng.normal(size=(3, 3))
+    X[:, :2] += 8.0 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
+    X[n_seen:, 2] = np.nan
+    model = DirichletProcessMixture(covariance_type=kind, **SHORT).fit(X)
+    assert model.n_clusters_ == 3 and adjusted_rand_score(truth, model.labels_) > 0.95
+    assert model.merge_tree_.overlap[0] < 0.15 and np.median(model.merged_n_clusters_) == 3
+
+
+@quiet
+def test_copies_of_rows_are_named_where_they_make_components(recwarn):
+    truth = np.repeat([0, 1], 15)
+    X = 6.0 * truth[:, None] + np.random.default_rng(0).normal(size=(30, 3))
+    short = SHORT | {"n_draws": 60}
+    DirichletProcessMixture(**short).fit(X)
+    assert not [one for one in recwarn if "densities have no bound" in str(one.message)]
+    with pytest.warns(UserWarning, match="are in components of rows that are equal in all real"):
+        model = DirichletProcessMixture(**short).fit(np.repeat(X, 3, axis=0))
+    n_copies = model.partition_info_["copies"]
+    assert 45 < n_copies <= 90
+    report = " ".join(str(model.report()).split())
+    assert f"which cluster a row is of ({n_copies} rows are in groups of equal rows)" in report
+    assert f"the number of clusters ({n_copies} rows are in groups of equal rows)" in report
+    # Levels may be equal in all rows of a component.
+    levels = np.repeat(truth, 2)[:, np.newaxis]
+    names = DirichletProcessMixture(family="categorical", **short).fit(levels)
+    assert names.partition_info_["copies"] == 0
+
+
+@quiet
 def test_gaussian_clusters_stay_apart():
     rng = np.random.default_rng(1)
     truth = np.arange(200) % 4

@@ -196,7 +196,7 @@ def test_tables_keep_their_form(which):
 def test_refusals():
     X = np.random.default_rng(3).normal(size=(20, 2))
     model = fitted("diag", X, family="gaussian", n_draws=10)
-    with pytest.raises(ValueError, match="X must be a table where fit has seen no missing cells"):
+    with pytest.raises(ValueError, match="X must be given, for fit has seen no missing cells"):
         model.sample_missing()
     assert_array_equal(model.sample_missing(X, n_tables=1)[0], X)
     for n_tables in (0, 2.5, True):

@@ -182,3 +182,23 @@ def test_a_limit_set_after_the_fit_waits_for_the_next():
     ifc.set_params(detection_limit=0.0)
     with pytest.raises(ValueError, match="infinity"):
         ifc.predict(np.full((1, X.shape[1]), -np.inf))
+
+
+def test_cells_below_the_limit_are_no_marks(recwarn):
+    rng = np.random.default_rng(0)
+    table = -60.0 + 10.0 * rng.normal(size=(30, 3))
+    weak, strange = table.copy(), table.copy()
+    weak[:5, 1] = -1000.0
+    strange[:5, 1] = 1000.0
+    short(detection_limit=-90.0).fit(weak)
+    assert not [one for one in recwarn if "marks of what was not measured" in str(one.message)]
+    advice = "make it -inf and give detection_limit if it says that a reading was too weak, say "
+    for model, table, value in (
+        (short(), weak, "-1000"),
+        (short(detection_limit=-90.0), strange, "1000"),
+    ):
+        with pytest.warns(
+            UserWarning, match=f"X has {value} in column.s. 1, far from all"
+        ) as found:
+            model.fit(table)
+        assert f"{advice}missing_values={value} if" in str(found[0].message)

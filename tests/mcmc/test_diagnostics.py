@@ -207,6 +207,10 @@ def test_remedies_name_the_illness():
     (low,) = of(apart, flat, 0.01)
     assert "differs between the chains by up to 9.1 nats" in low and "still improving" in low
     assert of(apart, flat, 0.368) == [different]
+    # What helps is said once.
+    falling, low = of(apart - rising, flat, 0.01)
+    assert falling == "log_density is still falling: raise n_warmup"
+    assert "differs between the chains" in low and low.endswith("hardly better than one alone")
     assert of(few, few[::-1]) == [
         "the chains agree and there are few effective draws: raise n_draws or thin"
     ]

@@ -378,3 +378,20 @@ def test_tampered_posteriors(path, data, how):
     io.write(path, "posterior", data)
     with pytest.raises(io.FileFormatError, match=path.name):
         Posterior.load(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes, links and pipes of POSIX")
+def test_what_is_replaced_keeps_its_kind(path, tmp_path):
+    io.write(path, "thing", 1)
+    path.chmod(0o600)
+    link = tmp_path / "link.skbnp"
+    link.symlink_to(path.name)
+    io.write(link, "thing", 2)
+    assert link.is_symlink() and io.read(path, "thing") == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    pipe = tmp_path / "pipe.skbnp"
+    os.mkfifo(pipe)
+    for refuses in (lambda: io.write(pipe, "thing", 3), lambda: io.check_writable(pipe)):
+        with pytest.raises(OSError, match="cannot write the file: there is something that is no"):
+            refuses()
+    assert pipe.is_fifo() and sorted(tmp_path.iterdir()) == sorted([path, link, pipe])
