@@ -120,8 +120,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         if copies:
             warn(
                 f"{copies} rows are in components of rows that are equal in all real columns: "
-                "where rows repeat densities have no bound, and copies may become components of "
-                "their own, however near others are. Leave copies out, as by "
+                "densities have no bound where rows repeat. Leave copies out, as by "
                 "numpy.unique(X, axis=0), or give columns of few values another family"
             )
         if self.merge_overlap is not None and not self._can_join():

@@ -48,7 +48,7 @@ class TrainingRows:
         """The rows that lack cells, of ``rows`` or of all, with these as some draw has them.
 
         Cells of a column that hardly a row of the component has observed stay missing: each draw
-        has a law of its own there, and would find what another one drew where it belongs nowhere.
+        has a law of its own there.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ class CellsMixin:
     def _advice_on_marks(self, value):
         return (
             f"make it -inf and give detection_limit if it says that a reading was too weak, say "
-            f"missing_values={value:g} if it says nothing of the reading, or check those cells"
+            f"missing_values={value:g} if it says nothing, or check those cells"
         )
 
     def _is_below(self, X):

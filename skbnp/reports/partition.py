@@ -195,8 +195,7 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
             f"which {partition.noun} a row is of",
             "no",
             f"{counted(partition.copies, 'row')} are in groups of equal rows",
-            "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again: densities "
-            "have no bound where rows repeat, so that copies become groups of their own.",
+            "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again.",
         )
         return
     why = f"{percent(share_sure)} of the rows have a {partition.noun} of probability "
