@@ -243,6 +243,7 @@ def test_patches(monkeypatch):
     assert of_all[-1]["50%"] == pytest.approx(0.5 * rows[-1]["50%"])
 
 
+@pytest.mark.slow
 def test_cost(monkeypatch):
     module = load("_tree_factor_model_cost", monkeypatch)
     n_branches, time = module.one_size(60, 8, 4, 2)
@@ -287,6 +288,7 @@ def test_populations(monkeypatch):
     assert module.nodes_at(draw, 4).tolist() == [0, 1, 1]
 
 
+@pytest.mark.slow
 def test_photographs(monkeypatch):
     module = load("_tree_factor_model_photographs", monkeypatch)
     monkeypatch.setattr(module, "CROP", np.s_[100:124, 100:124])
@@ -429,6 +431,7 @@ def test_builds_are_compared_by_turns(monkeypatch):
     module.main()
 
 
+@pytest.mark.slow
 def test_overview(monkeypatch, capsys, tmp_path):
     module = load("overview", monkeypatch)
     monkeypatch.setattr(module, "imports", lambda: [module.ratio("import", "mixture", 2.0, 1.0)])

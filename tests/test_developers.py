@@ -105,6 +105,7 @@ def test_the_move_of_the_page_is_right():
     assert_z_scores_small(z_scores_of_swaps("Swap", 3000))
 
 
+@pytest.mark.slow
 def test_a_wrong_one_is_noticed():
     z = z_scores_of_swaps("OneSided", 3000)
     assert max(map(abs, z.values())) > 6, z

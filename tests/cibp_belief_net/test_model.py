@@ -13,6 +13,7 @@ from checks.cibp_belief_net import make_sampler, prior
 from checks.joint_distribution import assert_z_scores_small
 from checks.monte_carlo import z_score
 from checks.mutants import compiled
+from checks.slow import slow_where
 from skbnp.cibp_belief_net import _model
 from skbnp.cibp_belief_net._model import Prior, draw_joint, log_joint, log_structure
 from skbnp.laws import Gamma, Uniform
@@ -234,7 +235,7 @@ def prior_draws(law, n_samples, n, seed):
     return [draw_joint(law, n_samples, np.random.default_rng(s)) for s in streams]
 
 
-@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("skip", slow_where([False, True], lambda skip: not skip))
 def test_draws_have_the_law_of_the_process(skip):
     law = Prior(
         3, max_layers=2, mass=(0.8,), concentration=(1.5,), skip_connections=skip,

@@ -101,6 +101,7 @@ def test_answers_and_draws_are_those_of_this_process(client, expected, is_held, 
     assert draws(fitted(persisted)) == expected
 
 
+@pytest.mark.slow
 def test_a_task_a_block_serves_all_chains(client, monkeypatch):
     keys = []
     submit = distributed.Client.submit

@@ -94,6 +94,7 @@ def test_colours_and_transparent_pixels(complete, tmp_path):
     np.testing.assert_allclose(filled[~missing], colour[~missing], atol=1 / 250)
 
 
+@pytest.mark.slow
 def test_as_a_process(process, tmp_path):
     images = stripes(8)
     images[0, 4:] = np.nan

@@ -58,6 +58,7 @@ def test_transparent_pixels_are_missing(fill, tmp_path):
     assert np.all(np.isfinite(filled))
 
 
+@pytest.mark.slow
 def test_arrays_as_a_process(process, tmp_path):
     truth, missing = stripes(1)
     np.save(tmp_path / "in.npy", np.where(missing, np.nan, truth[:, :, 0]))

@@ -201,6 +201,7 @@ def test_more_blocks_than_pairs_can_be_looked_at_are_left_alone():
     assert sampler.n_clusters == SEARCHED_BLOCKS + 100
 
 
+@pytest.mark.slow
 def test_a_short_warm_up_keeps_no_draws_of_a_search():
     """Where clusters are many a search ends with a quarter of them; 100 rows do not matter."""
     X = np.random.default_rng(0).normal(size=(SEARCHED_ROWS, 2))

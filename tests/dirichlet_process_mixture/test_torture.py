@@ -305,7 +305,7 @@ def test_concentration_without_limit_separates_all(kind):
     assert fit(close, kind, concentration=1e-300).n_clusters_ == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind != "full"))
 def test_few_degrees_of_freedom(kind):
     """Without a second moment the standard deviation is inf, and that is all."""
     df = 1.2 if kind == "full" else 0.5

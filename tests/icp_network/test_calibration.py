@@ -91,6 +91,7 @@ def test_a_classifier_gains_where_labels_are_clean():
     assert log_loss(target, model.predict_proba(new)) < log_loss(target, plain.predict_proba(new))
 
 
+@pytest.mark.slow
 def test_a_classifier_loses_nothing_where_labels_are_random():
     X, y = rings(200, 0.4, 2)
     new, target = rings(1000, 0.4, 3)

@@ -62,14 +62,14 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize(
     "form",
     [
-        lambda X: X.astype(np.float32),
         lambda X: X.astype(np.uint8),
-        np.asfortranarray,
         lambda X: X.tolist(),
-        lambda X: X.reshape(-1, 8, 8),
-        lambda X: X.reshape(-1, 8, 8, 1),
-        lambda X: np.ma.masked_array(X.reshape(-1, 8, 8)),
         lambda X: np.asfortranarray(X.reshape(-1, 8, 8)),
+        pytest.param(lambda X: X.astype(np.float32), marks=pytest.mark.slow),
+        pytest.param(np.asfortranarray, marks=pytest.mark.slow),
+        pytest.param(lambda X: X.reshape(-1, 8, 8), marks=pytest.mark.slow),
+        pytest.param(lambda X: X.reshape(-1, 8, 8, 1), marks=pytest.mark.slow),
+        pytest.param(lambda X: np.ma.masked_array(X.reshape(-1, 8, 8)), marks=pytest.mark.slow),
     ],
 )
 def test_images_of_any_form_say_the_same(digits, form):
@@ -140,6 +140,7 @@ def test_probabilities_are_means_over_the_draws(fitted, digits):
     np.testing.assert_allclose(fitted.predict_std(new), np.std(of_draws, axis=0), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_probabilities_are_sharpened_by_what_weights_have_not_seen(digits):
     """Warm draws disagree, and their mean is too even."""
     X, y, new, y_new = digits
