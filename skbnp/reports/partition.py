@@ -192,7 +192,7 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
         return
     if partition.copies:
         yield Verdict(
-            f"which {partition.noun} a row is of",
+            f"which {partition.noun} a row is of, and densities of rows",
             "no",
             f"{counted(partition.copies, 'row')} are in groups of equal rows",
             "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again.",

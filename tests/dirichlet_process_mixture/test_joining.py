@@ -107,7 +107,7 @@ def test_copies_of_rows_are_named_where_they_make_components(recwarn):
     n_copies = model.partition_info_["copies"]
     assert 45 < n_copies <= 90
     report = " ".join(str(model.report()).split())
-    assert f"which cluster a row is of ({n_copies} rows are in groups of equal rows)" in report
+    assert f"and densities of rows ({n_copies} rows are in groups of equal rows)" in report
     assert f"the number of clusters ({n_copies} rows are in groups of equal rows)" in report
     # Levels may be equal in all rows of a component.
     levels = np.repeat(truth, 2)[:, np.newaxis]
