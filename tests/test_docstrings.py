@@ -2,16 +2,18 @@
 
 import doctest
 import importlib
-import pkgutil
+from pathlib import Path
 
 import matplotlib
 import pytest
 
-import skbnp
-
-MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(skbnp.__path__, "skbnp.") if not module.ispkg
-)
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(path for suffix in ("py", "pyx") for path in (ROOT / "skbnp").rglob(f"*.{suffix}"))
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in SOURCES
+    if ">>>" in path.read_text(encoding="utf-8")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

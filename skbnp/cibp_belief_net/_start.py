@@ -1,12 +1,10 @@
 """Where chains of the belief network start."""
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
 
 from skbnp.cibp_belief_net._model import HYPER, draw_joint, typical_noise_rate
-from skbnp.numerics.quiet import ignoring
+from skbnp.numerics.k_means import k_means
 
 # Standard deviation of a start's activations: squashed, but not cut off.
 _SPREAD = 1.5
@@ -117,11 +115,7 @@ def _network(layers, prior):
 
 def _clusters(top, filled, n_clusters, rng):
     """Row clusters by k-means on the data, and the law of the top layer in each."""
-    # Rows that are the same give fewer clusters than asked for.
-    with ignoring(ConvergenceWarning):
-        kmeans = KMeans(n_clusters, n_init=1, random_state=int(rng.integers(2**31)))
-        label = kmeans.fit_predict(filled)
-    _, label = np.unique(label, return_inverse=True)
+    label = k_means(filled, n_clusters, rng)
     count = np.bincount(label)
     total = np.zeros((len(count), top.shape[1]))
     np.add.at(total, label, top)
@@ -129,7 +123,7 @@ def _clusters(top, filled, n_clusters, rng):
     squares = np.zeros_like(total)
     np.add.at(squares, label, (top - mean[label]) ** 2)
     return {
-        "row_cluster": label.astype(np.intp),
+        "row_cluster": label,
         "cluster_mean": mean,
         "cluster_precision": (2.0 + count[:, np.newaxis] / 2) / (1.0 + squares / 2),
         "cluster_rate": np.ones(top.shape[1]),

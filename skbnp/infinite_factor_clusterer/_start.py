@@ -3,13 +3,10 @@
 from itertools import combinations
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from skbnp.laws import InverseGamma
 from skbnp.likelihoods.sparse_loadings.layers import prior_mean
-from skbnp.numerics.quiet import ignoring
+from skbnp.numerics.k_means import k_means
 from skbnp.numerics.scaling import column_means
 
 MOST_FACTORS = 10
@@ -113,17 +110,12 @@ def clustered(X, n_clusters, rng):
     mean = column_means(X)
     filled = np.where(missing, mean, X)
     for _ in range(N_FILLS if missing.any() else 1):
-        kmeans = KMeans(min(n_clusters, len(X)), n_init=1, random_state=int(rng.integers(2**31)))
-        # Rows that are the same give fewer clusters than asked for. Threads add up centres in any
-        # order, and the same seed is to give the same labels.
-        with ignoring(ConvergenceWarning), threadpool_limits(1, user_api="openmp"):
-            label = kmeans.fit_predict(filled)
-        _, label = np.unique(label, return_inverse=True)
+        label = k_means(filled, n_clusters, rng)
         seen = cluster_sums((~missing).astype(float), label)
         total = cluster_sums(np.where(missing, 0.0, X), label)
         center = np.where(seen > 0, total / np.maximum(seen, 1), mean)
         filled = np.where(missing, center[label], X)
-    return label.astype(np.intp), filled
+    return label, filled
 
 
 def sparse_loadings(X, label):

@@ -5,9 +5,8 @@ from math import prod
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
-from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
+from skbnp.numerics.k_means import k_means
 from skbnp.tree_factor_model._predictive import branch_probabilities
 from skbnp.tree_factor_model._rows import Rows
 
@@ -194,7 +193,7 @@ def grouped_clusters(X, n_children, rng):
         return cdist(centers, centers)
 
     n_clusters = min(prod(n_children), len(np.unique(X, axis=0)))
-    label = cluster_labels(scores, n_clusters, rng)
+    label = k_means(scores, n_clusters, rng)
     return grouped_upwards(label, n_children, distances)
 
 
@@ -227,15 +226,6 @@ def shape_distances(shapes):
     half = 0.5 * np.linalg.slogdet(shapes)[1]
     middle = np.array([np.linalg.slogdet((shape + shapes) / 2)[1] for shape in shapes])
     return middle - half - half[:, np.newaxis]
-
-
-def cluster_labels(scores, n_clusters, rng):
-    """Labels 0, 1, ... of k-means."""
-    means = KMeans(n_clusters, n_init=1, random_state=rng.integers(2**31))
-    # Threads add up centres in any order, and the same seed is to give the same labels.
-    with threadpool_limits(1, user_api="openmp"):
-        label = means.fit_predict(scores)
-    return np.unique(label, return_inverse=True)[1]
 
 
 def principal_scores(X, n_scores):

@@ -23,12 +23,14 @@ from skbnp import (
     TreeFactorModel,
 )
 from skbnp.laws import Normal, ShiftedBetaNegativeBinomial
-from skbnp.samplers import ICPConvSampler, MixtureSampler
+from skbnp.samplers import ICPConvSampler, ICPSampler, MixtureSampler
 
 # Chains as short as an answer can be: promises hold for any length.
 SHORT = dict(n_chains=2, n_warmup=4, n_draws=4, random_state=0)
 # Networks that are hardly trained.
 SHORT_TRAINING = ICPConvSampler(n_start_steps=10, n_steps=2, n_weight_steps=80)
+# Least squares for the start of a network take longer than so short a chain.
+AT_RANDOM, SMALL = ICPSampler(init="two-level"), ICPSampler(n_init_units=2)
 # And shorter still, where a test has many fits and looks at anything but the chains.
 SHORTEST = dict(n_chains=1, n_warmup=1, n_draws=2)
 
@@ -114,11 +116,11 @@ SETTINGS = [
     Setting("cibp-deep", CIBPBeliefNet, {"max_layers": 2}),
     Setting("cibp-rows", CIBPBeliefNet, {"max_layers": 1, "row_clusters": True}),
     Setting("cibp-sigmoid", CIBPBeliefNet, {"visible": "sigmoid"}),
-    Setting("icp", ICPNetwork),
-    Setting("icp-sigmoid", ICPNetwork, {"visible": "sigmoid"}),
-    Setting("icp-free", ICPNetwork, {"observed_order": "free"}),
-    Setting("icp-regressor", ICPNetworkRegressor),
-    Setting("icp-classifier", ICPNetworkClassifier),
+    Setting("icp", ICPNetwork, {"sampler": SMALL}),
+    Setting("icp-sigmoid", ICPNetwork, {"visible": "sigmoid", "sampler": AT_RANDOM}),
+    Setting("icp-free", ICPNetwork, {"observed_order": "free", "sampler": AT_RANDOM}),
+    Setting("icp-regressor", ICPNetworkRegressor, {"sampler": SMALL}),
+    Setting("icp-classifier", ICPNetworkClassifier, {"sampler": SMALL}),
     Setting(
         "icp-images",
         ImagesOfOneRow,

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Steps of .* networks were too long"),
 ]
 SHORT = dict(n_chains=2, n_warmup=3, n_draws=4, n_architectures=2, random_state=0)
-TRAINED = ICPConvSampler(n_start_steps=300, n_steps=20, n_weight_steps=240)
+TRAINED = ICPConvSampler(n_start_steps=150, n_steps=10, n_weight_steps=120)
 
 
 def short(**options):

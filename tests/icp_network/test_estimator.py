@@ -31,7 +31,7 @@ from skbnp.laws import Gamma, InverseGamma
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-SMALLEST = dict(n_chains=1, n_warmup=4, n_draws=4, predict_draws=4)
+SMALLEST = dict(n_chains=1, n_warmup=4, n_draws=4, predict_draws=4, n_init_units=1)
 
 
 @pytest.mark.filterwarnings("ignore:X is constant:UserWarning")
