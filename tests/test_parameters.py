@@ -3,6 +3,7 @@
 import inspect
 from numbers import Integral, Real
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
@@ -24,6 +25,15 @@ class Shared(Declared, BaseEstimator):
     seed: int | None = parameter(
         default=None, kind="int or None", rules=[Integral, None], text="Seed."
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(np.uint8(200), int), (np.int64(3), int), (np.float16(2.0), float)]
+)
+def test_numbers_of_numpy_become_those_of_python(value, kind):
+    for model in (Shared(n_chains=value), Shared().set_params(n_chains=value)):
+        assert type(model.n_chains) is kind and model.n_chains == value
+        assert clone(model).n_chains == value
 
 
 class Model(Shared):

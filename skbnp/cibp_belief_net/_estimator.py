@@ -118,6 +118,9 @@ class CIBPBeliefNet(
     std_scale_, new_std_scale_ : float
         Factors of the standard deviations of filled cells, of training rows and of others. Only
         with ``interval_calibration="holes"``.
+    n_hidden_cells_ : int
+        Hidden cells of training rows that `std_scale_` is taken from, 0 where they were too few.
+        Only with ``interval_calibration="holes"``.
     visible_ : {"gaussian", "sigmoid"}
         How the columns entered the network.
     max_layers_ : int or None

@@ -13,7 +13,7 @@ import numpy as np
 
 from skbnp.collections.allocator import keep_freed_memory
 from skbnp.collections.tree import CELL, fold, leaves
-from skbnp.mcmc.rows import one_blas_thread
+from skbnp.mcmc.rows import OneBlasThread
 
 # Times that a block is read before an error is believed, and seconds between.
 _N_READS, _PAUSE = 3, 0.2
@@ -102,7 +102,7 @@ def part_of_block(block, where, batch):
     part : Part or Failed
     """
     try:
-        with one_blas_thread:
+        with OneBlasThread():
             return _part(_rows_of(block, where), where, batch)
     except Exception as error:
         return Failed(where, error)

@@ -155,7 +155,7 @@ def read_table(arguments, nominal=()):
     for mark in itertools.chain.from_iterable(map(_mark_as_both, arguments.marks)):
         data = without_marks(data, mark)
     for name in set(data.columns) - {*arguments.text, *nominal}:
-        _refuse_slips(data[name], path)
+        _refuse_slips(data[name], path, written.get("decimal"))
     if arguments.index is not None:
         data = data.set_axis(typed[arguments.index], axis="index")
     return Table(path, frame, data, **written)
@@ -289,8 +289,11 @@ def _refuse_lists(column, path):
         )
 
 
-def _refuse_slips(column, path):
-    """Raise a BadInput if a column of text holds numbers, for the most part."""
+def _refuse_slips(column, path, decimal):
+    """Raise a BadInput if a column of text holds numbers, for the most part.
+
+    ``decimal`` is what a text file has in numbers, None for one of another kind.
+    """
     import pandas as pd
 
     if not pd.api.types.is_string_dtype(column.dtype):
@@ -304,6 +307,11 @@ def _refuse_slips(column, path):
             f"--text {name} if the column holds names"
         )
     is_number = pd.to_numeric(texts, errors="coerce").notna()
+    if len(texts) and is_number.all() and decimal == ",":
+        raise BadInput(
+            f"{where} must hold numbers with a comma, got {texts.iloc[0]!r}: leave out --decimal "
+            f"if that is a number, --text {name} if the column holds names"
+        )
     if not _MOSTLY <= is_number.mean() < 1.0:
         return
     slips = texts[~is_number]
@@ -428,8 +436,8 @@ def write_table(frame, path, table):
         if kind_of(path) == "parquet":
             frame.to_parquet(path)
             return
-        is_tabs = unpacked(path).suffix.lower() == ".tsv"
-        sep = "\t" if is_tabs else table.sep if table.sep != "\t" else ","
+        kinds = [unpacked(one).suffix.lower() for one in (table.path, path)]
+        sep = "\t" if kinds[1] == ".tsv" else "," if kinds == [".tsv", ".csv"] else table.sep
         has_index = not isinstance(frame.index, pd.RangeIndex)
         frame.to_csv(path, sep=sep, decimal=table.decimal, encoding=table.encoding, index=has_index)
     except (OSError, ValueError) as error:

@@ -30,7 +30,7 @@ from skbnp.mcmc.diagnostics import (
 )
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
-from skbnp.mcmc.rows import one_blas_thread
+from skbnp.mcmc.rows import OneBlasThread
 from skbnp.mcmc.runner import run_chains
 from skbnp.mcmc.warmup import WarmupRounds
 from skbnp.summaries.training_cells import TrainingCells
@@ -123,7 +123,7 @@ class BaseMCMCEstimator(
         kind="int or None",
         rules=[
             Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, 1_000_000, closed="both"),
             None,
         ],
         text="""
@@ -312,7 +312,7 @@ class BaseMCMCEstimator(
             self._sampler_settings()._refuse_bools()
         X = self._check_training(X, y)
         self.n_chains_ = self._auto_n_chains(X) if self.n_chains == "auto" else self.n_chains
-        with one_blas_thread:
+        with OneBlasThread():
             make_sampler = self._prepare(X)
         n_warmup, thin = self._lengths(X)
         checkpoint, start = self._where_to_start(X, n_warmup, thin)

@@ -123,8 +123,7 @@ class ExportMixin:
 
     def _cells(self):
         """The coordinates of missing cells: the row and the column of each."""
-        found = self._observed_group().variables["X"][1]
-        rows, columns = np.nonzero(np.isnan(found))
+        rows, columns = np.nonzero(np.isnan(self._observed_rows()))
         return Group(
             coords={
                 "cell": ("cell", np.arange(len(rows))),

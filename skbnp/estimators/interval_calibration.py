@@ -1,6 +1,6 @@
 """Deviations of filled cells that hold: scaled by what a second fit misses in hidden cells."""
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
@@ -34,8 +34,9 @@ def interval_calibration():
         the posterior. "holes": the model is fitted once more, to four fifths of the rows with
         further cells hidden like those that are missing, and the deviations of `impute` and
         `X_imputed_std_` are multiplied by `std_scale_`, or for rows that `fit` has not seen by
-        `new_std_scale_`, so that intervals hold as many of the hidden cells as they say. Draws, as
-        of `sample_missing`, stay as they are. It doubles the time of `fit`.
+        `new_std_scale_`, so that intervals hold as many of the hidden cells as they say. They are
+        widened where they held fewer, and stay where they held more. Draws, as of `sample_missing`,
+        stay as they are. It doubles the time of `fit`.
         """,
     )
 
@@ -43,7 +44,9 @@ def interval_calibration():
 class CalibratedCellsMixin:
     """Scales of the deviations of filled cells, from cells that are hidden from a second fit."""
 
-    _scales_of_cells: ClassVar[dict] = {"std_scale_": Real, "new_std_scale_": Real}
+    _scales_of_cells: ClassVar[dict] = {
+        "std_scale_": Real, "new_std_scale_": Real, "n_hidden_cells_": Integral,
+    }  # fmt: skip
     _not_always_fitted = (*BaseMCMCEstimator._not_always_fitted, *_scales_of_cells)
 
     def _n_tasks_after_chains(self):
@@ -54,6 +57,7 @@ class CalibratedCellsMixin:
         if self.interval_calibration is None:
             return
         self.std_scale_ = self.new_std_scale_ = 1.0
+        self.n_hidden_cells_ = 0
         try:
             scales = None if self.posterior_.interrupted else self._scales_by_holes(X)
         except KeyboardInterrupt:
@@ -62,7 +66,7 @@ class CalibratedCellsMixin:
         if scales is None:
             warn("the deviations of filled cells are not calibrated: Ctrl-C came before that")
         else:
-            self.std_scale_, self.new_std_scale_ = scales
+            self.std_scale_, self.new_std_scale_, self.n_hidden_cells_ = scales
 
     def _scales_by_holes(self, X):
         rng = np.random.default_rng([self.seed_, len(X)])
@@ -81,9 +85,12 @@ class CalibratedCellsMixin:
             task.call_on_fit_task_begin(estimator=self)
             second._sample(holed[seen], None)
         task.call_on_fit_task_end(estimator=self)
-        scales = [_scale(X[rows], holed[rows], hidden[rows], second) for rows in (seen, ~seen)]
-        scales[0] **= 1.0 - _OF_WIDER_HOLES * _share_of_first_holes(X[seen], hidden[seen])
-        return scales
+        trained, new = (_scale(X[at], holed[at], hidden[at], second) for at in (seen, ~seen))
+        n_hidden = 0 if trained is None else int(hidden[seen].sum())
+        damped = 1.0 - _OF_WIDER_HOLES * _share_of_first_holes(X[seen], hidden[seen])
+        # A second fit to fewer cells may be wider than it need be where the first is not: in small
+        # tables of Gaussian factors intervals would be too short by that.
+        return max(1.0, (trained or 1.0) ** damped), max(1.0, new or 1.0), n_hidden
 
     def _deviation_scales(self, X):
         if not hasattr(self, "std_scale_"):
@@ -96,7 +103,7 @@ class CalibratedCellsMixin:
 
     def _check_scales(self):
         """Raise a ValueError unless what a file has of them is of use."""
-        for name in self._scales_of_cells:
+        for name in ("std_scale_", "new_std_scale_"):
             scale = getattr(self, name, 1.0)
             if not 0.0 < scale < np.inf:
                 raise ValueError(f"{name} must be positive and finite, got {scale!r}")
@@ -145,7 +152,10 @@ def _share_of_first_holes(X, hidden):
 
 
 def _scale(X, holed, hidden, second):
-    """By what deviations of hidden cells are too small: of the 68 % and 95 % quantiles of z."""
+    """By what deviations of hidden cells are too small: of the 68 % and 95 % quantiles of z.
+
+    None where the cells are too few to say so.
+    """
     z = np.empty(0)
     if hidden.any():
         filled, std = second.impute(holed, return_std=True)
@@ -157,7 +167,7 @@ def _scale(X, holed, hidden, second):
             f"the deviations of filled cells are not calibrated: {len(z)} hidden cells are too "
             f"few, {_FEW_CELLS} are needed"
         )
-        return 1.0
+        return None
     shares = erf(np.array([1.0, 2.0]) / np.sqrt(2.0))
     ratios = np.quantile(z, shares) / [1.0, 2.0]
     # Nothing is said by a quantile of 0: so many cells are filled without any error.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, ClassVar, dataclass_transform
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from skbnp.laws import Law
@@ -98,6 +99,11 @@ class Declared:
         cls.__init__ = _constructor(cls)
         if "__doc__" in vars(cls) and cls.__doc__:
             cls.__doc__ = _with_section(cls.__doc__, cls._declared)
+
+    def __setattr__(self, name, value):
+        # Sums and products of NumPy's small integers overflow.
+        is_number = name in self._declared and isinstance(value, (np.integer, np.floating))
+        super().__setattr__(name, value.item() if is_number else value)
 
     def set_params(self, **params):
         """Set parameters of this estimator, those of a nested value as ``name__parameter``.

@@ -1,5 +1,7 @@
 """What follows from draws that are partitions of the training rows."""
 
+from numbers import Real
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -171,6 +173,8 @@ class PartitionMixin:
             the loss that the consensus minimises. Over at most 300 evenly spaced draws.
         """
         check_is_fitted(self, "posterior_")
+        if not isinstance(level, Real):
+            raise ValueError(f"level must be a number above 0 and at most 1, got {level!r}")
         return credible_ball(
             getattr(self, self._consensus_labels),
             self._label_draws(),

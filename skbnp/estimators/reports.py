@@ -70,7 +70,7 @@ class ReportMixin:
         if names is None:
             names = [f"x{j}" for j in range(d)] if labels is None else map(str, labels)
         rows = self._form.row_labels() if rows is None else rows
-        known = np.where(np.isfinite(X), X, np.nan)
+        known = self._at_limit(X)
         constant = np.flatnonzero(np.fmin.reduce(known, axis=0) == np.fmax.reduce(known, axis=0))
         return table.TrainingTable(
             X=known,
@@ -82,7 +82,16 @@ class ReportMixin:
             levels=getattr(self, "levels_", [None] * d),
             constant=constant.tolist(),
             advice=self._advice_on_columns(X, labels is not None),
+            n_below=int(np.sum(self._is_below(X))),
         )
+
+    def _is_below(self, X):
+        """Which cells are below a detection limit."""
+        return np.zeros(X.shape, dtype=bool)
+
+    def _at_limit(self, X):
+        """X with such cells at the limit."""
+        return X
 
     def _observed_rows(self):
         """The training rows of the features, (n_samples, n_features), levels as codes.
@@ -136,6 +145,7 @@ class ReportMixin:
             filled,
             std,
             scale=getattr(self, "std_scale_", None),
+            n_hidden=getattr(self, "n_hidden_cells_", 0),
             can_calibrate="interval_calibration" in self._declared,
         )
 

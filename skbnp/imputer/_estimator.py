@@ -8,9 +8,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
 from sklearn.impute import MissingIndicator
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skbnp.estimators.arguments import check_count
 from skbnp.estimators.callbacks import CallbackSupportMixin, with_callbacks
@@ -18,25 +17,25 @@ from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.imputer._default import default_estimator, holds_names
 from skbnp.imputer._layout import Layout
+from skbnp.imputer._reading import ReadingMixin, columns_in_words
 from skbnp.imputer._reporting import ReportMixin
 from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import (
-    as_numbers,
     columns_of,
-    in_words,
     is_frame,
     is_missing,
     names_of,
-    refuse_inexact,
 )
 from skbnp.tables.forms import floats_like
-from skbnp.tables.parts import beside, take, without_marks
+from skbnp.tables.parts import beside, take
 
 # Tables that quantiles of missing cells are taken from.
 _TABLES_FOR_QUANTILES = 400
 
 
-class BNPImputer(ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, BaseEstimator):
+class BNPImputer(
+    ReadingMixin, ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, BaseEstimator
+):
     """Fill missing cells by a Bayesian nonparametric model of the whole table.
 
     It takes the place of `sklearn.impute.KNNImputer`. Beside the filled table it has standard
@@ -229,12 +228,12 @@ class BNPImputer(ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, 
         if not layout.is_kept.all():
             warn(
                 "X has no observed value in "
-                + ", ".join(_in_words(X, np.flatnonzero(~layout.is_kept)))
+                + ", ".join(columns_in_words(X, np.flatnonzero(~layout.is_kept)))
                 + ", dropped; keep_empty_features=True keeps such columns, with 0 in their holes"
             )
         holes = _holes(columns)
         modelled = layout.modelled
-        has_values = ~holes[:, modelled].all(axis=1)
+        has_values = ~holes[:, modelled].all(axis=1) if modelled.size else np.ones(len(holes), bool)
         self._layout, self._training, self._has_values = layout, X, has_values
         self.indicator_ = None
         if self.add_indicator:
@@ -406,37 +405,6 @@ class BNPImputer(ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, 
 
     # -- tables
 
-    def _read(self, X, reset=False):
-        """X with its missing cells as such: a frame, or an array of floats or of objects."""
-        if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if 0 in X.shape:
-                check_array(np.empty(X.shape), input_name="X", estimator=self)
-            X = without_marks(X, self.missing_values)
-            named = [holds_names(column) for column in columns_of(X)]
-            if not any(named):
-                self._floats(X)
-            return X
-        if isinstance(X, np.ma.MaskedArray):
-            X = as_numbers(X)
-        options = {"dtype": object if isinstance(X, (list, tuple)) else None}
-        X = validate_data(self, X, reset=reset, ensure_all_finite=False, **options)
-        X = without_marks(X, self.missing_values)
-        # An array of bool is one of numbers to all of scikit-learn.
-        if X.dtype.kind in "OUS" and any(map(holds_names, _with_values(columns_of(X)))):
-            return X.astype(object)
-        return self._floats(X)
-
-    def _floats(self, X):
-        floats = check_array(
-            as_numbers(X),
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            input_name="X",
-            estimator=self,
-        )
-        return refuse_inexact(X, floats)
-
     def _given(self, X):
         """The table that a method is asked about, and whether it is the training table."""
         check_is_fitted(self, "estimator_")
@@ -550,11 +518,6 @@ class BNPImputer(ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, 
                 yield _some(which), known
 
 
-def _in_words(X, columns):
-    names = names_of(X)
-    return [in_words(int(j) if names is None else names[j]) for j in columns]
-
-
 def _holes(columns):
     """Which cells are missing, (n_samples, n_features)."""
     return np.column_stack([column.missing for column in columns])
@@ -567,10 +530,6 @@ def _as_nan(holes):
 def _some(which):
     """The rows where it is true, None for all of them."""
     return None if which.all() else np.flatnonzero(which)
-
-
-def _with_values(columns):
-    return [column for column in columns if len(column.values)]
 
 
 def _values(table):

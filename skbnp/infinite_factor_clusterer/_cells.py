@@ -14,8 +14,7 @@ class CellsMixin:
         """Where the columns that vary are put; cells below the limit count as there."""
         if self._limit is None:
             return super()._fitted_units(X)
-        X = np.where(self._is_below(X), self._limit, X)
-        return super()._fitted_units(X, " above detection_limit")
+        return super()._fitted_units(self._at_limit(X), " above detection_limit")
 
     def _standard_limit(self):
         """Detection limits of the modelled columns in their units; None without."""
@@ -49,8 +48,7 @@ class CellsMixin:
 
     def _advice_on_columns(self, X, is_named):
         # What is below the limit is no reading, whatever number stands for it.
-        if self._limit is not None:
-            X = np.where(self._is_below(X), np.nan, X)
+        X = np.where(self._is_below(X), np.nan, X)
         return super()._advice_on_columns(X, is_named)
 
     def _advice_on_marks(self, value):
@@ -61,7 +59,10 @@ class CellsMixin:
 
     def _is_below(self, X):
         with np.errstate(invalid="ignore"):
-            return X <= self._limit
+            return super()._is_below(X) if self._limit is None else X <= self._limit
+
+    def _at_limit(self, X):
+        return X if self._limit is None else np.where(self._is_below(X), self._limit, X)
 
     def _distances(self, X):
         # What is below the limit is at no distance.
@@ -70,15 +71,12 @@ class CellsMixin:
 
     def _modelled(self, X):
         """The modelled columns, standardised; -inf where below the detection limit."""
-        if self._limit is not None:
-            X = np.where(self._is_below(X), -np.inf, X)
+        X = np.where(self._is_below(X), -np.inf, X)
         return np.ascontiguousarray(self._units.scaled(X))
 
     def _log_jacobian(self, X):
         """log |d standardised / d x| of the cells of each row that were read."""
-        if self._limit is not None:
-            X = np.where(self._is_below(X), np.nan, X)
-        return self._units.log_jacobian(X)
+        return self._units.log_jacobian(np.where(self._is_below(X), np.nan, X))
 
     def _prepared(self, A):
         return as_rows(A, self._training_rows.limit)

@@ -268,6 +268,9 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         super()._check_loaded()
         check_fitted(self)
         missing = np.zeros((len(self._training_rows.X), self.n_features_in_), dtype=bool)
+        # Of columns that do not vary the rows of the model know nothing.
+        if self._knows_training_cells() and self._training_cells.X.shape == missing.shape:
+            missing = np.isnan(self._training_cells.X)
         missing[:, self._units.columns] = np.isnan(self._training_rows.X)
         self._check_training_cells(missing)
 
@@ -287,8 +290,7 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
 
     def _replicated(self, A):
         found = super()._replicated(A)
-        if self._limit is not None:
-            found["X"] = np.where(self._is_below(found["X"]), -np.inf, found["X"])
+        found["X"] = np.where(self._is_below(found["X"]), -np.inf, found["X"])
         return found
 
     # -- one draw

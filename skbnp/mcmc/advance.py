@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skbnp.mcmc.interrupt import HeldInterrupt
-from skbnp.mcmc.rows import one_blas_thread
+from skbnp.mcmc.rows import OneBlasThread
 from skbnp.mcmc.warmup import WarmupRounds
 
 # ProgressBar's work per finished task grows with the number of tasks before it: 4 chains of 5,000
@@ -178,7 +178,7 @@ def advance(chain, plan, n_sweeps, store_every, task, look=False):
     these sweeps.
     """
     block = Block()
-    with one_blas_thread, HeldInterrupt():
+    with OneBlasThread(), HeldInterrupt():
         sampler = chain.wake(plan.make_sampler)
         began, n_before = time.perf_counter(), chain.n_swept
         for _ in range(n_sweeps):

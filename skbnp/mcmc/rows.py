@@ -8,6 +8,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from typing import ClassVar
 
 from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -50,7 +51,7 @@ def for_row_blocks(function, n_rows, size=BLOCK_SIZE, *, n_threads=1):
         One result per block, in block order. If a call fails its exception is raised, once all
         threads have come to rest.
     """
-    with one_blas_thread:
+    with OneBlasThread():
         return _for_blocks(function, row_blocks(n_rows, size), n_threads)
 
 
@@ -106,30 +107,32 @@ def _controller():
     return ThreadpoolController()
 
 
-class _OneBlasThread:
+class OneBlasThread:
     """Holds BLAS to one thread while any chain or row block of this process is at work.
 
     The threads are ours, and BLAS with threads of its own would fight them for the cores. The
     limit is one of the whole process, so among those at work the first sets it and the last
-    lifts it.
+    lifts it. Ctrl-C may come at the very call that ends the work: then it ends with this object.
     """
 
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._limits = None
+    # An object may be deleted while its thread is in here for another.
+    _lock = threading.RLock()
+    _at_work: ClassVar[set] = set()
+    _limits = None
 
     def __enter__(self):
-        with self._lock:
-            if self._n_inside == 0:
-                self._limits = _controller().limit(limits=1, user_api="blas")
-            self._n_inside += 1
+        kind = OneBlasThread
+        with kind._lock:
+            if not kind._at_work:
+                kind._limits = _controller().limit(limits=1, user_api="blas")
+            kind._at_work.add(id(self))
 
     def __exit__(self, *exception):
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limits.restore_original_limits()
+        kind = OneBlasThread
+        with kind._lock:
+            if kind._limits is not None and not kind._at_work - {id(self)}:
+                kind._limits.restore_original_limits()
+                kind._limits = None
+            kind._at_work.discard(id(self))
 
-
-one_blas_thread = _OneBlasThread()
+    __del__ = __exit__

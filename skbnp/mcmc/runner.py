@@ -29,7 +29,7 @@ from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.progress import Watch
-from skbnp.mcmc.rows import one_blas_thread
+from skbnp.mcmc.rows import OneBlasThread
 from skbnp.mcmc.warmup import Warmup, WarmupRounds
 
 # Seconds of work between two meetings of the chains. To another process the state travels each
@@ -433,7 +433,7 @@ def _run_blocks(run, n_jobs, tasks, checkpoint, watch):
     """
     n_sweeps, n_broken = 1, 0
     watch.tell(run)
-    with one_blas_thread, HeldInterrupt() as interrupt:
+    with OneBlasThread(), HeldInterrupt() as interrupt:
         parallel = _Workers(n_jobs)
         with parallel:
             while not (run.is_done() or run.stopped or interrupt.requested):

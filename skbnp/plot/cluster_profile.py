@@ -97,11 +97,10 @@ class ClusterProfileDisplay:
         names = getattr(estimator, "feature_names_in_", None)
         if X is None:
             labels, rows = estimator.labels_, estimator.posterior_.observed_data()
-            # Cells below a detection limit have no number.
-            rows = np.where(np.isfinite(rows), rows, np.nan)
         else:
             labels, rows = estimator.predict(X), _as_numbers(X, levels)
             names = names_of(X) if names is None else names
+        rows = estimator._at_limit(rows)
         names = [f"x{j}" for j in range(len(levels))] if names is None else list(names)
         found = profiles(rows, labels, [None if one is None else len(one) for one in levels])
         traits = [

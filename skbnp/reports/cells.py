@@ -20,7 +20,7 @@ _CHECK = (
 )
 
 
-def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)"):
+def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)", n_hidden=0):
     """The missing cells of the training table; None where there are none.
 
     Parameters
@@ -35,6 +35,8 @@ def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)")
         Whether the estimator can calibrate them.
     by : str
         The call that fills new tables.
+    n_hidden : int
+        Hidden cells that the scale is taken from.
     """
     holes = table.holes
     if not holes.any():
@@ -56,7 +58,7 @@ def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)")
         steps.append(f"To fill the table, call {by}.")
     else:
         sentences += _how_well(table, records)
-        verdicts += list(_verdicts(scale, can_calibrate))
+        verdicts += list(_verdicts(scale, can_calibrate, n_hidden))
         show = (_picture(records),) if _relative(records) else ()
         if scale is None and not can_calibrate:
             steps.append(_CHECK)
@@ -120,17 +122,17 @@ def _how_well(table, records):
     return sentences
 
 
-def _verdicts(scale, can_calibrate):
+def _verdicts(scale, can_calibrate, n_hidden):
     part = "standard deviations of filled cells"
-    if scale == 1.0:
-        # What it is where nothing could be said, and never else.
+    if scale == 1.0 and not n_hidden:
         yield Verdict(
             part, "with care", "not calibrated: there were too few cells to hide, or no time"
         )
     elif scale is not None:
         yield Verdict(
             part, "yes",
-            f"calibrated on hidden cells, multiplied by {number(float(scale), 2)}",
+            f"calibrated on {number(n_hidden)} hidden cells, multiplied by "
+            f"{number(float(scale), 2)}",
         )  # fmt: skip
     elif can_calibrate:
         yield Verdict(part, "with care", "not checked on hidden cells", _CALIBRATE)

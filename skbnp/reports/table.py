@@ -27,9 +27,9 @@ class TrainingTable:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Numbers, levels as codes, NaN where none is known.
+        Numbers, levels as codes, NaN where missing; the detection limit where below it.
     holes : ndarray of bool of shape (n_samples, n_features)
-        Missing cells; others without a number are known to be below a detection limit.
+        Missing cells.
     names : list of str
         Of the columns.
     rows : sequence
@@ -42,6 +42,8 @@ class TrainingTable:
         Columns that do not vary.
     advice : list of str
         What is odd about columns, and what to do.
+    n_below : int, default=0
+        Cells below a detection limit.
     """
 
     X: np.ndarray
@@ -52,6 +54,7 @@ class TrainingTable:
     levels: list
     constant: list
     advice: list
+    n_below: int = 0
 
     @property
     def n_levels(self):
@@ -73,7 +76,6 @@ def section(table):
     """What was learned from, and what the model took the columns for."""
     n, d = table.X.shape
     n_missing = int(table.holes.sum())
-    n_below = int(np.isnan(table.X).sum()) - n_missing
     sentences = [
         f"The table has {counted(n, 'row')} and {counted(d, 'column')}; "
         + (
@@ -83,9 +85,12 @@ def section(table):
             else "no cell is missing."
         )
     ]
-    if n_below:
-        verb = "is" if n_below == 1 else "are"
-        sentences.append(f"{counted(n_below, 'cell')} {verb} below the detection limit.")
+    if table.n_below:
+        verb = "is" if table.n_below == 1 else "are"
+        sentences.append(
+            f"{counted(table.n_below, 'cell')} {verb} below the detection limit; means and spreads "
+            "in this report take such cells as the limit."
+        )
     kinds = {}
     for name, family in zip(table.names, table.families, strict=True):
         kinds.setdefault(_KINDS.get(family, family), []).append(name)

@@ -1,5 +1,6 @@
 """Values that stand for "not measured": those that users name, and those that look like it."""
 
+import sys
 from numbers import Real
 
 import numpy as np
@@ -44,6 +45,8 @@ def resolve_marks(missing_values, names):
         for value in found:
             if isinstance(value, bool) or not isinstance(value, (Real, str)):
                 raise ValueError(f"missing_values must be numbers or strings, got {value!r}")
+            if not isinstance(value, str) and sys.float_info.max < abs(value) < np.inf:
+                raise ValueError(f"missing_values must be numbers that a float holds, got {value}")
         if found:
             marks[place] = [x if isinstance(x, (str, int)) else float(x) for x in found]
     return marks
@@ -71,8 +74,7 @@ def check_marks(marks, n_columns):
 
 def has_infinity(marks):
     """Whether infinity is a mark of any column."""
-    numbers = (x for values in marks.values() for x in values if not isinstance(x, str))
-    return any(np.isinf(x) for x in numbers)
+    return any(x in (np.inf, -np.inf) for values in marks.values() for x in values)
 
 
 def marks_of(marks, column):

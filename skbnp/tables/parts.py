@@ -59,6 +59,7 @@ def without_marks(X, mark):
     -------
     X : ndarray or frame
         The table itself where no cell equals the mark; None, NaN and the like are missing anyway.
+        A column of text that is all numbers once the marks are gone holds these numbers.
     """
     if is_missing(mark):
         return X
@@ -73,15 +74,46 @@ def without_marks(X, mark):
     found = np.flatnonzero(marked.any(axis=0))
     if not found.size:
         return X
+    numbers = {}
+    for j in found:
+        column = columns[j].without([mark])
+        if columns[j].kind == "text" and column.kind in ("integer", "real"):
+            numbers[int(j)] = column.numbers(f"column {j}")
+    found = [j for j in found if j not in numbers]
     if is_pandas(X):
         X = X.copy()
         for j in found:
             X.isetitem(j, X.iloc[:, j].mask(marked[:, j]))
+    elif is_frame(X):
+        X = _narwhals_without(nw.from_native(X, eager_only=True), marked, found)
+    else:
+        X = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
+        X[marked] = np.nan
+    return with_numbers(X, numbers)
+
+
+def with_numbers(X, numbers):
+    """A table some of whose columns are others.
+
+    Parameters
+    ----------
+    X : ndarray or frame
+    numbers : dict of int to ndarray of shape (n_samples,)
+        Floats of each of these columns.
+    """
+    if not numbers:
+        return X
+    if is_pandas(X):
+        X = X.copy()
+        for j, values in numbers.items():
+            X.isetitem(j, values)
         return X
     if is_frame(X):
-        return _narwhals_without(nw.from_native(X, eager_only=True), marked, found)
-    X = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
-    X[marked] = np.nan
+        names = nw.from_native(X, eager_only=True).columns
+        return beside(X, {names[j]: values for j, values in numbers.items()})
+    X = X.astype(object)
+    for j, values in numbers.items():
+        X[:, j] = values
     return X
 
 

@@ -112,6 +112,9 @@ class TreeFactorModel(
     std_scale_, new_std_scale_ : float
         Factors of the standard deviations of filled cells, of training rows and of others. Only
         with ``interval_calibration="holes"``.
+    n_hidden_cells_ : int
+        Hidden cells of training rows that `std_scale_` is taken from, 0 where they were too few.
+        Only with ``interval_calibration="holes"``.
     posterior_ : skbnp.mcmc.posterior.Posterior
         The draws, with traces, R-hat and effective sample sizes. A draw is a tree with its
         parameters for standardised X, and the ``branch`` of each row.

@@ -118,6 +118,10 @@ def test_decimal_commas(read):
     assert read(text, text=["a"]).data["a"].tolist() == ["1,5", "2"]
     with pytest.raises(BadInput, match=r"a.csv, column 'a' must hold numbers, got '1,5': --decim"):
         read(text)
+    # And the other way round: no cell is a number then.
+    with pytest.raises(BadInput, match="'a' must hold numbers with a comma, got '1.5': leave out"):
+        read("a;b\n1.5;1\n2.25;\n", decimal=",")
+    assert read("a;b\n1.5;1\n", decimal=",", text=["a"]).data["a"].tolist() == ["1.5"]
 
 
 def test_text_among_numbers(read):
@@ -194,6 +198,22 @@ def test_default_names():
     assert tables.default_output(Path("d/a.tsv.gz"), 3) == Path("d/a_3.tsv.gz")
     with pytest.raises(BadInput):
         tables.default_output(Path("."), "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "sep"),
+    [
+        ("a.txt", "b.txt", "\t"),
+        ("a.csv", "b.csv", "\t"),
+        ("a.tsv", "b.tsv", "\t"),
+        ("a.tsv", "b.csv", ","),
+        ("a.txt", "b.csv.gz", "\t"),
+    ],
+)
+def test_what_is_between_cells_stays(read, tmp_path, name, output, sep):
+    table = read("x\ty\n1\t2\n", name)
+    tables.write_table(table.frame, tmp_path / output, table)
+    assert pd.read_csv(tmp_path / output, sep=sep).columns.tolist() == ["x", "y"]
 
 
 def filled_of(table):

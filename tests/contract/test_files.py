@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
+from checks.answers import answers, assert_same_answers
 from checks.documents import Document
-from contract.registry import DEFAULTS, VARIED, others_slow
+from contract.registry import DEFAULTS, SHORTEST, UNSUPERVISED, VARIED, others_slow
 from skbnp.mcmc import io
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -62,6 +63,22 @@ def spoiled(path, to, kind, change):
     change(content)
     io.write(to, f"fitted {kind.__name__}", content, kind._types_in_files())
     return to
+
+
+@pytest.mark.parametrize("setting", [one for one in DEFAULTS if one in UNSUPERVISED], ids=str)
+def test_a_hole_in_a_column_that_does_not_vary(setting, tmp_path):
+    X = np.column_stack([setting.table(), np.full(24, 4.0)])
+    if setting.takes_holes:
+        X[5, 3] = np.nan
+    try:
+        model = setting.fit(X, **SHORTEST)
+    except ValueError as error:
+        assert "constant column" in str(error)
+        return
+    model.save(tmp_path / "file")
+    loaded = setting.kind.load(tmp_path / "file")
+    assert_same_answers(answers(loaded, X), answers(model, X))
+    model.posterior_.to_arviz()
 
 
 @each

@@ -76,6 +76,14 @@ def test_wider_holes_damp_the_scale_of_the_rows_that_were_seen(monkeypatch):
     assert model.new_std_scale_ == model.std_scale_ == 1.44
 
 
+def test_deviations_are_widened_but_never_shortened(monkeypatch):
+    monkeypatch.setattr(interval_calibration, "_scale", lambda *arguments: 0.7)
+    options = dict(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
+    model = TreeFactorModel(interval_calibration="holes", **options).fit(table())
+    assert model.std_scale_ == model.new_std_scale_ == 1.0
+    assert model.n_hidden_cells_ >= 30
+
+
 def test_without_holes_a_tenth_of_the_cells_is_hidden():
     hidden = second_holes(np.random.default_rng(0).normal(size=(200, 50)), np.random.default_rng(1))
     assert abs(hidden.mean() - 0.1) < 0.01
@@ -122,7 +130,7 @@ def test_too_few_cells_scale_nothing():
     x = np.ones((10, 1))
     with pytest.warns(UserWarning, match="10 hidden cells are too few, 30 are needed"):
         scale = _scale(x, np.full(x.shape, np.nan), np.ones(x.shape, dtype=bool), Overconfident())
-    assert scale == 1.0
+    assert scale is None
 
 
 class Undecided(Overconfident):

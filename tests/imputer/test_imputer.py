@@ -25,6 +25,7 @@ from skbnp import (
     ICPNetworkRegressor,
     TreeFactorModel,
 )
+from skbnp.estimators import interval_calibration
 from skbnp.imputer import _estimator
 from skbnp.imputer._default import MOST_MIXTURE_COLUMNS
 from skbnp.tables.columns import columns_of
@@ -176,14 +177,14 @@ def test_intervals_are_quantiles_of_draws(make, X, monkeypatch):
         imputer.intervals(level=2)
 
 
-@pytest.mark.filterwarnings("ignore:the deviations of filled cells")
-def test_intervals_follow_deviations_that_are_calibrated():
+def test_intervals_follow_deviations_that_are_calibrated(monkeypatch):
+    monkeypatch.setattr(interval_calibration, "_scale", lambda *arguments: 1.5)
     rng = np.random.default_rng(2)
     X = rng.normal(size=(200, 1)) * [1.0, 2.0, -1.0] + 0.3 * rng.normal(size=(200, 3))
     X[rng.random(X.shape) < 0.2] = np.nan
     network = TreeFactorModel(max_depth=2, **SHORT, interval_calibration="holes")
     imputer = BNPImputer(estimator=network).fit(X)
-    assert imputer.estimator_.std_scale_ != 1.0
+    assert imputer.estimator_.std_scale_ > 1.2
     low, high = imputer.intervals(level=0.9)
     assert_allclose((high - low) / 2, 1.6448536 * imputer.standard_deviations())
 
@@ -283,6 +284,32 @@ def test_marks_of_names_and_integers():
     whole = np.array([[1, 2], [3, -1], [5, 6], [8, 7]])
     filled = mixture(missing_values=-1).fit_transform(whole)
     assert filled[1, 1] != -1 and filled[0, 0] == 1
+
+
+@pytest.mark.parametrize("as_table", [pd.DataFrame, pl.DataFrame, np.asarray])
+def test_text_that_is_all_numbers_without_its_marks_is_numbers(as_table, X):
+    marked = np.where(np.isnan(X), "?", X.astype(str))
+    names = [f"column {j}" for j in range(X.shape[1])]
+    text = as_table(dict(zip(names, marked.T.tolist(), strict=True)))
+    if as_table is np.asarray:
+        text = marked
+    imputer = mixture(missing_values="?")
+    found = imputer.fit_transform(text)
+    expected = mixture().fit_transform(X)
+    assert_array_equal(np.asarray(found, dtype=float), expected)
+    assert not np.isnan(np.asarray(imputer.intervals()[0], dtype=float)).any()
+    # A part of the table may have no mark that shows it.
+    whole = text[:1] if as_table is np.asarray else as_table({n: ["1.5"] for n in names})
+    part = np.asarray(imputer.transform(whole))
+    assert part.dtype == float
+    if as_table is not np.asarray:
+        with pytest.raises(ValueError, match="X must hold numbers, got column 'column 0'"):
+            imputer.transform(as_table({n: ["many"] for n in names}))
+
+
+def test_a_table_of_constants_lacks_no_row():
+    imputer = BNPImputer().fit(np.ones((5, 2)))
+    assert "without any value" not in str(imputer.report())
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "objects"])

@@ -1,11 +1,12 @@
 import pickle
+import sys
 from functools import partial
 from itertools import cycle, product
 
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from checks.slow import slow_where
 from checks.toy_samplers import CarelessSampler, ToySampler
@@ -208,12 +209,36 @@ def test_blas_has_one_thread_in_a_chain(n_jobs):
 
 def test_blas_limit_lasts_until_the_last_chain():
     before = _blas_threads()
-    limit = rows._OneBlasThread()
-    with limit:
-        with limit:
+    with rows.OneBlasThread():
+        with rows.OneBlasThread():
             pass
         assert all(n == 1 for n in _blas_threads())
     assert _blas_threads() == before
+
+
+@pytest.mark.parametrize("call", ["__enter__", "__exit__"])
+def test_blas_limit_is_lifted_where_an_interrupt_meets_its_end(call):
+    def pressed(frame, event, argument):
+        if event == "call" and frame.f_code.co_qualname == f"OneBlasThread.{call}":
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    with threadpool_limits(2, user_api="blas"):
+        before = _blas_threads()
+        sys.setprofile(pressed)
+        try:
+            with rows.OneBlasThread():
+                pass
+        except KeyboardInterrupt:
+            pass
+        else:
+            pytest.fail("nothing was raised")
+        finally:
+            sys.setprofile(None)
+        assert _blas_threads() == before
+        with rows.OneBlasThread():
+            assert all(n == 1 for n in _blas_threads())
+        assert _blas_threads() == before
 
 
 def test_verbose(capsys):

@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from contract.registry import DEFAULTS, SETTINGS, VARIED
-from skbnp import BNPImputer, DirichletProcessMixture, ICPNetwork, TreeFactorModel
+from skbnp import (
+    BNPImputer,
+    DirichletProcessMixture,
+    ICPNetwork,
+    InfiniteFactorClusterer,
+    TreeFactorModel,
+)
+from skbnp.plot import ClusterProfileDisplay
 from skbnp.reports import Report
 
 pytestmark = [
@@ -149,6 +157,25 @@ def test_cells_below_the_detection_limit_are_not_missing():
     said = " ".join(report.sections["table"].sentences)
     assert "1 of 72 cells (1%) are missing" in said and "1 cell are below" not in said
     assert "1 cell is below the detection limit" in said
+
+
+def test_cells_below_the_detection_limit_are_low():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) - 60.0
+    X[:30, :2] = X[30:, 2:] = -100.0
+    model = InfiniteFactorClusterer(detection_limit=-80.0, **SHORT).fit(X)
+    model.labels_ = np.repeat([0, 1], 30)
+    report = model.report()
+    said = " ".join(report.sections["profiles"].sentences)
+    assert said.count("low x") == said.count("high x") == 4 and "no column differs" not in said
+    assert not report.sections["table"].table[0]["missing"]
+    profile = ClusterProfileDisplay.from_estimator(model)
+    assert_array_equal(np.sign(profile.difference), [[-1, -1, 1, 1], [1, 1, -1, -1]])
+    X[0, 3] = np.nan
+    report = InfiniteFactorClusterer(detection_limit=-80.0, **SHORT).fit(X).report()
+    (cells,) = report.sections["cells"].table
+    assert np.isfinite(cells["relative to column"])
+    assert "120 cells are below" in " ".join(report.sections["table"].sentences)
 
 
 def test_rows_that_were_chosen_have_no_names():

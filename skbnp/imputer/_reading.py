@@ -1,0 +1,74 @@
+"""How an imputer reads a table: marks, names and numbers."""
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from skbnp.imputer._default import holds_names
+from skbnp.tables.columns import (
+    as_numbers,
+    columns_of,
+    in_words,
+    is_frame,
+    is_missing,
+    names_of,
+    refuse_inexact,
+)
+from skbnp.tables.parts import with_numbers, without_marks
+
+
+class ReadingMixin:
+    """Reads the tables of an imputer."""
+
+    def _read(self, X, reset=False):
+        """X with its missing cells as such: a frame, or an array of floats or of objects."""
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if 0 in X.shape:
+                check_array(np.empty(X.shape), input_name="X", estimator=self)
+            X = self._without_marks(X, reset)
+            named = [holds_names(column) for column in columns_of(X)]
+            if not any(named):
+                self._floats(X)
+            return X
+        if isinstance(X, np.ma.MaskedArray):
+            X = as_numbers(X)
+        options = {"dtype": object if isinstance(X, (list, tuple)) else None}
+        X = validate_data(self, X, reset=reset, ensure_all_finite=False, **options)
+        X = self._without_marks(X, reset)
+        # An array of bool is one of numbers to all of scikit-learn.
+        if X.dtype.kind in "OUS" and any(map(holds_names, _with_values(columns_of(X)))):
+            return X.astype(object)
+        return self._floats(X)
+
+    def _without_marks(self, X, reset):
+        """X whose marks are missing cells; numbers in text are numbers if `fit` has seen such."""
+        X = without_marks(X, self.missing_values)
+        if reset or is_missing(self.missing_values):
+            return X
+        names, numbers = columns_in_words(X, range(X.shape[1])), {}
+        columns = zip(columns_of(X), columns_of(self._training), strict=True)
+        for j, (column, known) in enumerate(columns):
+            if column.kind == "text" and len(column.values) and not holds_names(known):
+                numbers[j] = column.numbers(names[j])
+        return with_numbers(X, numbers)
+
+    def _floats(self, X):
+        floats = check_array(
+            as_numbers(X),
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+            input_name="X",
+            estimator=self,
+        )
+        return refuse_inexact(X, floats)
+
+
+def columns_in_words(X, columns):
+    """Some columns of a table, for messages."""
+    names = names_of(X)
+    return [in_words(int(j) if names is None else names[j]) for j in columns]
+
+
+def _with_values(columns):
+    return [column for column in columns if len(column.values)]
