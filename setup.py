@@ -80,7 +80,10 @@ FAST = {
 }
 
 # Of these, what is smaller and as fast without all that -O3 does.
-SMALLER = ("likelihoods/conjugate", "dirichlet_process_mixture", "tree_factor_model")
+SMALLER = (
+    *("likelihoods/conjugate", "dirichlet_process_mixture", "tree_factor_model"),
+    "deep_scale_model",
+)
 
 # Neither Cython nor setuptools notices that options have changed: each kind of build has its own
 # directory. In the source tree there is room for one kind of kernels only.
