@@ -1,14 +1,27 @@
 """What a command ends with, in words of the command line."""
 
+import ast
 import re
+import shlex
 from contextlib import contextmanager
 from importlib.util import find_spec
+
+
+def _family_options(match):
+    """``family={'sex': 'categorical'}`` as options, with quotes where a shell needs them."""
+    try:
+        pairs = ast.literal_eval(match.group(1)).items()
+    except (ValueError, SyntaxError):  # names that are neither text nor numbers
+        return match.group()
+    return "--family " + " ".join(shlex.quote(f"{name}={family}") for name, family in pairs)
+
 
 # What users of estimators write, and users of the command line.
 _WORDS = [
     (r" Look at posterior_\.summary\(\)( and skbnp\.plot\.TraceDisplay)?\.", ""),
     (r"\bn_(warmup|draws|chains)=(\d+)", r"--\1 \2"),
     (r"\bn_(warmup|draws|chains)\b", r"--\1"),
+    (r"\bfamily=(\{[^{}]*\})", _family_options),
     (r"\bmissing_values=", "--na "),
     (r", or set merge_overlap=None", ""),
     (r"\blabels_ are component_labels_", "clusters are components"),
