@@ -18,6 +18,7 @@ def _family_options(match):
 
 # What users of estimators write, and users of the command line.
 _WORDS = [
+    (r" \(\w+, the imputer's estimator, says so\.\)", ""),
     (r" Look at posterior_\.summary\(\)( and skbnp\.plot\.TraceDisplay)?\.", ""),
     (r"\bn_(warmup|draws|chains)=(\d+)", r"--\1 \2"),
     (r"\bn_(warmup|draws|chains)\b", r"--\1"),

@@ -19,7 +19,7 @@ from skbnp.imputer._default import default_estimator, holds_names
 from skbnp.imputer._layout import Layout
 from skbnp.imputer._reading import ReadingMixin, columns_in_words
 from skbnp.imputer._reporting import ReportMixin
-from skbnp.mcmc.caller import warn
+from skbnp.mcmc.caller import said_by, warn
 from skbnp.tables.columns import (
     columns_of,
     is_frame,
@@ -244,7 +244,8 @@ class BNPImputer(
             task = context.subcontext(task_name="model")
             with task.propagate_callback_context(model):
                 task.call_on_fit_task_begin(estimator=self, X=X)
-                self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
+                with said_by(f"{type(model).__name__}, the imputer's estimator"):
+                    self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
             task.call_on_fit_task_end(estimator=self, X=X)
         context.call_on_fit_task_end(estimator=self, X=X)
 

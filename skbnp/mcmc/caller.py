@@ -2,9 +2,22 @@
 
 import sys
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 # Whose frames stand between a warning and the user: our own, and who calls us for the user.
 _BETWEEN = {"skbnp", "sklearn", "joblib"}
+_SAID_BY = ContextVar("said_by", default="")
+
+
+@contextmanager
+def said_by(who):
+    """Warnings within end with who says so, where that is not whom the user has called."""
+    token = _SAID_BY.set(f" ({who}, says so.)")
+    try:
+        yield
+    finally:
+        _SAID_BY.reset(token)
 
 
 def warn(message, category=UserWarning):
@@ -18,7 +31,7 @@ def warn(message, category=UserWarning):
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _package(frame) in _BETWEEN:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(message + _SAID_BY.get(), category, stacklevel=level)
 
 
 def _package(frame):

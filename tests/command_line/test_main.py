@@ -138,6 +138,12 @@ def test_missing_extra(monkeypatch):
         ),
         ("missing_values=-999, or check", "--na -999, or check"),
         ("MAX and n_draws_", "MAX and n_draws_"),
+        (
+            "laws of their own: family={'my site': 'categorical', 'age': 'categorical'} for such",
+            "laws of their own: --family 'my site=categorical' age=categorical for such",
+        ),
+        ("family={<A>: 'categorical'}", "family={<A>: 'categorical'}"),
+        ("raise n_draws. (TreeFactorModel, the imputer's estimator, says so.)", "raise --draws."),
     ],
 )
 def test_words_of_the_command_line(message, said):

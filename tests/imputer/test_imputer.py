@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
@@ -305,6 +305,15 @@ def test_text_that_is_all_numbers_without_its_marks_is_numbers(as_table, X):
     if as_table is not np.asarray:
         with pytest.raises(ValueError, match="X must hold numbers, got column 'column 0'"):
             imputer.transform(as_table({n: ["many"] for n in names}))
+
+
+def test_warnings_tell_whose_parameters_they_name(X):
+    who = r"n_draws.* \(TreeFactorModel, the imputer's estimator, says so\.\)$"
+    with pytest.warns(ConvergenceWarning, match=who):
+        tree().fit(X)
+    with pytest.warns(ConvergenceWarning) as found:
+        TreeFactorModel(max_depth=2, **SHORT).fit(X)
+    assert "imputer" not in str(found[0].message)
 
 
 def test_a_table_of_constants_lacks_no_row():
