@@ -123,7 +123,7 @@ class BaseMCMCEstimator(
         kind="int or None",
         rules=[
             Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, 1_000_000, closed="both"),
+            Interval(Integral, 1, None, closed="left"),
             None,
         ],
         text="""

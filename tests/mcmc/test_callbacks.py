@@ -13,7 +13,10 @@ N_SWEEPS = 3 + 4 * 2  # of ToyEstimator
 EVENTS = ("begin", "end")
 
 
-@pytest.mark.parametrize("backend, n_jobs", [("threading", 1), ("threading", 2), ("loky", 2)])
+@pytest.mark.parametrize(
+    "backend, n_jobs",
+    [("threading", 1), ("threading", 2), pytest.param("loky", 2, marks=pytest.mark.slow)],
+)
 def test_tasks_are_fit_chain_sweep(tmp_path, monkeypatch, backend, n_jobs):
     monkeypatch.setattr(runner, "_block_length", lambda *_: 4)
     log = TaskLog(tmp_path / "log")

@@ -53,7 +53,7 @@ def random_member(rng):
 
 
 @every_member
-@pytest.mark.parametrize("n", [1, 2, 5, 8])
+@pytest.mark.parametrize("n", [1, 2, 5, 7])
 def test_probabilities_sum_to_one_over_all_partitions(member, n):
     total = math.fsum(math.exp(crp.log_prob(labels, **member)) for labels in set_partitions(n))
     assert total == pytest.approx(1.0, abs=1e-12)

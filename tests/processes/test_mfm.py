@@ -151,7 +151,7 @@ def test_beta_negative_binomial_is_scipys():
 
 
 @every_member
-@pytest.mark.parametrize("n", [1, 2, 5, 8])
+@pytest.mark.parametrize("n", [1, 2, 5, 7])
 def test_probabilities_sum_to_one_over_all_partitions(member, n):
     total = math.fsum(math.exp(mfm.log_prob(labels, **member)) for labels in set_partitions(n))
     assert total == pytest.approx(1.0, abs=1e-12)
