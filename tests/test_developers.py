@@ -155,7 +155,9 @@ def test_the_family_of_the_page_by_enumeration(algorithm):
     assert sampler.log_joint() == pytest.approx(_model.log_joint(state, TIMES, WAITING))
 
 
-@pytest.mark.parametrize("algorithm", ["collapsed", "parallel"])
+@pytest.mark.parametrize(
+    "algorithm", ["collapsed", pytest.param("parallel", marks=pytest.mark.slow)]
+)
 def test_the_family_of_the_page_paired(algorithm):
     def make(rng):
         state, X = _model.draw_joint(WAITING, 8, rng)

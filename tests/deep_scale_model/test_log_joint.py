@@ -71,7 +71,7 @@ def test_after_random_sweeps(case, n_samples, seed):
 
 
 def test_where_updates_add_up():
-    """1,500 samples, 12 features, two layers, two dozen sweeps from two factors."""
+    """800 samples, 12 features, two layers, two dozen sweeps from two factors."""
     rng = np.random.default_rng(3)
     law = prior(
         mass=2.0,
@@ -80,11 +80,11 @@ def test_where_updates_add_up():
         location_variance=2.0,
         noise_variance=InverseGamma(3.0, 4.0),
     )
-    state, X = model.draw_joint(replace(law, mass=3.0), 1500, 12, rng)
+    state, X = model.draw_joint(replace(law, mass=3.0), 800, 12, rng)
     X[rng.random(X.shape) < 0.1] = np.nan
     start = {
         "loadings1": rng.normal(size=(12, 2)),
-        "scores1": rng.normal(size=(1500, 2)),
+        "scores1": rng.normal(size=(800, 2)),
         "noise_variance": np.nanvar(X, axis=0),
         "location": np.zeros(12),
         "hyper": np.array([2.0, 0.0]),

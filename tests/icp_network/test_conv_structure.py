@@ -36,7 +36,7 @@ def test_the_density_is_that_of_the_process():
         assert chain.log_density() == pytest.approx(log_graph(state_of(chain), prior), abs=1e-9)
 
 
-@pytest.mark.parametrize("hyper", PRIORS)
+@pytest.mark.parametrize("hyper", [pytest.param(PRIORS[0], marks=pytest.mark.slow), PRIORS[1]])
 def test_without_likelihood_chains_sample_the_process(hyper):
     """Accepted by their log ratio alone; expected numbers are those in closed form."""
     prior, chain, rng = structure(hyper, seed=1)
