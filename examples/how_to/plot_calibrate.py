@@ -81,7 +81,7 @@ print(f"within one deviation {np.mean(z < 1):.3f}, within two {np.mean(z < 2):.3
 # ---------------------
 # With few rows for many columns that happens. ``interval_calibration="holes"``, a parameter of
 # ``TreeFactorModel`` and ``CIBPBeliefNet``, repeats the experiment within ``fit``: a second fit
-# with further cells hidden, whose errors say by what factor to change all deviations. It takes
+# with further cells hidden, whose errors say by what factor to widen all deviations. It takes
 # twice the time.
 #
 # Densities and probabilities of clusters
