@@ -154,6 +154,9 @@ def read_table(arguments, nominal=()):
 
     for mark in itertools.chain.from_iterable(map(_mark_as_both, arguments.marks)):
         data = without_marks(data, mark)
+    # Names stay names, also if they are all numbers once the marks are gone.
+    names = [name for name in data.columns if name in {*arguments.text, *nominal}]
+    data = data.assign(**{name: typed[name].where(data[name].notna()) for name in names})
     for name in set(data.columns) - {*arguments.text, *nominal}:
         _refuse_slips(data[name], path, written.get("decimal"))
     if arguments.index is not None:

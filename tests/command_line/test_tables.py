@@ -107,6 +107,15 @@ def test_marks(read, tmp_path, ending):
     assert data.isna().to_numpy().tolist() == [[False] * 2, [True] * 2, [False] * 2]
 
 
+@pytest.mark.parametrize("given", [{"text": ["code"]}, {"nominal": {"code"}}])
+def test_names_that_are_numbers_beside_marks_stay_names(read, tmp_path, given):
+    frame = pd.DataFrame({"code": ["1", "?", "2"], "x": ["1.5", "?", "2.5"]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    data = read(None, "a.parquet", marks=["?"], **given).data
+    assert data["code"].tolist()[::2] == ["1", "2"] and data["x"].tolist()[::2] == [1.5, 2.5]
+    assert data.isna().sum().tolist() == [1, 1]
+
+
 def test_text_is_kept_as_text(read):
     data = read("code,x\n01,1\n02,2\n", text=["code"]).data
     assert data["code"].tolist() == ["01", "02"]
