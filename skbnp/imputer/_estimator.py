@@ -106,7 +106,8 @@ class BNPImputer(
         rules=[MissingValues(), Real],
         text="""
         A value that stands for a missing cell, such as -1 or "?". NaN, None, pandas' NA and masked
-        cells are missing in any case.
+        cells are missing in any case. A column of text that is all numbers without such cells is
+        one of numbers; names that look like numbers need the dtype of categories.
         """,
     )
     sample_posterior: bool = parameter(

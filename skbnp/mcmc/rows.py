@@ -123,9 +123,10 @@ class OneBlasThread:
     def __enter__(self):
         kind = OneBlasThread
         with kind._lock:
-            if not kind._at_work:
-                kind._limits = _controller().limit(limits=1, user_api="blas")
+            is_first = not kind._at_work
             kind._at_work.add(id(self))
+            if is_first:
+                kind._limits = _controller().limit(limits=1, user_api="blas")
 
     def __exit__(self, *exception):
         kind = OneBlasThread

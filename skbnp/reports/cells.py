@@ -131,8 +131,8 @@ def _verdicts(scale, can_calibrate, n_hidden):
     elif scale is not None:
         yield Verdict(
             part, "yes",
-            f"calibrated on {number(n_hidden)} hidden cells, multiplied by "
-            f"{number(float(scale), 2)}",
+            f"calibrated on {f'{number(n_hidden)} ' if n_hidden else ''}hidden cells, multiplied "
+            f"by {number(float(scale), 2)}",
         )  # fmt: skip
     elif can_calibrate:
         yield Verdict(part, "with care", "not checked on hidden cells", _CALIBRATE)
