@@ -22,6 +22,9 @@ _MANY_ROWS = 20_000
 _OVERLAP = "share"
 # Rows in components of equal rows that are worth a word.
 _FEWEST_COPIES = 5
+# Cells of a column, all equal, that make a component one of ties, and the share of all rows in such
+# components that is worth a word.
+_FEWEST_TIES, _SHARE_OF_TIES = 5, 0.1
 
 
 class ClustersMixin(PartitionMixin, OutputsMixin):
@@ -49,7 +52,13 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
                 labels, self.point_estimate, max_work=self._search_work(X), random_state=seed
             )
         self.component_labels_, self.partition_info_ = components, info
-        info["copies"] = _rows_of_copies(X[:, self._columns_of("gaussian")], components)
+        real = self._columns_of("gaussian")
+        info["copies"] = _rows_of_copies(X[:, real], components)
+        info["ties"] = [
+            {"column": int(real[j]), "share": float(share)}
+            for j, share in enumerate(_shares_of_ties(X[:, real], components))
+            if share >= _SHARE_OF_TIES
+        ]
         self._join_components(seed)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
@@ -106,16 +115,42 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             pieces=self.component_labels_ if is_joined else None,
             n_joined=self.merged_n_clusters_ if is_joined else None,
             dropped=self.partition_info_["dropped"],
-            # A file of an older version does not say it.
+            # A file of an older version says neither.
             copies=self.partition_info_.get("copies", 0),
+            tied=self._tied_columns(),
         )
 
     def _can_join(self):
         """Whether components are to be joined, and there are draws enough to say which."""
         return self.merge_overlap is not None and self.posterior_.n_stored >= LEAST_DRAWS
 
+    def _tied_columns(self):
+        """Real columns of which components have one value each, in words; empty: none."""
+        ties = self.partition_info_.get("ties", ())
+        return self._named([one["column"] for one in ties]) if ties else ""
+
+    def _remedy_of_ties(self):
+        """What to do about such columns; empty: nothing."""
+        columns = self._tied_columns()
+        if not columns:
+            return ""
+        share = max(one["share"] for one in self.partition_info_["ties"])
+        return (
+            f"leave {columns} out, or give such columns another family: components of "
+            f"{share:.0%} of the rows have one value there, along which densities have no bound, "
+            "so that chains and components follow single values"
+        )
+
+    def _lacks_of_chains(self):
+        problems, advice = super()._lacks_of_chains()
+        ties = self._remedy_of_ties()
+        return problems, [ties, *advice] if problems and ties else advice
+
     def _warn_if_not_converged(self):
         super()._warn_if_not_converged()
+        ties = self._remedy_of_ties()
+        if ties and not self._lacks_of_chains()[0]:
+            warn(ties[0].upper() + ties[1:])
         copies = self.partition_info_["copies"]
         if copies:
             warn(
@@ -141,3 +176,20 @@ def _rows_of_copies(X, components):
     equal = np.maximum.reduceat(X, start) == np.minimum.reduceat(X, start)
     found = int(size[equal.all(axis=1) & (size > 1)].sum())
     return found if found >= _FEWEST_COPIES else 0
+
+
+def _shares_of_ties(X, components):
+    """Share of the rows that are in components which have one value of a column, for each column.
+
+    Neither columns that do not vary at all count nor components of copies.
+    """
+    if not X.shape[1]:
+        return np.zeros(0)
+    order, size = np.argsort(components, kind="stable"), np.bincount(components)
+    start, X = np.cumsum(size) - size, X[order]
+    n_seen = np.add.reduceat(~np.isnan(X), start, dtype=np.intp)
+    low, high = np.fmin.reduceat(X, start), np.fmax.reduceat(X, start)
+    varies = np.fmin.reduce(low) < np.fmax.reduce(high)
+    tied = (low == high) & (n_seen >= _FEWEST_TIES) & varies
+    tied[tied.sum(axis=1) == varies.sum()] = False
+    return size @ tied / len(X)

@@ -136,8 +136,10 @@ class DirichletProcessMixture(
         "binder"; over at most 300 evenly spaced draws.
     partition_info_ : dict
         What `skbnp.summaries.consensus.stable_consensus` says of `component_labels_`; the clusters
-        ``dropped`` before and after joins, the ``support`` of those of `labels_`, and the number
-        of ``copies``: rows in components of rows that are equal in all real columns.
+        ``dropped`` before and after joins; the ``support`` of those of `labels_`; the number of
+        ``copies``, rows in components of rows that are equal in all real columns; and ``ties``,
+        each with a real ``column`` and the ``share`` of the rows that are in components of one
+        value of it, where that is a tenth or more.
     kept_rows_ : ndarray of int
         Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior

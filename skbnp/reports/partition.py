@@ -58,6 +58,8 @@ class Partition:
         Groups that were left out for want of support in the draws, each with its ``size``.
     copies : int
         Rows in groups of equal rows, which are together because they are equal.
+    tied : str
+        Columns of which many pieces have one value each, in words; empty where there are none.
     """
 
     labels: np.ndarray
@@ -70,6 +72,7 @@ class Partition:
     noun: str = "cluster"
     dropped: tuple = ()
     copies: int = 0
+    tied: str = ""
 
     @property
     def nouns(self):
@@ -190,12 +193,15 @@ def _least_sure(partition, probability):
 def _verdicts_of_clusters(partition, sizes, own, share_sure):
     if len(sizes) == 1:
         return
-    if partition.copies:
+    if _made_of_equals(partition):
+        remedy = "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again."
+        if not partition.copies:
+            remedy = f"Leave {partition.tied} out or give such columns another family, fit again."
         yield Verdict(
             f"which {partition.noun} a row is of, and densities of rows",
             "no",
-            f"{counted(partition.copies, 'row')} are in groups of equal rows",
-            "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again.",
+            _made_of_equals(partition),
+            remedy,
         )
         return
     why = f"{percent(share_sure)} of the rows have a {partition.noun} of probability "
@@ -417,8 +423,8 @@ def _verdict_of_number(partition, shares, found):
         why = f"draws have {_range(shares)} pieces before joins"
         if trust == "no":
             why += f", and a group of {counted(lost, 'row')} was given up"
-    if partition.copies:
-        trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
+    if _made_of_equals(partition):
+        trust, why = "no", _made_of_equals(partition)
     remedy = (
         "The number of groups is open: before you count on it, look at the small ones, and at "
         "which of them draws have together, by "
@@ -430,6 +436,13 @@ def _verdict_of_number(partition, shares, found):
         why,
         "" if trust == "yes" else remedy,
     )
+
+
+def _made_of_equals(partition):
+    """Whether equal rows or equal values make groups, in words; empty if not."""
+    if partition.copies:
+        return f"{counted(partition.copies, 'row')} are in groups of equal rows"
+    return f"pieces follow single values of {partition.tied}" if partition.tied else ""
 
 
 def _hangs_on_joins(partition, found):

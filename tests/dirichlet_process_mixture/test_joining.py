@@ -105,7 +105,7 @@ def test_copies_of_rows_are_named_where_they_make_components(recwarn):
     with pytest.warns(UserWarning, match="are in components of rows that are equal in all real"):
         model = DirichletProcessMixture(**short).fit(np.repeat(X, 3, axis=0))
     n_copies = model.partition_info_["copies"]
-    assert 45 < n_copies <= 90
+    assert 45 < n_copies <= 90 and model.partition_info_["ties"] == []
     report = " ".join(str(model.report()).split())
     assert f"and densities of rows ({n_copies} rows are in groups of equal rows)" in report
     assert f"the number of clusters ({n_copies} rows are in groups of equal rows)" in report
@@ -113,6 +113,27 @@ def test_copies_of_rows_are_named_where_they_make_components(recwarn):
     levels = np.repeat(truth, 2)[:, np.newaxis]
     names = DirichletProcessMixture(family="categorical", **short).fit(levels)
     assert names.partition_info_["copies"] == 0
+
+
+@quiet
+def test_columns_of_single_values_are_named_where_components_follow_them(recwarn):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    X[:, 1] = np.where(np.arange(120) % 2, 0.3, -0.3)
+    X[:10, 1] = np.nan
+    short = SHORT | {"n_draws": 60}
+    model = DirichletProcessMixture(**short).fit(X)
+    assert [one["column"] for one in model.partition_info_["ties"]] == [1]
+    assert model.partition_info_["ties"][0]["share"] > 0.8
+    assert [one for one in recwarn if "leave column(s) 1 out, or give" in str(one.message).lower()]
+    assert "pieces follow single values of column(s) 1" in " ".join(str(model.report()).split())
+    recwarn.clear()
+    binary = X.copy()
+    binary[:, 1] = np.where(np.isnan(X[:, 1]), np.nan, X[:, 1] > 0)
+    kinds = ["gaussian", "bernoulli", "gaussian"]
+    model = DirichletProcessMixture(family=kinds, **short).fit(binary)
+    assert model.partition_info_["ties"] == []
+    assert not [one for one in recwarn if "single values" in str(one.message)]
 
 
 @quiet
