@@ -14,7 +14,7 @@ from skbnp.summaries.joining import (
     merge_tree,
     move_rows,
 )
-from skbnp.summaries.partitions import expected_loss, relabel_by_size
+from skbnp.summaries.partitions import companion_table, expected_loss, relabel_by_size
 
 # Beyond so many rows joining goes by the labels of some of them.
 _MANY_ROWS = 20_000
@@ -41,66 +41,95 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
 
     def _find_clusters(self, X):
         """Set the consensus of the draws, its joins and the clusters these make."""
-        labels, seed = self._label_draws(), self.seed_ % 2**32
+        seed, rows = self.seed_ % 2**32, None
+        if len(X) > _MANY_ROWS:
+            # As good to .01 by labels alone and by a part of the rows, and then no matter of time.
+            rows = np.random.default_rng(seed).choice(len(X), _MANY_ROWS, replace=False)
+        draws, rng = self.posterior_.evenly_spaced(LEAST_DRAWS), np.random.RandomState(seed)
+        completed = self._training_rows.completed(draws, rng, rows)
+        # A row that lacks cells may waver between clusters that are far apart: it says how many
+        # there are as if it were complete, and by its own cells of which of them it is.
+        wavering = None
+        if completed.rows.size and rows is None and self.point_estimate != "map":
+            wavering = completed.rows
+        labels = self._label_draws()
+        as_complete = labels
+        if wavering is not None:
+            as_complete = completed.labels_of(self._summary_draws(), rng)
+        components, self.partition_info_ = self._consensus(X, labels, as_complete, seed)
+        self._join_components(components, draws, completed, wavering, rows, rng)
+        if wavering is not None:
+            found = self.component_labels_, labels, self._partition_loss
+            self.expected_loss_ = expected_loss(*found)
+        self._say_what_is_equal(X[:, self._columns_of("gaussian")])
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self._n_features_out = self.n_clusters_
+
+    def _consensus(self, X, labels, as_complete, seed):
+        """The partition of least expected loss, and what is said of it."""
         if self.point_estimate == "map":
             components = relabel_by_size(self.posterior_.highest()["label"])
             self.expected_loss_ = expected_loss(components, labels)
             info = {"n_draws": len(labels), "dropped": []}
-            info["support"] = support(components, labels).tolist()
-        else:
-            components, self.expected_loss_, info = stable_consensus(
-                labels, self.point_estimate, max_work=self._search_work(X), random_state=seed
-            )
-        self.component_labels_, self.partition_info_ = components, info
-        real = self._columns_of("gaussian")
-        info["copies"] = _rows_of_copies(X[:, real], components)
-        info["ties"] = [
-            {"column": int(real[j]), "share": float(share)}
-            for j, share in enumerate(_shares_of_ties(X[:, real], components))
-            if share >= _SHARE_OF_TIES
-        ]
-        self._join_components(seed)
-        self.n_clusters_ = int(self.labels_.max()) + 1
-        self._n_features_out = self.n_clusters_
+            return components, info | {"support": support(components, labels).tolist()}
+        components, self.expected_loss_, info = stable_consensus(
+            as_complete, self.point_estimate, max_work=self._search_work(X), random_state=seed
+        )
+        return components, info
 
-    def _join_components(self, seed):
-        """The tree of components, and clusters: those that overlap as one."""
-        components, info = self.component_labels_, self.partition_info_
-        draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
-        n, rows, rng = len(components), None, np.random.RandomState(seed)
-        if n > _MANY_ROWS:
-            # As good to .01 by labels alone and by a part of the rows, and then no matter of time.
-            rows = np.random.default_rng(seed).choice(n, _MANY_ROWS, replace=False)
-        completed = self._training_rows.completed(draws, rng, components, rows)
-        labels, reference = [draw["label"] for draw in draws], components
+    def _join_components(self, components, draws, completed, wavering, rows, rng):
+        """The tree of components, and clusters: those that overlap as one.
+
+        Overlap is that of ``rows``, None all, those that lack cells as if complete; ``wavering``
+        are the rows that ``components`` has as if complete too.
+        """
+        labels = completed.labels_of(draws, rng)
+        whole = components
         if completed.rows.size:
-            labels = [
-                move_rows(draw["label"], completed.rows, completed.labels(draw, rng))
-                for draw in draws
-            ]
             found = cluster_shares(components, labels, map(completed.shares, draws))
-            reference = move_rows(components, completed.rows, np.argmax(found, axis=1))
+            whole = move_rows(components, completed.rows, np.argmax(found, axis=1))
         if rows is None:
-            left_out = map(self._training_rows.shares, draws)
-            shares = cluster_shares(reference, labels, left_out)
+            shares = cluster_shares(whole, labels, map(self._training_rows.shares, draws))
+            if wavering is not None:
+                own = shares[wavering]
+                components = move_rows(whole, wavering, np.argmax(own, axis=1))
             if completed.rows.size:
-                found = cluster_shares(reference, labels, map(completed.shares, draws))
+                found = cluster_shares(whole, labels, map(completed.shares, draws))
                 shares[completed.rows] = found
         else:
-            shares = cluster_shares(reference, labels, rows=rows)
+            shares = cluster_shares(whole, labels, rows=rows)
+        number, components = _by_size(components)
+        self.component_labels_, shares = components, shares[:, np.argsort(number)]
         self.merge_tree_ = merge_tree(shares.T @ shares, np.bincount(components), _OVERLAP)
-        joined, self.labels_ = labels, components.copy()
+        joined, self.labels_, info = labels, components.copy(), self.partition_info_
         if self._can_join():
             joined = joined_draws(labels, self.merge_overlap, _OVERLAP, rows=rows)
-            self.labels_, dropped = drop_unsupported(
-                self.merge_tree_.cut(self.merge_overlap)[components],
+            pieces = components if wavering is None else number[whole]
+            clusters, dropped = drop_unsupported(
+                self.merge_tree_.cut(self.merge_overlap)[pieces],
                 labels,
                 joined,
-                random_state=seed,
+                random_state=self.seed_ % 2**32,
             )
             info["dropped"] += dropped
-            info["support"] = support(self.labels_, labels, joined).tolist()
+            supports = support(clusters, labels, joined)
+            if wavering is not None:
+                table = companion_table(whole, len(number), clusters, len(supports))
+                clusters = move_rows(clusters, wavering, np.argmax(own @ table, axis=1))
+            number, self.labels_ = _by_size(clusters)
+            info["support"] = supports[np.argsort(number)].tolist()
         self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
+
+    def _say_what_is_equal(self, X):
+        """Say which real cells, X, components are made of because they are equal."""
+        real = self._columns_of("gaussian")
+        shares = _shares_of_ties(X, self.component_labels_)
+        self.partition_info_["copies"] = _rows_of_copies(X, self.component_labels_)
+        self.partition_info_["ties"] = [
+            {"column": int(real[j]), "share": float(share)}
+            for j, share in enumerate(shares)
+            if share >= _SHARE_OF_TIES
+        ]
 
     def _found(self, training):
         draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
@@ -165,6 +194,14 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
                 "merge_overlap=None",
                 ConvergenceWarning,
             )
+
+
+def _by_size(clusters):
+    """New numbers of clusters, by decreasing size, and the clusters with these."""
+    found = relabel_by_size(clusters)
+    number = np.zeros(int(clusters.max()) + 1, dtype=np.intp)
+    number[clusters] = found
+    return number, found
 
 
 def _rows_of_copies(X, components):

@@ -8,9 +8,10 @@ from skbnp.dirichlet_process_mixture._missing_cells import draw_training_cells
 from skbnp.dirichlet_process_mixture._model import Prior
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.summaries.joining import move_rows
 from skbnp.units import Units
 
-# Observed cells of a component from which draws agree about the law of a column.
+# Observed cells of a block from which draws agree about the law of a column.
 _FEWEST_OBSERVED = 8
 
 
@@ -44,18 +45,18 @@ class TrainingRows:
         """
         return self._sampler(draw).leave_one_out_shares(draw.get("imputed"))
 
-    def completed(self, draws, rng, components, rows=None):
+    def completed(self, draws, rng, rows=None):
         """The rows that lack cells, of ``rows`` or of all, with these as some draw has them.
 
-        Cells of a column that hardly a row of the component has observed stay missing: each draw
-        has a law of its own there.
+        Cells of a column that hardly a row of the block has observed stay missing: each draw has a
+        law of its own there.
 
         Parameters
         ----------
         draws : list of dict
-            Each row takes its missing cells from one of them, at random.
+            Each row takes its missing cells from one of them, at random among those whose block
+            of the row has observed its columns.
         rng : RandomState
-        components : ndarray of int of shape (n_samples,)
         rows : ndarray of int, default=None
 
         Returns
@@ -64,15 +65,22 @@ class TrainingRows:
         """
         holes = np.isnan(self.X).any(axis=1)
         rows = np.flatnonzero(holes) if rows is None else rows[holes[rows]]
-        X, source = self.X[rows], rng.randint(len(draws), size=len(rows))
-        n_observed = np.zeros((int(components.max()) + 1, self.X.shape[1]), dtype=np.intp)
-        np.add.at(n_observed, components, ~np.isnan(self.X))
-        is_unknown = np.isnan(X) & (n_observed[components[rows]] < _FEWEST_OBSERVED)
+        X = self.X[rows]
+        # Of a draw that knows all of them, if there is one.
+        known = np.array([self._can_fill(draw, rows).all(axis=1) for draw in draws])
+        source = np.argmax(known + rng.random_sample(known.shape), axis=0)
         for s in np.unique(source):
-            here = source == s
-            X[here] = draw_training_cells(self.X, draws[s], self.prior, rng)[rows[here]]
-        X[is_unknown] = np.nan
+            here = np.flatnonzero(source == s)
+            cells = draw_training_cells(self.X, draws[s], self.prior, rng)[rows[here]]
+            X[here] = np.where(self._can_fill(draws[s], rows[here]), cells, np.nan)
         return CompletedRows(rows, X, self.prior)
+
+    def _can_fill(self, draw, rows):
+        """Which cells of rows are observed, or missing with enough observed ones in their block."""
+        label, is_seen = draw["label"], ~np.isnan(self.X)
+        n_seen = np.zeros((int(label.max()) + 1, self.X.shape[1]), dtype=np.intp)
+        np.add.at(n_seen, label, is_seen)
+        return is_seen[rows] | (n_seen[label[rows]] >= _FEWEST_OBSERVED)
 
     def _sampler(self, draw):
         """A sampler that never sweeps: nothing is drawn from its bit generator.
@@ -107,7 +115,17 @@ class CompletedRows:
         p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
 
-    def labels(self, draw, rng):
+    def labels_of(self, draws, rng):
+        """Labels of all rows in some draws, those of these rows drawn anew; each (n_samples,)."""
+        labels = [draw["label"] for draw in draws]
+        if not self.rows.size:
+            return labels
+        return [
+            move_rows(label, self.rows, self._labels(draw, rng))
+            for label, draw in zip(labels, draws, strict=True)
+        ]
+
+    def _labels(self, draw, rng):
         """Labels of these rows under a draw, drawn anew now that they are complete, (n_rows,)."""
         log_p = self._log_densities(draw)
         # The largest of log p with Gumbel noise has probability p.
