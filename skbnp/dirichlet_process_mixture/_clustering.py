@@ -122,13 +122,18 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
 
     def _say_what_is_equal(self, X):
         """Say which real cells, X, components are made of because they are equal."""
-        real = self._columns_of("gaussian")
-        shares = _shares_of_ties(X, self.component_labels_)
+        real, posterior = self._columns_of("gaussian"), self.posterior_
+        # Chains may differ in which values they follow: each has its say, by its last draw.
+        chains = (posterior[chain, -1]["label"] for chain in range(posterior.n_chains))
+        shares = np.array([_shares_of_ties(X, label) for label in chains])
         self.partition_info_["copies"] = _rows_of_copies(X, self.component_labels_)
         self.partition_info_["ties"] = [
-            {"column": int(real[j]), "share": float(share)}
-            for j, share in enumerate(shares)
-            if share >= _SHARE_OF_TIES
+            {
+                "column": int(real[j]),
+                "share": float(shares[:, j].max()),
+                "n_chains": int((shares[:, j] >= _SHARE_OF_TIES).sum()),
+            }
+            for j in np.flatnonzero(shares.max(axis=0) >= _SHARE_OF_TIES)
         ]
 
     def _found(self, training):
@@ -158,28 +163,37 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         ties = self.partition_info_.get("ties", ())
         return self._named([one["column"] for one in ties]) if ties else ""
 
-    def _remedy_of_ties(self):
-        """What to do about such columns; empty: nothing."""
-        columns = self._tied_columns()
-        if not columns:
-            return ""
-        share = max(one["share"] for one in self.partition_info_["ties"])
-        return (
-            f"leave {columns} out, or give such columns another family: components of "
-            f"{share:.0%} of the rows have one value there, along which densities have no bound, "
-            "so that chains and components follow single values"
+    def _said_of_ties(self):
+        """How many rows such components have at most, and what to do, in words."""
+        ties, n_chains = self.partition_info_["ties"], self.posterior_.n_chains
+        most = max(ties, key=lambda one: one["share"])
+        rows = f"of {most['share']:.0%} of the rows"
+        if most["n_chains"] < n_chains:
+            rows += f", in {most['n_chains']} of {n_chains} chains,"
+        return rows, (
+            "leave such columns out, split them in two, give them another family or, if they are "
+            "rounded, add noise of the width of a step (Ties in the user guide)"
         )
 
     def _lacks_of_chains(self):
         problems, advice = super()._lacks_of_chains()
-        ties = self._remedy_of_ties()
-        return problems, [ties, *advice] if problems and ties else advice
+        if problems and self._tied_columns():
+            rows, remedy = self._said_of_ties()
+            advice = [
+                f"components {rows} have one value in {self._tied_columns()}, along which densities "
+                f"have no bound, and chains follow such values: {remedy}"
+            ]
+        return problems, advice
 
     def _warn_if_not_converged(self):
         super()._warn_if_not_converged()
-        ties = self._remedy_of_ties()
-        if ties and not self._lacks_of_chains()[0]:
-            warn(ties[0].upper() + ties[1:])
+        if self._tied_columns() and not self._lacks_of_chains()[0]:
+            rows, remedy = self._said_of_ties()
+            warn(
+                f"Components {rows} have one value in {self._tied_columns()}, along which "
+                "densities have no bound: scores of rows say nothing, and clusters may be of "
+                f"single values alone. If these should not tell clusters apart, {remedy}"
+            )
         copies = self.partition_info_["copies"]
         if copies:
             warn(

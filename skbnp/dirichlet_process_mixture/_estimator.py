@@ -138,8 +138,8 @@ class DirichletProcessMixture(
         What `skbnp.summaries.consensus.stable_consensus` says of `component_labels_`; the clusters
         ``dropped`` before and after joins; the ``support`` of those of `labels_`; the number of
         ``copies``, rows in components of rows that are equal in all real columns; and ``ties``,
-        each with a real ``column`` and the ``share`` of the rows that are in components of one
-        value of it, where that is a tenth or more.
+        each a real ``column``, the largest ``share`` of the rows that a chain's last draw has in
+        components of one value of it, and the ``n_chains`` in which that is a tenth or more.
     kept_rows_ : ndarray of int
         Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior

@@ -193,17 +193,16 @@ def _least_sure(partition, probability):
 def _verdicts_of_clusters(partition, sizes, own, share_sure):
     if len(sizes) == 1:
         return
-    if _made_of_equals(partition):
-        remedy = "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again."
-        if not partition.copies:
-            remedy = f"Leave {partition.tied} out or give such columns another family, fit again."
+    if partition.copies:
         yield Verdict(
             f"which {partition.noun} a row is of, and densities of rows",
             "no",
-            _made_of_equals(partition),
-            remedy,
+            f"{counted(partition.copies, 'row')} are in groups of equal rows",
+            "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again.",
         )
         return
+    if partition.tied:
+        yield Verdict("densities of rows", "no", f"pieces have one value in {partition.tied}")
     why = f"{percent(share_sure)} of the rows have a {partition.noun} of probability "
     trust = "yes" if share_sure >= _MOST_ROWS_SURE else "with care"
     trust = "no" if share_sure < _MANY_ROWS_SURE else trust
@@ -423,8 +422,8 @@ def _verdict_of_number(partition, shares, found):
         why = f"draws have {_range(shares)} pieces before joins"
         if trust == "no":
             why += f", and a group of {counted(lost, 'row')} was given up"
-    if _made_of_equals(partition):
-        trust, why = "no", _made_of_equals(partition)
+    if partition.copies:
+        trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
     remedy = (
         "The number of groups is open: before you count on it, look at the small ones, and at "
         "which of them draws have together, by "
@@ -436,13 +435,6 @@ def _verdict_of_number(partition, shares, found):
         why,
         "" if trust == "yes" else remedy,
     )
-
-
-def _made_of_equals(partition):
-    """Whether equal rows or equal values make groups, in words; empty if not."""
-    if partition.copies:
-        return f"{counted(partition.copies, 'row')} are in groups of equal rows"
-    return f"pieces follow single values of {partition.tied}" if partition.tied else ""
 
 
 def _hangs_on_joins(partition, found):

@@ -115,25 +115,43 @@ def test_copies_of_rows_are_named_where_they_make_components(recwarn):
     assert names.partition_info_["copies"] == 0
 
 
+def with_two_values(n=120):
+    """Rows of one cluster, of which the second column has two values or none."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    X[:, 1] = np.where(np.arange(n) % 2, 0.3, -0.3)
+    X[:10, 1] = np.nan
+    return X
+
+
 @quiet
 def test_columns_of_single_values_are_named_where_components_follow_them(recwarn):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    X[:, 1] = np.where(np.arange(120) % 2, 0.3, -0.3)
-    X[:10, 1] = np.nan
-    short = SHORT | {"n_draws": 60}
+    X, short = with_two_values(), SHORT | {"n_draws": 60}
     model = DirichletProcessMixture(**short).fit(X)
     assert [one["column"] for one in model.partition_info_["ties"]] == [1]
     assert model.partition_info_["ties"][0]["share"] > 0.8
-    assert [one for one in recwarn if "leave column(s) 1 out, or give" in str(one.message).lower()]
-    assert "pieces follow single values of column(s) 1" in " ".join(str(model.report()).split())
+    assert model.partition_info_["ties"][0]["n_chains"] == 2
+    assert [one for one in recwarn if "have one value in column(s) 1" in str(one.message)]
+    assert "pieces have one value in column(s) 1" in " ".join(str(model.report()).split())
     recwarn.clear()
     binary = X.copy()
     binary[:, 1] = np.where(np.isnan(X[:, 1]), np.nan, X[:, 1] > 0)
     kinds = ["gaussian", "bernoulli", "gaussian"]
     model = DirichletProcessMixture(family=kinds, **short).fit(binary)
     assert model.partition_info_["ties"] == []
-    assert not [one for one in recwarn if "single values" in str(one.message)]
+    assert not [one for one in recwarn if "have one value" in str(one.message)]
+
+
+@quiet
+def test_columns_of_single_values_come_first_where_chains_disagree():
+    """One chain alone follows them; more chains would not help."""
+    model = DirichletProcessMixture(**SHORT).fit(with_two_values())
+    ties = [{"column": 1, "share": 0.9, "n_chains": 1}]
+    model.partition_info_["ties"] = ties
+    problems, advice = model._lacks_of_chains()
+    assert problems and len(advice) == 1
+    assert "of 90% of the rows, in 1 of 2 chains, have one value in column(s) 1" in advice[0]
+    model.partition_info_["ties"] = []
+    assert "one value" not in " ".join(model._lacks_of_chains()[1])
 
 
 @quiet
