@@ -180,8 +180,8 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         if problems and self._tied_columns():
             rows, remedy = self._said_of_ties()
             advice = [
-                f"components {rows} have one value in {self._tied_columns()}, along which densities "
-                f"have no bound, and chains follow such values: {remedy}"
+                f"components {rows} have one value in {self._tied_columns()}, along which "
+                f"densities have no bound, and chains follow such values: {remedy}"
             ]
         return problems, advice
 

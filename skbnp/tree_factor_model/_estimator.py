@@ -35,6 +35,7 @@ from skbnp.tree_factor_model._predictive import (
 )
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._sampler import Sampler
+from skbnp.tree_factor_model._scaling import scaling_of
 from skbnp.tree_factor_model._standard_prior import PriorMixin, parameters_of_now
 from skbnp.tree_factor_model._states import FIELDS, NOT_IN_DRAWS, check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows, WatchedRows
@@ -317,7 +318,8 @@ class TreeFactorModel(
             raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         self._advise()
         self._settle(n, d)
-        self._units = standard_units(X, self.scaling, keep_constant=True, named=self._named)
+        scaling = scaling_of(X) if self.scaling == "auto" else self.scaling
+        self._units = standard_units(X, scaling, keep_constant=True, named=self._named)
         constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
         if constant.size:
             warn(

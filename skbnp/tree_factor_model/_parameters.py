@@ -183,12 +183,15 @@ class TreeParameters(BaseMCMCEstimator):
         """,
     )
     scaling: str = parameter(
-        default="common",
-        kind='{"common", "each"}',
-        rules=[StrOptions({"common", "each"})],
+        default="auto",
+        kind='{"auto", "common", "each"}',
+        rules=[StrOptions({"auto", "common", "each"})],
         text="""
         X is centred and divided by one standard deviation common to all columns, or each column by
-        its own.
+        its own, for the law of the noise is that of columns of about one size. "auto" is "common"
+        where no standard deviation is more than ten times another; where half of the columns that
+        vary have the least and the greatest value of all, as pixels do; and where they are 40 or
+        more, half of which have a quarter of the range of all. Otherwise it is "each".
         """,
     )
     interval_calibration: str | None = interval_calibration()
