@@ -103,9 +103,12 @@ class Table:
             seen = x[~np.isnan(x)]
             wrong = seen[~kind.holds(seen)]
             if wrong.size:
+                advice = "where that is no mistake, name another family in family"
+                if kind.name == "bernoulli" and len(np.unique(seen)) <= 2:
+                    advice = f"write 0 and 1 for two values, as by x > {seen.min():g}"
                 raise ValueError(
                     f"X must hold {kind.rule} in a {kind.name!r} column, got {wrong[0]:g} in "
-                    f"{self.labels[j]}: where that is no mistake, name its family in family"
+                    f"{self.labels[j]}: {advice}"
                 )
         return x
 
@@ -184,7 +187,7 @@ def _levels(column, label):
         if wrong.size:
             raise ValueError(
                 f"X must hold integers or names in a 'categorical' column, got {wrong[0]:g} "
-                f"in {label}"
+                f"in {label}: make it one of names, as by astype(str), if its values are levels"
             )
     return levels
 

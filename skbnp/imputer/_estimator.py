@@ -185,7 +185,7 @@ class BNPImputer(
         if nested and isinstance(params.get("estimator", self.estimator), str):
             raise ValueError(
                 f"{nested[0]} cannot be set where estimator is 'auto': give an estimator, such as "
-                "estimator=DirichletProcessMixture()"
+                "estimator=skbnp.imputer.default_model(X), which 'auto' is"
             )
         return super().set_params(**params)
 

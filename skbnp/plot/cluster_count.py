@@ -19,6 +19,8 @@ class ClusterCountDisplay:
         Number of clusters in each draw.
     prior : array-like of shape (n,), default=None
         Prior probability of k clusters at index k - 1.
+    noun : str, default="clusters"
+        What is counted: "components" of a mixture, before those that overlap are joined.
 
     Attributes
     ----------
@@ -43,9 +45,10 @@ class ClusterCountDisplay:
     >>> display = ClusterCountDisplay([[3, 3, 4], [3, 3, 3]], prior=prior).plot()
     """
 
-    def __init__(self, n_clusters, *, prior=None):
+    def __init__(self, n_clusters, *, prior=None, noun="clusters"):
         self.n_clusters = n_clusters
         self.prior = prior
+        self.noun = noun
 
     @classmethod
     def from_estimator(cls, estimator, *, prior=None, ax=None, **bar_kw):
@@ -74,7 +77,9 @@ class ClusterCountDisplay:
             raise ValueError(
                 f"estimator must have a trace 'n_clusters', got the traces {list(traces)}"
             )
-        return cls(traces["n_clusters"], prior=prior).plot(ax=ax, **bar_kw)
+        # Of draws, in which nothing is joined.
+        noun = "components" if hasattr(estimator, "component_labels_") else "clusters"
+        return cls(traces["n_clusters"], prior=prior, noun=noun).plot(ax=ax, **bar_kw)
 
     @styled
     def plot(self, *, ax=None, **bar_kw):
@@ -111,7 +116,7 @@ class ClusterCountDisplay:
         if self.chains_ or self.prior_:
             self.legend_ = ax.legend(frameon=False)
         ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        ax.set_xlabel("number of clusters")
+        ax.set_xlabel(f"number of {self.noun}")
         ax.set_ylabel("probability")
         hide_frame(ax)
         return self

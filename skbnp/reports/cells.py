@@ -12,7 +12,7 @@ _WELL, _HARDLY = 0.5, 0.9
 _MOST_NAMED = 8
 _CALIBRATE = (
     "For intervals of filled cells that hold as often as they say, fit again with "
-    'interval_calibration="holes"; it takes twice the time.'
+    'interval_calibration="holes" (of a BNPImputer\'s estimator); it takes twice the time.'
 )
 _CHECK = (
     "To see how good filled cells are, hide some observed ones, fill them with "
