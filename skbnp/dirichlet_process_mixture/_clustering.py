@@ -55,7 +55,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         labels = self._label_draws()
         as_complete = labels
         if wavering is not None:
-            as_complete = completed.labels_of(self._summary_draws(), rng)
+            as_complete = _labels_as_complete(self._summary_draws(), completed, rng)
         components, self.partition_info_ = self._consensus(X, labels, as_complete, seed)
         self._join_components(components, draws, completed, wavering, rows, rng)
         if wavering is not None:
@@ -83,7 +83,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         Overlap is that of ``rows``, None all, those that lack cells as if complete; ``wavering``
         are the rows that ``components`` has as if complete too.
         """
-        labels = completed.labels_of(draws, rng)
+        labels = _labels_as_complete(draws, completed, rng)
         whole = components
         if completed.rows.size:
             found = cluster_shares(components, labels, map(completed.shares, draws))
@@ -208,6 +208,17 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
                 "merge_overlap=None",
                 ConvergenceWarning,
             )
+
+
+def _labels_as_complete(draws, completed, rng):
+    """Labels of all rows in some draws, those of completed rows drawn anew; each (n_samples,)."""
+    labels = [draw["label"] for draw in draws]
+    if not completed.rows.size:
+        return labels
+    return [
+        move_rows(label, completed.rows, completed.labels(draw, rng))
+        for label, draw in zip(labels, draws, strict=True)
+    ]
 
 
 def _by_size(clusters):

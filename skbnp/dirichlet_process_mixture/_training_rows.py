@@ -8,7 +8,6 @@ from skbnp.dirichlet_process_mixture._missing_cells import draw_training_cells
 from skbnp.dirichlet_process_mixture._model import Prior
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.summaries.joining import move_rows
 from skbnp.units import Units
 
 # Observed cells of a block from which draws agree about the law of a column.
@@ -115,17 +114,7 @@ class CompletedRows:
         p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
 
-    def labels_of(self, draws, rng):
-        """Labels of all rows in some draws, those of these rows drawn anew; each (n_samples,)."""
-        labels = [draw["label"] for draw in draws]
-        if not self.rows.size:
-            return labels
-        return [
-            move_rows(label, self.rows, self._labels(draw, rng))
-            for label, draw in zip(labels, draws, strict=True)
-        ]
-
-    def _labels(self, draw, rng):
+    def labels(self, draw, rng):
         """Labels of these rows under a draw, drawn anew now that they are complete, (n_rows,)."""
         log_p = self._log_densities(draw)
         # The largest of log p with Gumbel noise has probability p.

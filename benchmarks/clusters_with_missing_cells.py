@@ -1,0 +1,113 @@
+"""Are the clusters of tables with missing cells those of the rows?
+
+Three Gaussian clusters in three columns with a share of all cells removed, and others of which half
+of the rows lack the column that tells two clusters apart; then simulated tables with known clusters
+(`--data`), some of them. Adjusted Rand index of ``labels_``, of the consensus of the draws as
+they are and of the most probable clusters under the law that made the rows. Defaults, means over
+seeds. Prints Markdown.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+
+import numpy as np
+from _report import cpu_seconds, markdown
+from _tables import simulated, standardised
+from scipy.stats import norm
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from skbnp import DirichletProcessMixture
+from skbnp.summaries.consensus import stable_consensus
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_ROWS = 600
+
+
+def with_holes(X, holes, *others):
+    """Rows that have some cell left, with the same rows of the others."""
+    X = np.where(holes, np.nan, X)
+    kept = ~np.isnan(X).all(axis=1)
+    return tuple(one[kept] for one in (X, *others))
+
+
+def blobs(share, seed):
+    """Three clusters, centres of standard deviation six; a share of all cells removed."""
+    rng = np.random.default_rng(seed)
+    label, centers = rng.integers(3, size=300), 6.0 * rng.normal(size=(3, 3))
+    X = centers[label] + rng.normal(size=(300, 3))
+    return *with_holes(X, rng.random(X.shape) < share, label), centers
+
+
+def one_column(share, seed):
+    """Three clusters ten apart; a share of the first column, by which alone two differ."""
+    rng = np.random.default_rng(seed)
+    label, centers = np.repeat(range(3), [300, 250, 150]), np.array([[0, 0], [10, 0], [0, 10]])
+    X = centers[label] + rng.normal(size=(700, 2))
+    holes = (rng.random(X.shape) < share) & [True, False]
+    return *with_holes(X, holes, label), centers
+
+
+def best_labels(X, centers):
+    """The most probable cluster of each row by the cells that it has, all clusters alike."""
+    return np.argmax([np.nansum(norm.logpdf(X, mean), axis=1) for mean in centers], axis=0)
+
+
+def figures(X, label, seed, centers=None):
+    """Rand indices of three answers, their numbers of clusters, and CPU seconds."""
+    mixture = DirichletProcessMixture(random_state=seed)
+    seconds = cpu_seconds(mixture.fit, X)[1]
+    of_draws = stable_consensus(mixture._label_draws(), random_state=0)[0]
+    best = np.nan if centers is None else adjusted_rand_score(label, best_labels(X, centers))
+    return {
+        "labels_": adjusted_rand_score(label, mixture.labels_),
+        "components": adjusted_rand_score(label, mixture.component_labels_),
+        "components of the draws as they are": adjusted_rand_score(label, of_draws),
+        "best": best,
+        "clusters": mixture.n_clusters_,
+        "components, number": int(mixture.component_labels_.max()) + 1,
+        "of the draws": int(of_draws.max()) + 1,
+        "CPU s": seconds,
+    }
+
+
+def line(name, found):
+    """Means of the figures of some fits."""
+    means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+    return {"tables": name, "fits": len(found), **means}
+
+
+def main():
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(6)))
+    parser.add_argument("--every", type=int, default=4, help="simulated tables, 0 for none")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    lines = []
+    with threadpool_limits(1):
+        for make in (blobs, one_column):
+            for share in (0.2, 0.4, 0.5, 0.6):
+                found = []
+                for seed in arguments.seeds:
+                    X, label, centers = make(share, seed)
+                    found.append(figures(X, label, seed, centers))
+                lines.append(line(f"{make.__name__}, {share:.0%} removed", found))
+                print(f"  {lines[-1]}", flush=True)
+        if arguments.every and arguments.data.exists():
+            for share in (0.2, 0.4):
+                found = []
+                for _, X, label in list(simulated(arguments.data))[:: arguments.every]:
+                    rng = np.random.default_rng(0)
+                    rows = rng.permutation(len(X))[:MOST_ROWS]
+                    X, holes = standardised(X[rows]), rng.random((len(rows), X.shape[1])) < share
+                    found.append(figures(*with_holes(X, holes, np.asarray(label)[rows]), 0))
+                lines.append(line(f"simulated, {share:.0%} removed", found))
+                print(f"  {lines[-1]}", flush=True)
+    print("\n" + markdown(lines))
+
+
+if __name__ == "__main__":
+    main()
