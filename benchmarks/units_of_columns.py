@@ -47,6 +47,7 @@ def filled(name, method, X, holes):
     columns = [(holes[:, j], scale[j], j) for j in range(X.shape[1])]
     error = [np.sqrt(np.mean((result - X)[rows, j] ** 2)) / sd for rows, sd, j in columns]
     line = {"table": name, "error": float(np.mean(error)), "worst": float(np.max(error))}
+    line |= {"width": np.nan, "held": np.nan}
     if hasattr(method, "intervals"):
         low, high = method.intervals()
         widths = [np.mean((high - low)[rows, j]) / sd for rows, sd, j in columns]
