@@ -123,6 +123,7 @@ class DirichletProcessMixture(
     component_labels_ : ndarray of shape (n_samples,)
         Consensus partition of the draws, before any join: each component about a Gaussian.
         Without the clusters whose gain in expected loss is within twice its Monte Carlo error.
+        Rows that lack cells count as if complete, and are then of the most probable component.
     merge_tree_ : skbnp.summaries.joining.MergeTree
         Which components overlap most, joined two by two down to one:
         ``merge_tree_.cut(0.1)[component_labels_]`` is a cut of one's own. `MergeTreeDisplay` draws

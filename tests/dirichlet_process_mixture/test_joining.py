@@ -16,6 +16,7 @@ from skbnp.mcmc.io import FileFormatError
 from skbnp.samplers import MixtureSampler
 from skbnp.summaries.consensus import stable_consensus
 from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
+from skbnp.summaries.partitions import expected_loss
 
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = dict(n_chains=2, n_warmup=60, n_draws=40, random_state=0)
@@ -78,6 +79,32 @@ def test_holes_do_not_join_what_is_far_apart(kind, monkeypatch):
     with pytest.warns(UserWarning, match="no observed value"):
         many = again(model, X)
     assert many.n_clusters_ == 2 and many.merge_tree_.overlap[-1] < 0.1
+
+
+@quiet
+@pytest.mark.parametrize("point_estimate", ["vi", "binder"])
+def test_rows_that_may_be_of_either_cluster_do_not_make_them_one(point_estimate):
+    """Half of the rows lack the column by which alone two of three clusters differ."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], [120, 90, 60])
+    complete = np.array([[0, 0], [10, 0], [0, 10]])[truth] + rng.normal(size=(270, 2))
+    X = complete.copy()
+    X[rng.random(270) < 0.5, 0] = np.nan
+    model = DirichletProcessMixture(point_estimate=point_estimate, **SHORT).fit(X)
+    known = ~np.isnan(X[:, 0])
+    assert model.n_clusters_ == 3 and set(model.merged_n_clusters_) == {3}
+    assert adjusted_rand_score(truth[known], model.labels_[known]) == 1.0
+    assert adjusted_rand_score(truth, model.predict(complete)) > 0.95
+    # Of the others all are of one of the two that they may be of, or of the third.
+    assert adjusted_rand_score(truth == 2, model.labels_ == model.labels_[-1]) > 0.95
+    for labels in (model.labels_, model.component_labels_):
+        assert (np.diff(np.bincount(labels)) <= 0).all()
+    assert_array_equal(model.merge_tree_.sizes, np.bincount(model.component_labels_))
+    loss = expected_loss(
+        model.component_labels_, [draw["label"] for draw in model.posterior_], point_estimate
+    )
+    assert_allclose(model.expected_loss_, loss)
+    assert len(model.partition_info_["support"]) == 3
 
 
 @quiet
