@@ -25,6 +25,8 @@ _FEWEST_COPIES = 5
 # Cells of a column, all equal, that make a component one of ties, and the share of all rows in such
 # components that is worth a word.
 _FEWEST_TIES, _SHARE_OF_TIES = 5, 0.1
+# From what probability on a row that lacks cells is surely of its cluster.
+_SURE = 0.9
 
 
 class ClustersMixin(PartitionMixin, OutputsMixin):
@@ -32,6 +34,8 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
 
     _consensus_labels = "component_labels_"
     _output_name = "cluster"
+    # Which training rows are surely of their cluster, (n_samples,); None is all of them.
+    _sure_rows = None
 
     # -- after sampling
 
@@ -102,6 +106,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         self.component_labels_, shares = components, shares[:, np.argsort(number)]
         self.merge_tree_ = merge_tree(shares.T @ shares, np.bincount(components), _OVERLAP)
         joined, self.labels_, info = labels, components.copy(), self.partition_info_
+        info["support"] = np.array(info["support"])[np.argsort(number)].tolist()
         if self._can_join():
             joined = joined_draws(labels, self.merge_overlap, _OVERLAP, rows=rows)
             pieces = components if wavering is None else number[whole]
@@ -114,11 +119,29 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             info["dropped"] += dropped
             supports = support(clusters, labels, joined)
             if wavering is not None:
-                table = companion_table(whole, len(number), clusters, len(supports))
-                clusters = move_rows(clusters, wavering, np.argmax(own @ table, axis=1))
+                own = own @ companion_table(whole, len(number), clusters, len(supports))
+                clusters = move_rows(clusters, wavering, np.argmax(own, axis=1))
             number, self.labels_ = _by_size(clusters)
             info["support"] = supports[np.argsort(number)].tolist()
+        self._sure_rows = None
+        if wavering is not None:
+            self._sure_rows = np.ones(len(components), dtype=bool)
+            self._sure_rows[wavering] = own.max(axis=1) >= _SURE
         self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
+
+    def _companion_table(self, draw):
+        """By rows that are surely of their cluster, in blocks that have some.
+
+        Of those that lack the cells which tell clusters apart a block has its share in every draw.
+        """
+        table, sure = super()._companion_table(draw), self._sure_rows
+        if sure is None or sure.all():
+            return table
+        label, found = self._labels_of(draw)[sure], self._training_labels[sure]
+        of_sure = companion_table(label.astype(np.intp), len(table), found, self.n_clusters_)
+        has_some = of_sure.any(axis=1)
+        table[has_some] = of_sure[has_some]
+        return table
 
     def _say_what_is_equal(self, X):
         """Say which real cells, X, components are made of because they are equal."""
@@ -166,7 +189,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
     def _said_of_ties(self):
         """How many rows such components have at most, and what to do, in words."""
         ties, n_chains = self.partition_info_["ties"], self.posterior_.n_chains
-        most = max(ties, key=lambda one: one["share"])
+        most = max(ties, key=lambda one: (one["share"], one["n_chains"]))
         rows = f"of {most['share']:.0%} of the rows"
         if most["n_chains"] < n_chains:
             rows += f", in {most['n_chains']} of {n_chains} chains,"
@@ -229,29 +252,38 @@ def _by_size(clusters):
     return number, found
 
 
+def _block_by_block(X, components):
+    """Sizes of components, where they begin in rows in their order, and these rows of X."""
+    size = np.bincount(components)
+    return size, np.cumsum(size) - size, X[np.argsort(components, kind="stable")]
+
+
+def _are_copies(X, start):
+    """Which components are of rows that are all equal, missing cells included."""
+    X = np.where(np.isnan(X), np.inf, X)
+    return (np.maximum.reduceat(X, start) == np.minimum.reduceat(X, start)).all(axis=1)
+
+
 def _rows_of_copies(X, components):
     """How many rows are in components of two rows or more that are all equal; 0 for a few."""
     if not X.shape[1]:
         return 0
-    order, size = np.argsort(components, kind="stable"), np.bincount(components)
-    start, X = np.cumsum(size) - size, np.where(np.isnan(X), np.inf, X)[order]
-    equal = np.maximum.reduceat(X, start) == np.minimum.reduceat(X, start)
-    found = int(size[equal.all(axis=1) & (size > 1)].sum())
+    size, start, X = _block_by_block(X, components)
+    found = int(size[_are_copies(X, start) & (size > 1)].sum())
     return found if found >= _FEWEST_COPIES else 0
 
 
 def _shares_of_ties(X, components):
-    """Share of the rows that are in components which have one value of a column, for each column.
+    """Share of the rows of which components have one value of a column, for each column.
 
     Neither columns that do not vary at all count nor components of copies.
     """
     if not X.shape[1]:
         return np.zeros(0)
-    order, size = np.argsort(components, kind="stable"), np.bincount(components)
-    start, X = np.cumsum(size) - size, X[order]
+    _, start, X = _block_by_block(X, components)
     n_seen = np.add.reduceat(~np.isnan(X), start, dtype=np.intp)
     low, high = np.fmin.reduceat(X, start), np.fmax.reduceat(X, start)
+    tied = (low == high) & (n_seen >= _FEWEST_TIES)
+    tied[_are_copies(X, start)] = False
     varies = np.fmin.reduce(low) < np.fmax.reduce(high)
-    tied = (low == high) & (n_seen >= _FEWEST_TIES) & varies
-    tied[tied.sum(axis=1) == varies.sum()] = False
-    return size @ tied / len(X)
+    return np.sum(n_seen * tied, axis=0) * varies / len(X)

@@ -123,11 +123,12 @@ class DirichletProcessMixture(
     component_labels_ : ndarray of shape (n_samples,)
         Consensus partition of the draws, before any join: each component about a Gaussian.
         Without the clusters whose gain in expected loss is within twice its Monte Carlo error.
-        Rows that lack cells count as if complete, and are then of the most probable component.
+        Rows that lack cells count as if complete, and are of the component that is then the most
+        probable by the cells they have; not for "map", nor above 20,000 rows.
     merge_tree_ : skbnp.summaries.joining.MergeTree
         Which components overlap most, joined two by two down to one:
-        ``merge_tree_.cut(0.1)[component_labels_]`` is a cut of one's own. `MergeTreeDisplay` draws
-        it.
+        ``merge_tree_.cut(0.1)[component_labels_]`` is a cut of one's own, in which rows that lack
+        cells follow their component. `MergeTreeDisplay` draws it.
     merged_n_clusters_ : ndarray of int of shape (n_draws,)
         Number of clusters of at most 40 evenly spaced draws, the blocks of each joined by the same
         rule: how sure the rule is of their number. No calibrated posterior of the number of
@@ -137,7 +138,8 @@ class DirichletProcessMixture(
         "binder"; over at most 300 evenly spaced draws.
     partition_info_ : dict
         What `skbnp.summaries.consensus.stable_consensus` says of `component_labels_`; the clusters
-        ``dropped`` before and after joins; the ``support`` of those of `labels_`; the number of
+        ``dropped`` before and after joins; the ``support`` of those of `labels_`, with rows that
+        lack cells as if complete; the number of
         ``copies``, rows in components of rows that are equal in all real columns; and ``ties``,
         each a real ``column``, the largest ``share`` of the rows that a chain's last draw has in
         components of one value of it, and the ``n_chains`` in which that is a tenth or more.
@@ -261,6 +263,7 @@ class DirichletProcessMixture(
         "_units": Units,
         "_prior": Prior,
         "_training_rows": TrainingRows,
+        "_sure_rows": (np.ndarray, NoneType),
         "_n_features_out": Integral,
     }
     _not_always_fitted = (
@@ -509,7 +512,9 @@ class DirichletProcessMixture(
 
     @classmethod
     def _fitted_of_file(cls, fitted):
+        # A file of before knows no rows that are not sure.
         fitted = super()._fitted_of_file(fitted)
+        fitted = fitted | {"_sure_rows": fitted.get("_sure_rows")}
         if "_center" not in fitted:
             return fitted
         kept = {name: fitted[name] for name in fitted if name not in ("_center", "_scale")}

@@ -129,6 +129,9 @@ def check_fitted(estimator):
     _check_labels("component_labels_", estimator.component_labels_, n, len(sizes))
     if not np.array_equal(np.bincount(estimator.component_labels_), sizes):
         raise ValueError("sizes of merge_tree_ must be those of component_labels_")
+    sure = estimator._sure_rows
+    if sure is not None and (sure.shape != (n,) or sure.dtype != bool):
+        raise ValueError("_sure_rows must be None or say yes or no of each row")
     counts = estimator.merged_n_clusters_
     if counts.ndim != 1 or counts.dtype.kind != "i" or not len(counts):
         raise ValueError("merged_n_clusters_ must have one number per draw")

@@ -14,7 +14,7 @@ from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.laws import Beta, ShiftedBetaNegativeBinomial
 from skbnp.mcmc.io import FileFormatError
 from skbnp.samplers import MixtureSampler
-from skbnp.summaries.consensus import stable_consensus
+from skbnp.summaries.consensus import stable_consensus, support
 from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
 from skbnp.summaries.partitions import expected_loss
 
@@ -83,7 +83,7 @@ def test_holes_do_not_join_what_is_far_apart(kind, monkeypatch):
 
 @quiet
 @pytest.mark.parametrize("point_estimate", ["vi", "binder"])
-def test_rows_that_may_be_of_either_cluster_do_not_make_them_one(point_estimate):
+def test_rows_that_may_be_of_either_cluster_do_not_make_them_one(point_estimate, tmp_path):
     """Half of the rows lack the column by which alone two of three clusters differ."""
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], [120, 90, 60])
@@ -94,7 +94,14 @@ def test_rows_that_may_be_of_either_cluster_do_not_make_them_one(point_estimate)
     known = ~np.isnan(X[:, 0])
     assert model.n_clusters_ == 3 and set(model.merged_n_clusters_) == {3}
     assert adjusted_rand_score(truth[known], model.labels_[known]) == 1.0
-    assert adjusted_rand_score(truth, model.predict(complete)) > 0.95
+    # Neither do they blur what is known of others, here and in a file.
+    assert adjusted_rand_score(truth, model.predict(complete)) > 0.98
+    proba = model.predict_proba(complete)
+    assert np.mean(proba.max(axis=1) > 0.9) > 0.98
+    model.save(tmp_path / "mixture.skbnp")
+    loaded = DirichletProcessMixture.load(tmp_path / "mixture.skbnp")
+    assert_array_equal(loaded.predict_proba(complete), proba)
+    assert np.mean(model.predict(X) == model.labels_) > 0.98
     # Of the others all are of one of the two that they may be of, or of the third.
     assert adjusted_rand_score(truth == 2, model.labels_ == model.labels_[-1]) > 0.95
     for labels in (model.labels_, model.component_labels_):
@@ -166,6 +173,33 @@ def test_columns_of_single_values_are_named_where_components_follow_them(recwarn
     model = DirichletProcessMixture(family=kinds, **short).fit(binary)
     assert model.partition_info_["ties"] == []
     assert not [one for one in recwarn if "have one value" in str(one.message)]
+
+
+@quiet
+def test_ties_are_no_copies_where_cells_are_missing():
+    """The only column that varies has two values; rows are copies where it has no holes."""
+    X, short = with_two_values()[:, 1:2], SHORT | {"n_draws": 60}
+    with pytest.warns(UserWarning):
+        model = DirichletProcessMixture(**short).fit(X)
+    found = model.partition_info_["ties"]
+    assert found or model.partition_info_["copies"] > 60
+    with pytest.warns(UserWarning, match="are in components of rows that are equal in all real"):
+        model = DirichletProcessMixture(**short).fit(X[10:])
+    assert model.partition_info_["ties"] == [] and model.partition_info_["copies"] > 60
+
+
+@quiet
+@pytest.mark.filterwarnings("ignore:X has 20 row")
+def test_support_is_in_the_order_of_the_clusters():
+    """Rows that lack cells move once clusters are numbered."""
+    rng = np.random.RandomState(13)
+    X = np.array([[0, 0], [3, 0], [0, 3]])[np.arange(120) % 3] + rng.randn(120, 2)
+    X[rng.rand(120, 2) < 0.4] = np.nan
+    model = DirichletProcessMixture(merge_overlap=None, **SHORT).fit(X)
+    known = ~np.isnan(X).any(axis=1)
+    found = support(model.labels_[known], [draw["label"][known] for draw in model.posterior_])
+    assert_array_equal(np.argsort(found), np.argsort(model.partition_info_["support"]))
+    assert len(found) == 3
 
 
 @quiet
