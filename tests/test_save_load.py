@@ -269,7 +269,7 @@ def test_priors_and_rows_of_version_0_1_become_those_of_now(gaussian):
     units = {"center": rows.units.center, "scale": rows.units.scale}
     older = TrainingRows.from_data({"X": rows.X, "prior": prior, **units})
     fitted = gaussian._fitted_of_file({"_center": 0, "_scale": 0, "_training_rows": older})
-    assert set(fitted) == {"_training_rows", "_units", "_sure_rows"}
+    assert set(fitted) == {"_training_rows", "_units"}
     np.testing.assert_array_equal(fitted["_units"].scale, rows.units.scale)
     np.testing.assert_array_equal(older.observed_data(), rows.observed_data())
 

@@ -268,7 +268,7 @@ class DirichletProcessMixture(
     }
     _not_always_fitted = (
         *MixtureParameters._not_always_fitted,
-        *("labels_", "_kept_labels", "_collection", "_fitting"),
+        *("labels_", "_kept_labels", "_collection", "_fitting", "_sure_rows"),
     )
     _never_in_files = ("_max_work", "_collection")
     _may_hold: ClassVar[dict] = {
@@ -512,9 +512,7 @@ class DirichletProcessMixture(
 
     @classmethod
     def _fitted_of_file(cls, fitted):
-        # A file of before knows no rows that are not sure.
         fitted = super()._fitted_of_file(fitted)
-        fitted = fitted | {"_sure_rows": fitted.get("_sure_rows")}
         if "_center" not in fitted:
             return fitted
         kept = {name: fitted[name] for name in fitted if name not in ("_center", "_scale")}
