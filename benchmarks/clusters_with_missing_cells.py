@@ -3,7 +3,8 @@
 Three Gaussian clusters in three columns with a share of all cells removed, and others of which half
 of the rows lack the column that tells two clusters apart; then simulated tables with known clusters
 (`--data`), some of them. Adjusted Rand index of ``labels_``, of the consensus of the draws as
-they are and of the most probable clusters under the law that made the rows. Defaults, means over
+they are and of the most probable clusters under the law that made the rows; of ``predict`` for the
+same rows without holes, and the 5 % quantile of their largest probabilities. Defaults, means over
 seeds. Prints Markdown.
 """
 
@@ -37,7 +38,7 @@ def blobs(share, seed):
     rng = np.random.default_rng(seed)
     label, centers = rng.integers(3, size=300), 6.0 * rng.normal(size=(3, 3))
     X = centers[label] + rng.normal(size=(300, 3))
-    return *with_holes(X, rng.random(X.shape) < share, label), centers
+    return *with_holes(X, rng.random(X.shape) < share, label, X), centers
 
 
 def one_column(share, seed):
@@ -46,7 +47,7 @@ def one_column(share, seed):
     label, centers = np.repeat(range(3), [300, 250, 150]), np.array([[0, 0], [10, 0], [0, 10]])
     X = centers[label] + rng.normal(size=(700, 2))
     holes = (rng.random(X.shape) < share) & [True, False]
-    return *with_holes(X, holes, label), centers
+    return *with_holes(X, holes, label, X), centers
 
 
 def best_labels(X, centers):
@@ -54,17 +55,23 @@ def best_labels(X, centers):
     return np.argmax([np.nansum(norm.logpdf(X, mean), axis=1) for mean in centers], axis=0)
 
 
-def figures(X, label, seed, centers=None):
-    """Rand indices of three answers, their numbers of clusters, and CPU seconds."""
+def figures(X, label, seed, complete=None, centers=None):
+    """Rand indices of the answers, their numbers of clusters, and CPU seconds."""
     mixture = DirichletProcessMixture(random_state=seed)
     seconds = cpu_seconds(mixture.fit, X)[1]
     of_draws = stable_consensus(mixture._label_draws(), random_state=0)[0]
-    best = np.nan if centers is None else adjusted_rand_score(label, best_labels(X, centers))
+    best = of_complete = least = np.nan
+    if centers is not None:
+        best = adjusted_rand_score(label, best_labels(X, centers))
+        of_complete = adjusted_rand_score(label, mixture.predict(complete))
+        least = np.quantile(mixture.predict_proba(complete).max(axis=1), 0.05)
     return {
         "labels_": adjusted_rand_score(label, mixture.labels_),
         "components": adjusted_rand_score(label, mixture.component_labels_),
         "components of the draws as they are": adjusted_rand_score(label, of_draws),
         "best": best,
+        "predict, complete": of_complete,
+        "least sure 5 %": least,
         "clusters": mixture.n_clusters_,
         "components, number": int(mixture.component_labels_.max()) + 1,
         "of the draws": int(of_draws.max()) + 1,
@@ -92,8 +99,8 @@ def main():
             for share in (0.2, 0.4, 0.5, 0.6):
                 found = []
                 for seed in arguments.seeds:
-                    X, label, centers = make(share, seed)
-                    found.append(figures(X, label, seed, centers))
+                    X, label, complete, centers = make(share, seed)
+                    found.append(figures(X, label, seed, complete, centers))
                 lines.append(line(f"{make.__name__}, {share:.0%} removed", found))
                 print(f"  {lines[-1]}", flush=True)
         if arguments.every and arguments.data.exists():
