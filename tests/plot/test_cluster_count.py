@@ -25,6 +25,13 @@ def test_bars_are_shares_of_the_draws(estimator):
     assert_allclose([bar.get_x() + bar.get_width() / 2 for bar in display.bars_], [3, 4, 5, 6])
     assert_allclose([bar.get_height() for bar in display.bars_], [0.5, 0, 0.375, 0.125])
     assert display.prior_ is None and display.figure_ is display.ax_.figure
+    assert display.ax_.get_xlabel() == "number of clusters"
+
+
+def test_what_is_counted_before_joins_are_components(estimator):
+    estimator.component_labels_ = np.zeros(4, dtype=int)
+    display = ClusterCountDisplay.from_estimator(estimator)
+    assert display.ax_.get_xlabel() == "number of components"
 
 
 def test_each_chain_has_its_dashes(estimator):
