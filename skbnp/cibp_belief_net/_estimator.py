@@ -520,9 +520,10 @@ class CIBPBeliefNet(
         # A few rows that lie far out are like that in every table.
         if few > _SOME_ROWS * figures.shape[1] and self.n_particles > 1:
             warn(
-                f"the log density of {few} row(s) may be low by half a nat or more: of the "
-                f"{self.n_particles} particles of annealing about one counts under most draws; "
-                "raise n_temperatures",
+                f"the log density of {few} of {figures.shape[1]} row(s) may be low by half a nat, "
+                f"or by many: of the {self.n_particles} particles of annealing about one counts "
+                "under most draws. Raise n_temperatures, and until this is gone do not compare "
+                "such densities with those of other models",
             )
 
     def _sample_of(self, draw, n_rows, rng):

@@ -11,7 +11,7 @@ from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
 from skbnp.mcmc.fields import Field
 from skbnp.mcmc.rows import row_blocks
-from skbnp.summaries.training_cells import TrainingCells, over_chains
+from skbnp.summaries.training_cells import TrainingCells
 
 
 class CellsMixin(CompletionMixin, DensityMixin):
@@ -141,29 +141,25 @@ class CellsMixin(CompletionMixin, DensityMixin):
         """Set what the chains say of the missing cells of the training rows."""
         if np.isnan(X).any():
             columns = self._prior.columns_of_values
-            moments = self._moments_over_sweeps(X, columns)
-            self._training_cells = TrainingCells(X.copy(), columns, *moments)
+            places = self._places_of_numbers(X, columns)
+            chains = [_said_by(state, places) for state in self.posterior_.final_states]
+            self._training_cells = TrainingCells.of(X, columns, chains)
 
-    def _moments_over_sweeps(self, X, columns):
-        """Mean and variance of missing cells over the sweeps of all chains, as `TrainingCells` has
-        them; ``columns`` are those of the numbers that the model says of a row.
+    def _places_of_numbers(self, X, columns):
+        """Where a family has its numbers about missing cells among all, for each family.
+
+        `TrainingCells` has them row by row; ``columns`` are those of the numbers that the model
+        says of a row.
         """
         rows, values = np.nonzero(TrainingCells.numbers(X, columns))
-        mean, variance = np.empty((2, len(rows)))
-        for p, part in enumerate(self._prior.parts):
-            of_chains = []
-            for state in self.posterior_.final_states:
-                # A table of several kinds keeps one family for each.
-                family = state["family"].get(f"part{p}", state["family"])
-                weight = float(state["n_imputed"])
-                of_chains.append((weight, family["imputed_mean"], family["imputed_square"]))
+        places = []
+        for part in self._prior.parts:
             # A family has its numbers row by row too, and each row in the order of its columns.
             place = np.full(X.shape[1], -1)
             place[part.columns] = np.arange(len(part.columns))
             own = np.flatnonzero(place[columns[values]] >= 0)
-            own = own[np.lexsort((values[own], place[columns[values[own]]], rows[own]))]
-            mean[own], variance[own] = over_chains(of_chains)
-        return mean, variance
+            places.append(own[np.lexsort((values[own], place[columns[values[own]]], rows[own]))])
+        return places
 
     def _in_units(self, mean, variance):
         """What fills missing cells and its deviation, in the units of X; levels come last."""
@@ -182,3 +178,13 @@ class CellsMixin(CompletionMixin, DensityMixin):
         highest = p.max(axis=1)
         value = p.argmax(axis=1) if KINDS[self.families_[column]].has_levels else p[:, 1]
         return value, highest * (1 - highest)
+
+
+def _said_by(state, places):
+    """What a chain says of all missing cells, as `TrainingCells.of` wants it."""
+    mean, square = np.empty((2, sum(map(len, places))))
+    for p, own in enumerate(places):
+        # A table of several kinds keeps one family for each.
+        family = state["family"].get(f"part{p}", state["family"])
+        mean[own], square[own] = family["imputed_mean"], family["imputed_square"]
+    return float(state["n_imputed"]), mean, square

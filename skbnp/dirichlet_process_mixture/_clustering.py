@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skbnp.dirichlet_process_mixture._unbounded import UnboundedMixin
 from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.partition import PartitionMixin
 from skbnp.mcmc.caller import warn
@@ -20,16 +21,11 @@ from skbnp.summaries.partitions import companion_table, expected_loss, relabel_b
 _MANY_ROWS = 20_000
 # How overlap is measured, see `skbnp.summaries.joining.overlap_of`.
 _OVERLAP = "share"
-# Rows in components of equal rows that are worth a word.
-_FEWEST_COPIES = 5
-# Cells of a column, all equal, that make a component one of ties, and the share of all rows in such
-# components that is worth a word.
-_FEWEST_TIES, _SHARE_OF_TIES = 5, 0.1
 # From what probability on a row that lacks cells is surely of its cluster.
 _SURE = 0.9
 
 
-class ClustersMixin(PartitionMixin, OutputsMixin):
+class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
     """``labels_`` of the training rows, and the tree of components that they are joined by."""
 
     _consensus_labels = "component_labels_"
@@ -65,7 +61,7 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         if wavering is not None:
             found = self.component_labels_, labels, self._partition_loss
             self.expected_loss_ = expected_loss(*found)
-        self._say_what_is_equal(X[:, self._columns_of("gaussian")])
+        self._find_unbounded(X[:, self._columns_of("gaussian")])
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._n_features_out = self.n_clusters_
 
@@ -143,22 +139,6 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
         table[has_some] = of_sure[has_some]
         return table
 
-    def _say_what_is_equal(self, X):
-        """Say which real cells, X, components are made of because they are equal."""
-        real, posterior = self._columns_of("gaussian"), self.posterior_
-        # Chains may differ in which values they follow: each has its say, by its last draw.
-        chains = (posterior[chain, -1]["label"] for chain in range(posterior.n_chains))
-        shares = np.array([_shares_of_ties(X, label) for label in chains])
-        self.partition_info_["copies"] = _rows_of_copies(X, self.component_labels_)
-        self.partition_info_["ties"] = [
-            {
-                "column": int(real[j]),
-                "share": float(shares[:, j].max()),
-                "n_chains": int((shares[:, j] >= _SHARE_OF_TIES).sum()),
-            }
-            for j in np.flatnonzero(shares.max(axis=0) >= _SHARE_OF_TIES)
-        ]
-
     def _found(self, training):
         draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
         n_blocks = [int(draw["label"].max()) + 1 for draw in draws]
@@ -174,57 +154,19 @@ class ClustersMixin(PartitionMixin, OutputsMixin):
             dropped=self.partition_info_["dropped"],
             # A file of an older version says neither.
             copies=self.partition_info_.get("copies", 0),
-            tied=self._tied_columns(),
+            unbounded=self._unbounded_in_words(),
+            unsupported=self._unsupported() if is_joined else (),
         )
 
     def _can_join(self):
         """Whether components are to be joined, and there are draws enough to say which."""
         return self.merge_overlap is not None and self.posterior_.n_stored >= LEAST_DRAWS
 
-    def _tied_columns(self):
-        """Real columns of which components have one value each, in words; empty: none."""
-        ties = self.partition_info_.get("ties", ())
-        return self._named([one["column"] for one in ties]) if ties else ""
-
-    def _said_of_ties(self):
-        """How many rows such components have at most, and what to do, in words."""
-        ties, n_chains = self.partition_info_["ties"], self.posterior_.n_chains
-        most = max(ties, key=lambda one: (one["share"], one["n_chains"]))
-        rows = f"of {most['share']:.0%} of the rows"
-        if most["n_chains"] < n_chains:
-            rows += f", in {most['n_chains']} of {n_chains} chains,"
-        return rows, (
-            "leave such columns out, split them in two, give them another family or, if they are "
-            "rounded, add noise of the width of a step (Ties in the user guide)"
-        )
-
-    def _lacks_of_chains(self):
-        problems, advice = super()._lacks_of_chains()
-        if problems and self._tied_columns():
-            rows, remedy = self._said_of_ties()
-            advice = [
-                f"components {rows} have one value in {self._tied_columns()}, along which "
-                f"densities have no bound, and chains follow such values: {remedy}"
-            ]
-        return problems, advice
-
-    def _warn_if_not_converged(self):
-        super()._warn_if_not_converged()
-        if self._tied_columns() and not self._lacks_of_chains()[0]:
-            rows, remedy = self._said_of_ties()
-            warn(
-                f"Components {rows} have one value in {self._tied_columns()}, along which "
-                "densities have no bound: scores of rows say nothing, and clusters may be of "
-                f"single values alone. If these should not tell clusters apart, {remedy}"
-            )
-        copies = self.partition_info_["copies"]
-        if copies:
-            warn(
-                f"{copies} rows are in components of rows that are equal in all real columns: "
-                "densities have no bound where rows repeat. Leave copies out, as by "
-                "numpy.unique(X, axis=0), or give columns of few values another family"
-            )
-        if self.merge_overlap is not None and not self._can_join():
+    def _judge_chains(self):
+        super()._judge_chains()
+        if self._can_join():
+            self._warn_if_unsupported()
+        elif self.merge_overlap is not None:
             warn(
                 f"components that overlap are joined from {LEAST_DRAWS} draws on, got "
                 f"{self.posterior_.n_stored}: labels_ are component_labels_. Raise n_draws, or set "
@@ -250,40 +192,3 @@ def _by_size(clusters):
     number = np.zeros(int(clusters.max()) + 1, dtype=np.intp)
     number[clusters] = found
     return number, found
-
-
-def _block_by_block(X, components):
-    """Sizes of components, where they begin in rows in their order, and these rows of X."""
-    size = np.bincount(components)
-    return size, np.cumsum(size) - size, X[np.argsort(components, kind="stable")]
-
-
-def _are_copies(X, start):
-    """Which components are of rows that are all equal, missing cells included."""
-    X = np.where(np.isnan(X), np.inf, X)
-    return (np.maximum.reduceat(X, start) == np.minimum.reduceat(X, start)).all(axis=1)
-
-
-def _rows_of_copies(X, components):
-    """How many rows are in components of two rows or more that are all equal; 0 for a few."""
-    if not X.shape[1]:
-        return 0
-    size, start, X = _block_by_block(X, components)
-    found = int(size[_are_copies(X, start) & (size > 1)].sum())
-    return found if found >= _FEWEST_COPIES else 0
-
-
-def _shares_of_ties(X, components):
-    """Share of the rows of which components have one value of a column, for each column.
-
-    Neither columns that do not vary at all count nor components of copies.
-    """
-    if not X.shape[1]:
-        return np.zeros(0)
-    _, start, X = _block_by_block(X, components)
-    n_seen = np.add.reduceat(~np.isnan(X), start, dtype=np.intp)
-    low, high = np.fmin.reduceat(X, start), np.fmax.reduceat(X, start)
-    tied = (low == high) & (n_seen >= _FEWEST_TIES)
-    tied[_are_copies(X, start)] = False
-    varies = np.fmin.reduce(low) < np.fmax.reduce(high)
-    return np.sum(n_seen * tied, axis=0) * varies / len(X)

@@ -116,8 +116,8 @@ class DirichletProcessMixture(
     ----------
     labels_ : ndarray or dask.array.Array of shape (n_samples,)
         Cluster of each training row, numbered by decreasing size: components that overlap are
-        joined, and clusters that fewer than half of the draws support go to the others. Lazy
-        where X came from Dask.
+        joined, and clusters that fewer than half of the draws support go to the others, unless
+        that would leave one cluster without support. Lazy where X came from Dask.
     n_clusters_ : int
         Number of clusters in `labels_`.
     component_labels_ : ndarray of shape (n_samples,)
@@ -139,10 +139,11 @@ class DirichletProcessMixture(
     partition_info_ : dict
         What `skbnp.summaries.consensus.stable_consensus` says of `component_labels_`; the clusters
         ``dropped`` before and after joins; the ``support`` of those of `labels_`, with rows that
-        lack cells as if complete; the number of
-        ``copies``, rows in components of rows that are equal in all real columns; and ``ties``,
-        each a real ``column``, the largest ``share`` of the rows that a chain's last draw has in
-        components of one value of it, and the ``n_chains`` in which that is a tenth or more.
+        lack cells as if complete; the number of ``copies``, rows in components of rows that are
+        equal in all real columns; ``ties``, each a real ``column``, the largest ``share`` of the
+        rows that a chain's last draw has in components of one value of it, and the ``n_chains`` in
+        which that is a tenth or more; and ``dependent``, the same of components in which real
+        ``columns`` follow from one another, {} where there are none.
     kept_rows_ : ndarray of int
         Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior

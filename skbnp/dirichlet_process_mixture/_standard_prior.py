@@ -11,6 +11,7 @@ from skbnp.dirichlet_process_mixture._model import (
     default_degrees_of_freedom,
     guess_covariance,
 )
+from skbnp.dirichlet_process_mixture._unbounded import dependent_columns
 from skbnp.dirichlet_process_mixture.families import FAMILIES, GaussianPrior
 from skbnp.estimators.arguments import check_numbers_of_law
 from skbnp.laws import Grid, Law
@@ -24,10 +25,7 @@ _FARTHEST_MEAN = 1e6
 _SMALLEST, _LARGEST = 1e-100, 1e100
 # kappa0 where covariances are not learned.
 _FIXED_MEAN_PRECISION = 0.01
-# Columns are dependent where so many complete rows a column, or more, have correlations with an
-# eigenvalue below this; those with a weight above the other number are a part of it.
-_ROWS_PER_COLUMN, _DEPENDENT, _PART_OF_IT = 5, 1e-7, 1e-3
-# Unless that is the work of the rows farthest out, at most this share of all.
+# Dependent columns may be the work of the rows farthest out, at most this share of all.
 _SHARE_FAR_OUT = 0.01
 
 
@@ -117,8 +115,10 @@ class PriorMixin:
         df = self.degrees_of_freedom_prior or d + 2
         if self.covariance_type == "full" and n > 1 and df + n / 10 < 2 * d:
             warn(
-                f"covariance_type='full' has little to learn {d} x {d} covariances from {n} rows; "
-                "covariance_type='diag' or fewer features would be a better model",
+                f"X has {n} rows to learn covariances of {d} columns from: compare "
+                "covariance_type='diag' and fewer columns by the score of rows left out. They are "
+                "the better model where columns have little to do with one another, and a far "
+                "worse one where they do",
             )
 
     def _checked_covariance(self, d):
@@ -201,17 +201,13 @@ class PriorMixin:
 
         Along what never varies, the covariance that clusters share shrinks without end.
         """
-        complete = X[~np.isnan(X).any(axis=1)]
-        if len(columns) < 2 or len(complete) < _ROWS_PER_COLUMN * len(columns):
-            return
-        if not np.ptp(complete, axis=0).all():
-            return
-        found = columns[_dependent(complete)]
+        found = columns[dependent_columns(X)]
         if not found.size:
             return
+        complete = X[~np.isnan(X).any(axis=1)]
         distance = np.abs(complete).max(axis=1)
         near = complete[distance <= np.quantile(distance, 1.0 - _SHARE_FAR_OUT)]
-        if np.ptp(near, axis=0).all() and not _dependent(near).any():
+        if np.ptp(near, axis=0).all() and not dependent_columns(near, 2).size:
             rows = np.flatnonzero(np.nan_to_num(np.abs(X)).max(axis=1) > distance.max() / 2)
             warn(
                 f"X has {len(rows)} row(s) so far out, row(s) {', '.join(map(str, rows[:10]))}"
@@ -287,13 +283,6 @@ class PriorMixin:
                 f"of X, got {np.min(variances):.3g} to {np.max(variances):.3g} times"
             )
         return covariance
-
-
-def _dependent(X):
-    """Which columns have a part in what never varies, a mask (n_features,)."""
-    eigenvalue, vector = np.linalg.eigh(np.corrcoef(X, rowvar=False))
-    never_vary = np.abs(vector[:, eigenvalue < _DEPENDENT])
-    return never_vary.max(axis=1, initial=0.0) > _PART_OF_IT
 
 
 def _number_or_law(value):

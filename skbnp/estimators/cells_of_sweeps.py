@@ -20,7 +20,7 @@ class CellsOfSweepsMixin:
             states = [state["moves"] for state in self.posterior_.final_states]
             chains = [moves["missing"] for moves in states if "missing" in moves]
             columns = self._modelled_columns()
-            self._training_cells = TrainingCells.of_chains(X, columns, chains)
+            self._training_cells = TrainingCells.of_states(X, columns, chains)
 
     def _known_cells(self):
         return vars(self).get("_training_cells")

@@ -20,7 +20,7 @@ from skbnp.estimators.files import FilesMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.reports import ReportMixin
 from skbnp.estimators.tables import TablesMixin
-from skbnp.mcmc.caller import warn
+from skbnp.mcmc.caller import are_judged_by_caller, warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import (
     convergence_problems,
@@ -288,13 +288,11 @@ class BaseMCMCEstimator(
             if name != "_sklearn_output_config":
                 vars(attempt).pop(name, None)
         with HeldInterrupt() as interrupt:
-            was_cut_short, is_ensemble = attempt._sample(X, y)
+            was_cut_short = attempt._sample(X, y)
             # One assignment: whoever looks finds the fit before or this one, never parts of both.
             self.__dict__ = vars(attempt)
-            if is_ensemble:
-                self._warn_if_ensemble_falls_short()
-            else:
-                self._warn_if_not_converged()
+            if not are_judged_by_caller():
+                self._judge_chains()
             self._warn_if_few_are_stored()
         if interrupt.requested and not was_cut_short:
             # It came too late to cut anything short, and whoever pressed it wants to stop.
@@ -305,7 +303,7 @@ class BaseMCMCEstimator(
     def _sample(self, X, y):
         """Check everything, run the chains and summarise them: all of `fit`, on its copy.
 
-        Returns whether Ctrl-C has cut the run short, and whether the chains are an ensemble.
+        Returns whether Ctrl-C has cut the run short.
         """
         self._refuse_bools()
         if "sampler" in self._declared:
@@ -344,7 +342,7 @@ class BaseMCMCEstimator(
         self._summarise(X)
         self._attach_exporter()
         context.call_on_fit_task_end(estimator=self, X=X)
-        return was_cut_short, self._is_ensemble(X)
+        return was_cut_short
 
     def _where_chains_run(self):
         """Chains at a time, and a context in which joblib runs them where they have to be."""
@@ -521,6 +519,13 @@ class BaseMCMCEstimator(
         spent = f"the warm-up ended when max_work={was} was spent"
         advice = remedies(*found, longer=f"raise max_work ({spent})")
         return problems, advice if any(spent in one for one in advice) else [*advice, spent]
+
+    def _judge_chains(self):
+        """Warn where the chains, or an ensemble of them, are not what they should be."""
+        if self._is_ensemble(np.empty((0, self.n_features_in_))):
+            self._warn_if_ensemble_falls_short()
+        else:
+            self._warn_if_not_converged()
 
     def _warn_if_not_converged(self):
         problems, advice = self._lacks_of_chains()

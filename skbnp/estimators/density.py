@@ -263,11 +263,16 @@ class DensityMixin:
         """Set what the draws of a prediction say of the missing cells of the training rows."""
         rows, columns = np.flatnonzero(np.isnan(X).any(axis=1)), self._modelled_columns()
         if rows.size:
-            moments = self._moments(self._modelled(X[rows]), self._cell_moments_of, self._prepared)
-            _, mean, variance = zip(*moments, strict=True)
             which = TrainingCells.numbers(X[rows], columns)
-            mean, variance = (np.concatenate(one)[which] for one in (mean, variance))
-            self._training_cells = TrainingCells(X.copy(), columns, mean, variance)
+            moments = self._moments_of_chains(
+                self._modelled(X[rows]), self._cell_moments_of, self._prepared
+            )
+            blocks = [
+                [(n, mean[which[here]], square[which[here]]) for n, mean, square in chains]
+                for here, chains in moments
+            ]
+            chains = [_of_all_rows(parts) for parts in zip(*blocks, strict=True)]
+            self._training_cells = TrainingCells.of(X, columns, chains)
 
     def _check_training_cells(self, missing):
         """Raise a ValueError unless what a file has of them fits a table with these holes."""
@@ -287,3 +292,9 @@ class DensityMixin:
         for block in row_blocks(len(rows)):
             moments = self._training_cells.moments(places[block])
             self._fill(filled, std, rows[block], *moments)
+
+
+def _of_all_rows(parts):
+    """Moments of some blocks of rows as those of all."""
+    counts, means, squares = zip(*parts, strict=True)
+    return counts[0], np.concatenate(means), np.concatenate(squares)

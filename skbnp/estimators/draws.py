@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbnp.estimators.arguments import check_count
 from skbnp.mcmc.rows import BLOCK_SIZE, available_threads, for_row_blocks
 from skbnp.numerics.moments import merged
+from skbnp.summaries.training_cells import over_chains
 
 # Numbers that the moments of one block of rows may take, and groups of draws that are summed.
 _BLOCK_NUMBERS, _DRAW_GROUPS = 2_000_000, 8
@@ -47,8 +48,12 @@ class DrawsMixin:
             raise ValueError(f"{rule} of this estimator: {error}") from error
         return draw
 
+    def _draws_to_predict_from(self):
+        """The `Posterior` whose draws say what is predicted."""
+        return self.posterior_
+
     def _prediction_draws(self):
-        return self.posterior_.evenly_spaced(self.predict_draws)
+        return self._draws_to_predict_from().evenly_spaced(self.predict_draws)
 
     def _summary_draws(self):
         return self.posterior_.evenly_spaced(MOST_SUMMARY_DRAWS)
@@ -93,24 +98,25 @@ class DrawsMixin:
         """Results of ``function(start, stop)`` over fixed blocks of so many rows, or draws."""
         return for_row_blocks(function, n, size, n_threads=available_threads(self.n_jobs))
 
-    def _over_draws(self, A, of_draw, combine=None, prepare=None, laws=None):
+    def _over_draws(self, A, of_draw, combine=None, prepare=None, laws=None, groups=None):
         """Results of ``of_draw(law, t, rows of A)`` for blocks of rows: yields (rows, parts).
 
         A part is what ``combine`` makes of the results of one group of draws, by default a stack
-        of them; groups and blocks do not depend on the number of threads. What
+        of them; groups, (first, last) each, and blocks do not depend on the number of threads. What
         ``prepare(rows of A)`` makes of a block goes to all draws in its place.
         """
         combine = combine or _stacked
         laws = self._prediction_laws() if laws is None else laws
+        groups = _in_groups(0, len(laws), _DRAW_GROUPS) if groups is None else groups
         size = max(1, min(BLOCK_SIZE, _BLOCK_NUMBERS // max(1, A.shape[1])))
         for start in range(0, len(A), size):
             rows = slice(start, min(start + size, len(A)))
             block = A[rows] if prepare is None else prepare(A[rows])
 
-            def part(first, last, block=block):
-                return combine(of_draw(laws[t], t, block) for t in range(first, last))
+            def part(group, _, block=block):
+                return combine(of_draw(laws[t], t, block) for t in range(*groups[group]))
 
-            yield rows, self._by_blocks(part, len(laws), -(-len(laws) // _DRAW_GROUPS))
+            yield rows, self._by_blocks(part, len(groups), 1)
 
     def _moments(self, A, of_draw, prepare=None):
         """Mean and variance of what the draws say of the rows of A, all draws alike.
@@ -123,13 +129,25 @@ class DrawsMixin:
         many columns such weights leave one draw of a hundred in effect: intervals too short, and
         larger errors for new rows as well.
         """
+        for rows, chains in self._moments_of_chains(A, of_draw, prepare):
+            yield rows, *over_chains(chains)
+
+    def _moments_of_chains(self, A, of_draw, prepare=None):
+        """The same chain by chain: yields (rows, chains), each chain as `over_chains` wants it."""
 
         def combine(results):
             return merged((1.0, mean, variance) for mean, variance in results)
 
-        for rows, parts in self._over_draws(A, of_draw, combine, prepare):
-            n_draws, mean, square = merged(parts)
-            yield rows, mean, square / n_draws
+        of_chain = self._draws_to_predict_from().chains_of_evenly_spaced(self.predict_draws)
+        first = np.flatnonzero(np.diff(of_chain, prepend=-1))
+        each = -(-_DRAW_GROUPS // len(first))
+        groups = [
+            _in_groups(*bounds, each)
+            for bounds in zip(first, [*first[1:], len(of_chain)], strict=True)
+        ]
+        places = np.cumsum([len(some) for some in groups])[:-1]
+        for rows, parts in self._over_draws(A, of_draw, combine, prepare, groups=sum(groups, [])):
+            yield rows, [merged(some) for some in _split(parts, places)]
 
     def _generator(self, n_samples, random_state):
         """A generator for so many samples of the fitted model."""
@@ -144,6 +162,18 @@ class DrawsMixin:
         chosen = rng.integers(self.posterior_.n_stored, size=n_samples)
         for t in np.unique(chosen):
             yield np.flatnonzero(chosen == t), self.posterior_.in_order(int(t))
+
+
+def _in_groups(start, stop, n_groups):
+    """At most so many groups of draws in their order, (first, last) each."""
+    size = -(-(stop - start) // n_groups)
+    return [(first, min(first + size, stop)) for first in range(start, stop, size)]
+
+
+def _split(parts, places):
+    """Lists of the parts up to each place, and from the last one on."""
+    bounds = zip([0, *places], [*places, len(parts)], strict=True)
+    return [parts[first:last] for first, last in bounds]
 
 
 def _stacked(results):

@@ -3,11 +3,15 @@
 from numbers import Real
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.draws import MOST_SUMMARY_DRAWS
+from skbnp.markup import listed
+from skbnp.mcmc.caller import warn
 from skbnp.numerics.log_sums import add_shares, log_totals
+from skbnp.summaries.consensus import LEAST_SUPPORT
 from skbnp.summaries.partitions import (
     coclustering,
     companion_table,
@@ -49,6 +53,27 @@ class PartitionMixin:
     def _label_draws(self):
         """Labels of at most 300 evenly spaced draws, each (n_samples,)."""
         return [self._labels_of(draw) for draw in self._summary_draws()]
+
+    def _unsupported(self):
+        """Clusters of ``labels_`` that fewer than half of the draws have, a list.
+
+        Where labels have been pruned of such there are none, unless no others would be left.
+        """
+        found = self.partition_info_.get("support", ())
+        return [k for k, of_cluster in enumerate(found) if of_cluster < LEAST_SUPPORT]
+
+    def _warn_if_unsupported(self):
+        """Name clusters that few draws have, where such have been looked for."""
+        found = self._unsupported()
+        if found:
+            least = min(self.partition_info_["support"])
+            warn(
+                f"Fewer than half of the draws have clusters like {listed(found)} of labels_, "
+                f"{least:.0%} have one like the least of them, and had their rows gone to others no "
+                "clusters would be left. Look at predict_proba or coclustering, or run longer "
+                "chains",
+                ConvergenceWarning,
+            )
 
     def _membership_draws(self, new):
         """The draws that say where rows belong, or whether they open a block if ``new``."""

@@ -17,9 +17,9 @@ from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.imputer._default import default_estimator, holds_names
 from skbnp.imputer._layout import Layout
-from skbnp.imputer._reading import ReadingMixin, columns_in_words
-from skbnp.imputer._reporting import ReportMixin
-from skbnp.mcmc.caller import said_by, warn
+from skbnp.imputer._reading import ReadingMixin, columns_in_words, without_unseen
+from skbnp.imputer._reporting import ReportMixin, said_by_model
+from skbnp.mcmc.caller import judging_chains, warn
 from skbnp.tables.columns import (
     columns_of,
     is_frame,
@@ -48,6 +48,9 @@ class BNPImputer(
         column varies.
     indicator_ : sklearn.impute.MissingIndicator or None
         Where cells are missing; None unless `add_indicator`.
+    r_hat_ : float
+        How far the chains differ in what they fill in, averaged over the missing cells of the
+        training table: R-hat by their means and standard deviations. NaN without such cells.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -210,6 +213,10 @@ class BNPImputer(
         -----
         UserWarning
             If a column without any value is dropped, and whatever the model warns of.
+        ConvergenceWarning
+            If the chains differ in the cells that they fill in: `r_hat_` is above 1.05. Where the
+            training table has no missing cells, or a model does not say what each chain fills in,
+            whatever the model warns of.
         """
         self._refuse_bools()
         attempt = copy(self)
@@ -239,14 +246,15 @@ class BNPImputer(
         self.indicator_ = None
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(_as_nan(holes))
-        self.estimator_ = None
+        self.estimator_, self.r_hat_ = None, np.nan
         if modelled.size:
             model = self._make([columns[j] for j in modelled])
             task = context.subcontext(task_name="model")
             with task.propagate_callback_context(model):
                 task.call_on_fit_task_begin(estimator=self, X=X)
-                with said_by(f"{type(model).__name__}, the imputer's estimator"):
+                with said_by_model(model), judging_chains():
                     self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
+                self._judge_chains()
             task.call_on_fit_task_end(estimator=self, X=X)
         context.call_on_fit_task_end(estimator=self, X=X)
 
@@ -264,6 +272,12 @@ class BNPImputer(
             Each missing cell with its posterior mean (a level with the most probable one), or a
             draw if `sample_posterior`. A frame of the kind, names and index of X where that is one,
             unless `set_output` says otherwise.
+
+        Warns
+        -----
+        UserWarning
+            If a row has a name or category that `fit` has not seen: its missing cells are filled as
+            if that were missing too.
         """
         check_is_fitted(self, "estimator_")
         self._validate_params()
@@ -461,7 +475,7 @@ class BNPImputer(
         modelled = self._layout.modelled
         if not holes[:, modelled].any():
             return None, np.zeros((len(holes), len(modelled)))
-        model = self.estimator_
+        model, X = self.estimator_, self._as_seen(X, is_training)
         parts = []
         for rows, known in self._row_groups(is_training, len(holes)):
             trained = getattr(model, "X_imputed_", None) if known else None
@@ -476,7 +490,12 @@ class BNPImputer(
         if not return_std:
             return values, None
         std = _by_rows([(rows, _values(table)) for rows, _, table in parts], len(holes))
-        return values, np.column_stack(std)
+        # What the model has not seen is missing to it, and stays as it is.
+        return values, np.where(holes[:, modelled], np.column_stack(std), 0.0)
+
+    def _as_seen(self, X, is_training):
+        """The table, without names that the model has not seen."""
+        return X if is_training else without_unseen(X, self._training, self._layout.modelled)
 
     def _drawn(self, X, holes, is_training, m, random_state=None):
         """Values of the model's columns in m completed tables; None where nothing is missing."""
@@ -490,7 +509,7 @@ class BNPImputer(
                 f"DirichletProcessMixture and TreeFactorModel have, got {type(model).__name__}"
             )
         seed = self.random_state if random_state is None else random_state
-        parts = []
+        parts, X = [], self._as_seen(X, is_training)
         for rows, known in self._row_groups(is_training, len(holes)):
             whole = known and holes[self._has_values][:, modelled].any()
             table = None if whole else take(X, modelled, rows)

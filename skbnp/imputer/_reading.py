@@ -5,6 +5,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from skbnp.imputer._default import holds_names
+from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import (
     as_numbers,
     columns_of,
@@ -14,7 +15,7 @@ from skbnp.tables.columns import (
     names_of,
     refuse_inexact,
 )
-from skbnp.tables.parts import with_numbers, without_marks
+from skbnp.tables.parts import with_numbers, without_cells, without_marks
 
 
 class ReadingMixin:
@@ -62,6 +63,33 @@ class ReadingMixin:
             estimator=self,
         )
         return refuse_inexact(X, floats)
+
+
+def without_unseen(X, training, columns):
+    """A table whose names and categories that the training table lacks are missing, with a warning.
+
+    Parameters
+    ----------
+    X, training : ndarray or frame
+    columns : ndarray of int
+        Those to look at.
+    """
+    given, known = columns_of(X), columns_of(training)
+    unseen = np.zeros((len(given[0].missing), len(given)), dtype=bool)
+    for j in columns:
+        if holds_names(known[j]):
+            levels = known[j].values if known[j].levels is None else known[j].levels
+            levels = set(levels.tolist())
+            cells = given[j].values.tolist()
+            unseen[~given[j].missing, j] = [cell not in levels for cell in cells]
+    found = np.flatnonzero(unseen.any(axis=0))
+    if found.size:
+        warn(
+            f"X has names or categories that fit has not seen, in "
+            f"{', '.join(columns_in_words(X, found))}: other cells of these "
+            f"{int(unseen.any(axis=1).sum())} row(s) are filled as if they were missing"
+        )
+    return without_cells(X, unseen)
 
 
 def columns_in_words(X, columns):

@@ -1,16 +1,45 @@
-"""``report()`` of the imputer: what it did itself, and the report of its model."""
+"""What is said of an imputer: whether its chains agree on cells, and its report."""
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.markup import counted
+from skbnp.mcmc.caller import said_by, warn
 from skbnp.reports import cells
 from skbnp.reports.page import Report
 from skbnp.tables.columns import columns_of, is_pandas, names_of
 
+# As for all other quantities.
+_MOST_R_HAT = 1.05
+
+
+def said_by_model(model):
+    """Warnings within are of the model and name its parameters, not those of the imputer."""
+    return said_by(f"{type(model).__name__}, the imputer's estimator")
+
 
 class ReportMixin:
-    """What fills the missing cells."""
+    """What fills the missing cells, and how well chains agree on that."""
+
+    def _judge_chains(self):
+        """Set ``r_hat_``, and warn where chains differ in what an imputer takes of them: cells."""
+        model = self.estimator_
+        cells = vars(model).get("_training_cells")
+        self.r_hat_ = np.nan if cells is None else cells.r_hat
+        if np.isnan(self.r_hat_):
+            # Of cells that are to come nothing is known but what the model knows of itself.
+            with said_by_model(model):
+                model._judge_chains()
+        elif self.r_hat_ > _MOST_R_HAT:
+            advice = model._lacks_of_chains()[1] or ["raise n_warmup"]
+            warn(
+                "The chains may not have converged: they differ in the missing cells that they "
+                f"fill in, by R-hat {self.r_hat_:.3g} on average (above {_MOST_R_HAT}). To do, by "
+                "parameters of a model, such as estimator=skbnp.imputer.default_model(X)."
+                f"set_params(...): {'; '.join(advice)}",
+                ConvergenceWarning,
+            )
 
     def report(self):
         """What fills the missing cells, how sure that is, and what the model found.
@@ -42,6 +71,7 @@ class ReportMixin:
                 n_missing=int(missing.sum()),
                 n_empty_rows=int(np.sum(~self._has_values)),
                 can_draw=hasattr(model, "sample_missing"),
+                r_hat=self.r_hat_,
             )
         ]
         if model is not None:

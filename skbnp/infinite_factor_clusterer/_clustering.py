@@ -47,6 +47,8 @@ class ClustersMixin(PartitionMixin):
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._reference = reference_draw(self.posterior_, draws, merged)
         self._warn_if_chains_disagree(draws, merged)
+        if self.merge_overlap is not None:
+            self._warn_if_unsupported()
 
     def _merged_labels(self, draws):
         """Labels of each draw after its overlapping components are joined."""
@@ -84,6 +86,7 @@ class ClustersMixin(PartitionMixin):
             n_blocks=self.posterior_.traces["n_clusters"],
             pieces=None if is_plain else self.component_labels_,
             dropped=self.partition_info_["dropped"],
+            unsupported=() if is_plain else self._unsupported(),
         )
         return [*found, self._factors_section(training), self._association_section(training)]
 

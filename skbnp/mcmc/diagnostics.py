@@ -247,11 +247,17 @@ def remedies(
     if uneven and pool_gain <= least_gain and not difference > 2 * error:
         # Slower than the halves of a trace can tell, but not all chains are there yet.
         apart = np.ptp(np.mean(traces[followed], axis=1))
-        advice.append(
-            f"log_density differs between the chains by up to {apart:.2g} nats a row, and averaged "
-            "they describe rows hardly better than one alone"
-            + ("" if drifts else f": those that are low are still improving, {longer}")
-        )
+        differs = f"log_density differs between the chains by up to {apart:.2g} nats a row"
+        if apart > least_gain:
+            advice.append(
+                f"{differs}, and averaged they describe rows hardly better than one alone"
+                + ("" if drifts else f": those that are low may be still improving, {longer}")
+            )
+        else:
+            advice.append(
+                f"{differs}, which is little: they describe rows alike, if by different {findings}"
+                + ("" if drifts else f"; if it is these that you look at, {longer}")
+            )
     if agree and n_draws >= min_ess and any(value < min_ess for _, value in figures):
         advice.append("the chains agree and there are few effective draws: raise n_draws or thin")
     return advice or [f"{longer} and n_draws"]

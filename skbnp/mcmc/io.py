@@ -23,7 +23,7 @@ import numpy as np
 from skbnp._version import __version__
 
 # Raised when a file written by this code cannot be read by the code before it.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _DOCUMENT = "document.json"
 _A_DAY = 86_400.0  # seconds

@@ -238,6 +238,19 @@ class Posterior(PosteriorDiagnostics):
             raise ValueError(f"max_draws must be >= 1, got {max_draws}")
         return [self.in_order(place) for place in evenly(self.n_stored, max_draws)]
 
+    def chains_of_evenly_spaced(self, max_draws):
+        """Of which chain each of these draws is.
+
+        Parameters
+        ----------
+        max_draws : int
+
+        Returns
+        -------
+        chains : ndarray of int
+        """
+        return np.array(evenly(self.n_stored, max_draws)) // self._n_stored_per_chain
+
     def thin(self, k):
         """Every k-th draw of each chain, traces included.
 

@@ -150,7 +150,7 @@ def _picture(records):
     )
 
 
-def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_draw):
+def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_draw, r_hat):
     """What the imputer did beside its model.
 
     Parameters
@@ -167,6 +167,8 @@ def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_dra
         Rows without any value.
     can_draw : bool
         Whether the model draws missing cells.
+    r_hat : float
+        How far chains differ in what they fill in; NaN where that is unknown.
     """
     sentences = [f"{counted(n_missing, 'cell')} of the table are missing."]
     if model is None:
@@ -182,6 +184,12 @@ def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_dra
     if n_empty_rows:
         sentences.append(
             f"{counted(n_empty_rows, 'row')} without any value got what is expected of a new row."
+        )
+    if r_hat > 1.0:
+        sentences.append(
+            f"Chains differ by {number(np.sqrt(r_hat**2 - 1), 2)} standard deviations of a cell in "
+            f"what they fill in, R-hat is {number(r_hat, 3)}: "
+            + ("they agree on cells, whatever else is said of them." if r_hat <= 1.05 else "much.")
         )
     steps = ()
     if can_draw and n_missing:

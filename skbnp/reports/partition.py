@@ -58,8 +58,10 @@ class Partition:
         Groups that were left out for want of support in the draws, each with its ``size``.
     copies : int
         Rows in groups of equal rows, which are together because they are equal.
-    tied : str
-        Columns of which many pieces have one value each, in words; empty where there are none.
+    unbounded : tuple of (str, str) or None
+        Which pieces have densities without a bound, and what to do, in words.
+    unsupported : sequence of int
+        Clusters that fewer than half of the draws have.
     """
 
     labels: np.ndarray
@@ -72,7 +74,8 @@ class Partition:
     noun: str = "cluster"
     dropped: tuple = ()
     copies: int = 0
-    tied: str = ""
+    unbounded: tuple | None = None
+    unsupported: tuple = ()
 
     @property
     def nouns(self):
@@ -201,8 +204,19 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
             "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again.",
         )
         return
-    if partition.tied:
-        yield Verdict("densities of rows", "no", f"pieces have one value in {partition.tied}")
+    if partition.unbounded:
+        which, remedy = partition.unbounded
+        yield Verdict(
+            "densities of rows", "no", f"pieces {which}", f"{remedy[0].upper()}{remedy[1:]}."
+        )
+    if partition.unsupported:
+        noun = partition.noun if len(partition.unsupported) == 1 else partition.nouns
+        yield Verdict(
+            f"{noun} {listed(partition.unsupported)}",
+            "no",
+            f"fewer than half of the draws have such {partition.nouns}",
+            "Use estimator.predict_proba(X) in place of labels_, or run longer chains.",
+        )
     why = f"{percent(share_sure)} of the rows have a {partition.noun} of probability "
     trust = "yes" if share_sure >= _MOST_ROWS_SURE else "with care"
     trust = "no" if share_sure < _MANY_ROWS_SURE else trust

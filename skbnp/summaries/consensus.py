@@ -115,7 +115,8 @@ def drop_unsupported(
     Returns
     -------
     partition : ndarray of int of shape (n,)
-        Labels 0, 1, ... by decreasing cluster size, ties by first row. One cluster always stays.
+        Labels 0, 1, ... by decreasing cluster size, ties by first row. That which was given where
+        the last cluster has too little support as well, so that the draws support none.
     dropped : list of dict
         ``size`` and ``support`` of each cluster dropped, the least supported first.
 
@@ -130,7 +131,11 @@ def drop_unsupported(
         return partition, []
     pruning = _Pruning(partition, draws, "vi", generator)
     pruning.drop_unsupported(least_support, labels, joined)
-    return pruning.partition(), pruning.dropped
+    found = pruning.partition()
+    if pruning.n_clusters == 1 and support(found, labels, joined)[0] < least_support:
+        # Rows that were given away have spoiled one cluster after the other, for nothing.
+        return partition, []
+    return found, pruning.dropped
 
 
 def support(partition, labels, joined=None):

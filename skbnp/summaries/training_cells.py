@@ -27,34 +27,49 @@ class TrainingCells:
         In the units of the model.
     variance : ndarray of shape (n_numbers,)
         The same, may be inf.
+    r_hat : float, default=NaN
+        How far the chains differ in what they say, as `r_hat` has it; NaN where that is unknown.
     """
 
     X: np.ndarray
     columns: np.ndarray
     mean: np.ndarray
     variance: np.ndarray
+    r_hat: float = np.nan
 
     @classmethod
-    def of_chains(cls, X, columns, chains):
+    def of(cls, X, columns, chains):
+        """What some chains say.
+
+        Parameters
+        ----------
+        X, columns : ndarray
+        chains : list of (n, mean, square)
+            Of each chain the number of its sweeps or draws, the mean over them, and their number
+            times the variance; row by row. None are needed where no number is about a missing cell.
+        """
+        if not chains:
+            return cls(X.copy(), columns, np.empty(0), np.empty(0))
+        return cls(X.copy(), columns, *over_chains(chains), r_hat(chains))
+
+    @classmethod
+    def of_states(cls, X, columns, states):
         """What the sweeps of some chains say.
 
         Parameters
         ----------
         X, columns : ndarray
-        chains : iterable of dict
-            Of each chain ``n_imputed``, the number of its sweeps, ``imputed_mean``, the mean over
-            them, and ``imputed_square``, their number times the variance; column by column. None
-            are needed where no number is about a missing cell.
+        states : list of dict
+            Of each chain ``n_imputed``, ``imputed_mean`` and ``imputed_square``, as `of` has them
+            but column by column.
         """
         rows, values = np.nonzero(cls.numbers(X, columns))
-        if not rows.size:
-            return cls(X.copy(), columns, np.empty(0), np.empty(0))
-        mean, variance = over_chains(
-            (float(chain["n_imputed"]), chain["imputed_mean"], chain["imputed_square"])
-            for chain in chains
-        )
         place = np.argsort(np.lexsort((rows, values)))
-        return cls(X.copy(), columns, mean[place], variance[place])
+        chains = [
+            (float(one["n_imputed"]), one["imputed_mean"][place], one["imputed_square"][place])
+            for one in states
+        ]
+        return cls.of(X, columns, chains if rows.size else [])
 
     @staticmethod
     def numbers(X, columns):
@@ -166,6 +181,32 @@ def over_chains(parts):
     """
     n, mean, square = merged(parts)
     return mean, square / n
+
+
+def r_hat(parts):
+    """R-hat of what chains say of missing cells, from means and variances alone.
+
+    R-hat squared is 1 and the variance between the chains' means by that within chains, which is
+    of the cell itself and not of its mean: chains agree where what they fill in differs by little
+    of its standard deviation. The mean over cells of that ratio is taken.
+
+    Parameters
+    ----------
+    parts : list of (n_sweeps, mean, square)
+        As `over_chains` has them.
+
+    Returns
+    -------
+    r_hat : float
+        NaN where there is one chain, or no cell.
+    """
+    if len(parts) < 2 or not parts[0][1].size:
+        return np.nan
+    between = np.var([mean for _, mean, _ in parts], axis=0, ddof=1)
+    within = np.mean([square / n for n, _, square in parts], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(between > 0.0, between / within, 0.0)
+    return float(np.sqrt(1.0 + ratio.mean()))
 
 
 def _keys(X):

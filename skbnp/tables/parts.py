@@ -71,25 +71,43 @@ def without_marks(X, mark):
             marked[~column.missing, j] = np.isin(values, numbers_of([mark], values.dtype))
         else:
             marked[~column.missing, j] = [_is_mark(cell, mark) for cell in values.tolist()]
-    found = np.flatnonzero(marked.any(axis=0))
-    if not found.size:
-        return X
     numbers = {}
-    for j in found:
+    for j in np.flatnonzero(marked.any(axis=0)):
         column = columns[j].without([mark])
         if columns[j].kind == "text" and column.kind in ("integer", "real"):
             numbers[int(j)] = column.numbers(f"column {j}")
-    found = [j for j in found if j not in numbers]
+    return with_numbers(without_cells(X, marked, set(numbers)), numbers)
+
+
+def without_cells(X, cells, spared=()):
+    """A table in which some cells are missing.
+
+    Parameters
+    ----------
+    X : ndarray or frame
+    cells : ndarray of bool of shape (n_samples, n_features)
+    spared : set of int
+        Columns of a frame that stay as they are.
+
+    Returns
+    -------
+    X : ndarray or frame
+        The table itself where there are no such cells.
+    """
+    found = np.flatnonzero(cells.any(axis=0))
+    if not found.size:
+        return X
+    found = [j for j in found if j not in spared]
     if is_pandas(X):
         X = X.copy()
         for j in found:
-            X.isetitem(j, X.iloc[:, j].mask(marked[:, j]))
-    elif is_frame(X):
-        X = _narwhals_without(nw.from_native(X, eager_only=True), marked, found)
-    else:
-        X = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
-        X[marked] = np.nan
-    return with_numbers(X, numbers)
+            X.isetitem(j, X.iloc[:, j].mask(cells[:, j]))
+        return X
+    if is_frame(X):
+        return _narwhals_without(nw.from_native(X, eager_only=True), cells, found)
+    X = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
+    X[cells] = np.nan
+    return X
 
 
 def with_numbers(X, numbers):

@@ -261,7 +261,9 @@ def test_densities_that_rest_on_one_particle_are_named():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 12)) + 0.03 * rng.normal(size=(40, 12))
     net = short(density="ais", n_warmup=40, n_particles=4).fit(X)
-    with pytest.warns(UserWarning, match=r"the log density of \d+ row.s. may be low by half a nat"):
+    with pytest.warns(
+        UserWarning, match=r"the log density of \d+ of \d+ row.s. may be low by half a nat"
+    ):
         net.set_params(n_temperatures=2).score_samples(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

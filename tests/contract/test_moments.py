@@ -92,13 +92,13 @@ def test_draws_weigh_the_same(fitted, monkeypatch):
     """Mean and variance of what the draws say, by the law of total variance in long doubles."""
     said, over_draws = [], fitted._over_draws
 
-    def listening(A, of_draw, *args):
+    def listening(A, of_draw, *args, **options):
         def loud(draw, t, block):
             moments = of_draw(draw, t, block)
             said.append((t, *moments))
             return moments
 
-        return over_draws(A, loud, *args)
+        return over_draws(A, loud, *args, **options)
 
     monkeypatch.setattr(fitted, "_over_draws", listening)
     monkeypatch.setattr(fitted, "n_jobs", 1)

@@ -431,7 +431,7 @@ def test_rows_without_a_cell_warn(kind):
 
 def test_many_features_warn():
     wide = RNG.normal(size=(20, 12))
-    with pytest.warns(UserWarning, match="12 x 12 covariances from 20 rows.*'diag'"):
+    with pytest.warns(UserWarning, match="20 rows to learn covariances of 12 columns.*'diag'"):
         dpm().fit(wide)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

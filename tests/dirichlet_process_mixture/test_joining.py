@@ -165,7 +165,9 @@ def test_columns_of_single_values_are_named_where_components_follow_them(recwarn
     assert model.partition_info_["ties"][0]["share"] > 0.8
     assert model.partition_info_["ties"][0]["n_chains"] == 2
     assert [one for one in recwarn if "have one value in column(s) 1" in str(one.message)]
-    assert "pieces have one value in column(s) 1" in " ".join(str(model.report()).split())
+    report = " ".join(str(model.report()).split())
+    assert "of the rows have one value in column(s) 1" in report
+    assert "Give columns of few values another family" in report
     recwarn.clear()
     binary = X.copy()
     binary[:, 1] = np.where(np.isnan(X[:, 1]), np.nan, X[:, 1] > 0)

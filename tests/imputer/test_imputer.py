@@ -26,7 +26,7 @@ from skbnp import (
     TreeFactorModel,
 )
 from skbnp.estimators import interval_calibration
-from skbnp.imputer import _estimator
+from skbnp.imputer import _estimator, _reporting
 from skbnp.imputer._default import MOST_MIXTURE_COLUMNS
 from skbnp.tables.columns import columns_of
 
@@ -310,10 +310,63 @@ def test_text_that_is_all_numbers_without_its_marks_is_numbers(as_table, X):
 def test_warnings_tell_whose_parameters_they_name(X):
     who = r"n_draws.* \(TreeFactorModel, the imputer's estimator, says so\.\)$"
     with pytest.warns(ConvergenceWarning, match=who):
-        tree().fit(X)
+        tree().fit(np.nan_to_num(X))
     with pytest.warns(ConvergenceWarning) as found:
         TreeFactorModel(max_depth=2, **SHORT).fit(X)
     assert "imputer" not in str(found[0].message)
+
+
+@BOTH
+def test_chains_are_judged_by_the_cells_that_they_fill_in(make, X):
+    """They may agree on these while they differ in the number of clusters, or of branches."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        imputer = make().fit(X)
+    assert imputer.estimator_._lacks_of_chains()[0]
+    assert 1.0 < imputer.r_hat_ < 1.05
+    assert f"R-hat is {imputer.r_hat_:.3g}" in " ".join(str(imputer.report()).split())
+    assert np.isnan(BNPImputer().fit(np.ones((5, 2))).r_hat_)
+
+
+def test_chains_that_fill_in_other_cells(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X[:20, 1] = np.nan
+    monkeypatch.setattr(_reporting, "_MOST_R_HAT", 1.0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"differ in the missing cells that they fill in, by R"
+    ):
+        imputer = tree().fit(X)
+    assert imputer.r_hat_ > 1.0
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "objects"])
+def test_names_that_fit_has_not_seen(kind):
+    """They stay, and what the rows lack is filled as if they were missing too."""
+    table = pd.DataFrame(
+        {"city": list("abc") * 20, "x": np.arange(60.0) % 7, "y": np.arange(60) % 3 + 0.5}
+    )
+    table.loc[::9, "x"] = np.nan
+    new = pd.DataFrame({"city": ["z", None, "a"], "x": [np.nan, np.nan, 1.0], "y": [0.5, 0.5, 0.5]})
+    given = {"pandas": lambda t: t, "polars": pl.from_pandas, "objects": pd.DataFrame.to_numpy}[
+        kind
+    ]
+    imputer = BNPImputer(
+        estimator=DirichletProcessMixture(family=["categorical", "gaussian", "gaussian"], **SHORT)
+    )
+    imputer.fit(given(table))
+    with pytest.warns(
+        UserWarning, match="that fit has not seen, in .*: other cells of these 1 row"
+    ):
+        filled = columns_of(imputer.transform(given(new)))
+    assert filled[0].values[0] == "z" and filled[0].values[2] == "a"
+    assert filled[1].values[0] == filled[1].values[1]
+    with pytest.warns(UserWarning, match="has not seen"):
+        std = columns_of(imputer.standard_deviations(given(new)))
+    assert std[0].values[0] == 0.0 < std[0].values[1] and std[1].values[0] == std[1].values[1]
+    with pytest.warns(UserWarning, match="has not seen"):
+        (drawn,) = imputer.multiple(1, given(new))
+    assert columns_of(drawn)[0].values[0] == "z"
 
 
 def test_a_table_of_constants_lacks_no_row():

@@ -254,7 +254,7 @@ def test_tampered_content(path, content, arrays, message):
 @pytest.mark.parametrize(
     "document, message",
     [
-        ({"version": 2, "library": "9.1"}, "newer skbnp \\(9.1, file format 2\\).*upgrade skbnp"),
+        ({"version": 3, "library": "9.1"}, "newer skbnp \\(9.1, file format 3\\).*upgrade skbnp"),
         ({"version": "1"}, "damaged"),
         ({"kind": "posterior"}, "holds a posterior, not a thing"),
         ({"kind": None}, "holds a None, not a thing"),

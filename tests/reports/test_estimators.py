@@ -23,7 +23,7 @@ from skbnp.reports import Report
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:X should have a column of kurtosis"),
-    pytest.mark.filterwarnings("ignore:covariance_type='full' has little to learn"),
+    pytest.mark.filterwarnings("ignore:X has \\d+ rows to learn"),
     pytest.mark.filterwarnings("ignore:.*ten different whole numbers"),
 ]
 SHORT = dict(n_chains=2, n_warmup=10, n_draws=10, random_state=0)

@@ -238,15 +238,27 @@ def test_support_by_hand():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_unsupported_clusters_are_dropped(seed):
-    labels = noisy_draws(seed, noise=0.9)
+    labels = noisy_draws(seed, noise=0.3)
     rng = np.random.default_rng(seed)
-    partition = np.concatenate([relabel_by_size(labels[0])[:60], rng.integers(9, size=20)])
+    partition = consensus_partition(labels, random_state=0)[0]
+    partition[rng.choice(80, size=12, replace=False)] = partition.max() + 1 + np.arange(12) % 3
     partition = relabel_by_size(partition)
     left, dropped = drop_unsupported(partition, labels, random_state=0)
-    assert min(support(partition, labels)) < 0.5
-    assert left.max() == 0 or min(support(left, labels)) >= 0.5
-    assert len(dropped) == partition.max() - left.max()
+    assert min(support(partition, labels)) < 0.5 <= min(support(left, labels))
+    assert len(dropped) == partition.max() - left.max() >= 3
     assert all(one["support"] < 0.5 for one in dropped)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_the_draws_support_no_clusters_all_stay(seed):
+    """One cluster would be no better: no draw has a block of half of the rows."""
+    labels = noisy_draws(seed, noise=0.9)
+    partition = relabel_by_size(labels[0])
+    assert min(support(partition, labels)) < 0.5
+    assert support(np.zeros(80, dtype=int), labels)[0] < 0.5
+    left, dropped = drop_unsupported(partition, labels, random_state=0)
+    assert_array_equal(left, partition)
+    assert dropped == []
 
 
 def test_a_joined_block_supports_too():

@@ -489,8 +489,8 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
         _, mean, variance = zip(*moments, strict=True)
         return np.concatenate(mean), np.concatenate(variance)
 
-    def _prediction_draws(self):
-        return self.ensemble_.evenly_spaced(self.predict_draws)
+    def _draws_to_predict_from(self):
+        return self.ensemble_
 
     def _probabilities(self, draw, t, images):
         """Of the classes under one draw, without a variance of their own."""
