@@ -13,6 +13,7 @@ from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegressionCV
 
 from checks.scripts import load_benchmark as load
+from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
 from skbnp.samplers import TreeSampler
 
 
@@ -509,3 +510,21 @@ def test_gradients_of_images_are_timed(monkeypatch, capsys):
     assert len(rows) == 3 and all(ours > 0 for _, _, ours, _ in rows)
     module.print_gradients(rows)
     assert capsys.readouterr().out.count("| 20 |") == 3
+
+
+def test_advice(monkeypatch):
+    module = load("advice", monkeypatch)
+    short = dict(n_chains=2, n_warmup=4, n_draws=4)
+    monkeypatch.setattr(module, "default_model", lambda X: TreeFactorModel(**short))
+    monkeypatch.setattr(
+        module, "BNPImputer", partial(BNPImputer, estimator=TreeFactorModel(**short))
+    )
+    mixture = partial(DirichletProcessMixture, **short)
+    monkeypatch.setattr(module, "DirichletProcessMixture", mixture)
+    X = np.random.default_rng(0).normal(size=(40, 1)) + np.random.default_rng(1).normal(
+        size=(40, 3)
+    )
+    found = module.cells(X, 0, 2)
+    assert found["r_hat_ x1"] > 1.0 and found["error x2"] < 2.0
+    of_few = module.few_rows(module.correlated(X, 0), 3, 0)
+    assert module.line("one", [of_few])["least"] == of_few["full - diag"]

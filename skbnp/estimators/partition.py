@@ -69,8 +69,8 @@ class PartitionMixin:
             least = min(self.partition_info_["support"])
             warn(
                 f"Fewer than half of the draws have clusters like {listed(found)} of labels_, "
-                f"{least:.0%} have one like the least of them, and had their rows gone to others no "
-                "clusters would be left. Look at predict_proba or coclustering, or run longer "
+                f"{least:.0%} have one like the least of them, and had their rows gone to others "
+                "no clusters would be left. Look at predict_proba or coclustering, or run longer "
                 "chains",
                 ConvergenceWarning,
             )
