@@ -116,9 +116,9 @@ class PriorMixin:
         if self.covariance_type == "full" and n > 1 and df + n / 10 < 2 * d:
             warn(
                 f"X has {n} rows to learn covariances of {d} columns from: compare "
-                "covariance_type='diag' and fewer columns by the score of rows left out. They are "
+                "covariance_type='diag' by the score of rows left out, in shuffled folds. It is "
                 "the better model where columns have little to do with one another, and a far "
-                "worse one where they do",
+                "worse one where they have much",
             )
 
     def _checked_covariance(self, d):
@@ -219,8 +219,7 @@ class PriorMixin:
         warn(
             f"X should have no columns that follow from others for covariance_type='full', got "
             f"the linearly dependent {self._named(found)}: densities have no bound, so that "
-            "chains drift without end or lose their digits; leave out what follows from the "
-            "rest, or use covariance_type='diag'"
+            "chains drift without end or lose their digits; leave out what follows from the rest"
         )
 
     def _standard_prior(self, X):

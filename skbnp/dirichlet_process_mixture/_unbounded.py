@@ -1,8 +1,11 @@
 """Components along which densities have no bound: of copies, of ties, of dependent columns."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from skbnp.mcmc.caller import warn
+from skbnp.reports import convergence
 
 # Rows in components of equal rows that are worth a word.
 _FEWEST_COPIES = 5
@@ -53,7 +56,7 @@ class UnboundedMixin:
         if info.get("dependent"):
             most = info["dependent"]
             kind = f"have columns that follow from others, {self._named(most['columns'])}"
-            remedy = "leave out what follows from the rest, or use covariance_type='diag'"
+            remedy = "leave out what follows from the rest"
         elif info.get("ties"):
             most = max(info["ties"], key=lambda one: (one["share"], one["n_chains"]))
             kind = f"have one value in {self._named([one['column'] for one in info['ties']])}"
@@ -78,6 +81,14 @@ class UnboundedMixin:
                 f"follow such rows: {unbounded[1]}"
             ]
         return problems, advice
+
+    def _chains_section(self):
+        """Chains may agree on densities that have no bound, but these are not to be trusted."""
+        section = super()._chains_section()
+        if not self._unbounded_in_words():
+            return section
+        verdicts = tuple(one for one in section.verdicts if one.part != convergence.DENSITY)
+        return replace(section, verdicts=verdicts)
 
     def _judge_chains(self):
         super()._judge_chains()

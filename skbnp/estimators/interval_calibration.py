@@ -85,7 +85,10 @@ class CalibratedCellsMixin:
             task.call_on_fit_task_begin(estimator=self)
             second._sample(holed[seen], None)
         task.call_on_fit_task_end(estimator=self)
-        trained, new = (_scale(X[at], holed[at], hidden[at], second) for at in (seen, ~seen))
+        trained, new = (
+            _scale(X[at], holed[at], hidden[at], second, rows)
+            for rows, at in (("training rows", seen), ("new rows", ~seen))
+        )
         n_hidden = 0 if trained is None else int(hidden[seen].sum())
         damped = 1.0 - _OF_WIDER_HOLES * _share_of_first_holes(X[seen], hidden[seen])
         # A second fit to fewer cells may be wider than it need be where the first is not: in small
@@ -151,7 +154,7 @@ def _share_of_first_holes(X, hidden):
     return np.mean(first[widened] / (first + second)[widened]) if widened.any() else 0.0
 
 
-def _scale(X, holed, hidden, second):
+def _scale(X, holed, hidden, second, rows):
     """By what deviations of hidden cells are too small: of the 68 % and 95 % quantiles of z.
 
     None where the cells are too few to say so.
@@ -164,8 +167,8 @@ def _scale(X, holed, hidden, second):
         z = np.abs(X - filled)[cells] / std[cells]
     if len(z) < _FEW_CELLS:
         warn(
-            f"the deviations of filled cells are not calibrated: {len(z)} hidden cells are too "
-            f"few, {_FEW_CELLS} are needed"
+            f"the deviations of filled cells of {rows} are not calibrated: {len(z)} hidden cells "
+            f"are too few, {_FEW_CELLS} are needed"
         )
         return None
     shares = erf(np.array([1.0, 2.0]) / np.sqrt(2.0))

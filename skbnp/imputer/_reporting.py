@@ -1,5 +1,7 @@
 """What is said of an imputer: whether its chains agree on cells, and its report."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -7,11 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from skbnp.markup import counted
 from skbnp.mcmc.caller import said_by, warn
 from skbnp.reports import cells
+from skbnp.reports.convergence import MOST_RHAT
 from skbnp.reports.page import Report
 from skbnp.tables.columns import columns_of, is_pandas, names_of
-
-# As for all other quantities.
-_MOST_R_HAT = 1.05
 
 
 def said_by_model(model):
@@ -31,11 +31,11 @@ class ReportMixin:
             # Of cells that are to come nothing is known but what the model knows of itself.
             with said_by_model(model):
                 model._judge_chains()
-        elif self.r_hat_ > _MOST_R_HAT:
+        elif self.r_hat_ > MOST_RHAT:
             advice = model._lacks_of_chains()[1] or ["raise n_warmup"]
             warn(
                 "The chains may not have converged: they differ in the missing cells that they "
-                f"fill in, by R-hat {self.r_hat_:.3g} on average (above {_MOST_R_HAT}). To do, by "
+                f"fill in, by R-hat {self.r_hat_:.3g} on average (above {MOST_RHAT}). To do, by "
                 "parameters of a model, such as estimator=skbnp.imputer.default_model(X)."
                 f"set_params(...): {'; '.join(advice)}",
                 ConvergenceWarning,
@@ -76,8 +76,12 @@ class ReportMixin:
         ]
         if model is not None:
             rows = X.index if is_pandas(X) else np.arange(n)
-            sections += model._report_sections(
+            found = model._report_sections(
                 names[layout.modelled].tolist(), rows[self._has_values].tolist()
             )
+            if self.r_hat_ <= MOST_RHAT:
+                # Of chains that agree on cells an imputer asks no more.
+                found = [replace(one, steps=()) if one.is_urgent else one for one in found]
+            sections += found
         title = f"BNPImputer: report on {counted(n, 'row')}, {counted(d, 'column')}"
         return Report(title, sections)

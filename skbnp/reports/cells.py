@@ -4,6 +4,7 @@ import numpy as np
 
 from skbnp.markup import counted, listed, measured, number, percent
 from skbnp.reports import pictures
+from skbnp.reports.convergence import MOST_RHAT
 from skbnp.reports.page import Section, Verdict
 
 # Relative to the spread of the column: what fills a cell is well known up to, and hardly known from
@@ -57,7 +58,7 @@ def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)",
         sentences.append(f"What fills them is not kept, as it would take long: call {by}.")
         steps.append(f"To fill the table, call {by}.")
     else:
-        sentences += _how_well(table, records)
+        sentences += _how_well(table, records) + _below_zero(table, holes, filled)
         verdicts += list(_verdicts(scale, can_calibrate, n_hidden))
         show = (_picture(records),) if _relative(records) else ()
         if scale is None and not can_calibrate:
@@ -120,6 +121,22 @@ def _how_well(table, records):
             "sure and .5 where it is as likely as not."
         )
     return sentences
+
+
+def _below_zero(table, holes, filled):
+    """Of columns that never are, which says that a normal law does not suit them."""
+    found = [
+        table.names[j]
+        for j in np.flatnonzero(holes.any(axis=0))
+        if table.levels[j] is None
+        and np.min(table.X[~holes[:, j], j], initial=np.inf) >= 0.0 > filled[holes[:, j], j].min()
+    ]
+    if not found:
+        return []
+    return [
+        f"Some cells of {listed(found, _MOST_NAMED)} are filled with numbers below zero, where no "
+        "observed one is: take the logarithm of such columns, or of 1 more than they are."
+    ]
 
 
 def _verdicts(scale, can_calibrate, n_hidden):
@@ -185,12 +202,21 @@ def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_dra
         sentences.append(
             f"{counted(n_empty_rows, 'row')} without any value got what is expected of a new row."
         )
-    if r_hat > 1.0:
-        sentences.append(
-            f"Chains differ by {number(np.sqrt(r_hat**2 - 1), 2)} standard deviations of a cell in "
-            f"what they fill in, R-hat is {number(r_hat, 3)}: "
-            + ("they agree on cells, whatever else is said of them." if r_hat <= 1.05 else "much.")
+    verdicts, in_short = (), ""
+    if r_hat >= 1.0:
+        agree = r_hat <= MOST_RHAT
+        in_short = f"{counted(n_missing, 'missing cell')} are filled by a {model}, " + (
+            "on which its chains agree." if agree else "on which its chains do not agree yet."
         )
+        why = (
+            f"chains differ by {number(np.sqrt(r_hat**2 - 1), 2)} standard deviations of a cell, "
+            f"R-hat is {number(r_hat, 3)}"
+        )
+        sentences.append(
+            f"By what they fill in {why}: "
+            + ("they agree on that, whatever else they differ in." if agree else "that is much.")
+        )
+        verdicts = (Verdict("what fills missing cells", "yes" if agree else "no", why),)
     steps = ()
     if can_draw and n_missing:
         steps = (
@@ -198,4 +224,7 @@ def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_dra
             "and pool what they say by skbnp.summaries.pool: analysed as if it had been complete, "
             "one filled table makes results look too sure.",
         )
-    return Section("imputer", "How the table is filled", tuple(sentences), steps=steps)
+    return Section(
+        "imputer", "How the table is filled", tuple(sentences), verdicts=verdicts, steps=steps,
+        in_short=in_short,
+    )  # fmt: skip

@@ -7,9 +7,10 @@ from skbnp.mcmc import diagnostics
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
 
+DENSITY = "how well rows are described"
 # What traces are about, in words; others go by their names.
 _WORDS = {
-    "log_density": "how well rows are described",
+    "log_density": DENSITY,
     "log_joint": "the model as a whole",
     "n_clusters": "how many pieces draws have",
     "largest_cluster": "the size of the largest piece",

@@ -194,6 +194,11 @@ def _least_sure(partition, probability):
 
 
 def _verdicts_of_clusters(partition, sizes, own, share_sure):
+    if partition.unbounded and not partition.copies:
+        which, remedy = partition.unbounded
+        yield Verdict(
+            "densities of rows", "no", f"pieces {which}", f"{remedy[0].upper()}{remedy[1:]}."
+        )
     if len(sizes) == 1:
         return
     if partition.copies:
@@ -204,11 +209,6 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
             "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again.",
         )
         return
-    if partition.unbounded:
-        which, remedy = partition.unbounded
-        yield Verdict(
-            "densities of rows", "no", f"pieces {which}", f"{remedy[0].upper()}{remedy[1:]}."
-        )
     if partition.unsupported:
         noun = partition.noun if len(partition.unsupported) == 1 else partition.nouns
         yield Verdict(
@@ -221,7 +221,9 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
     trust = "yes" if share_sure >= _MOST_ROWS_SURE else "with care"
     trust = "no" if share_sure < _MANY_ROWS_SURE else trust
     remedy = ""
-    if trust != "yes":
+    if trust == "yes" and partition.unbounded:
+        trust, why = "with care", f"pieces may follow such values alone, and {why}"
+    elif trust != "yes":
         remedy = (
             "Use estimator.predict_proba(X), the probabilities, in place of labels_: many rows "
             "lie between groups."
@@ -383,7 +385,7 @@ def how_many(partition):
         because = (
             f"it keeps {partition.nouns} that a part of the draws has joined to others"
             if found > mode
-            else f"it leaves out {partition.nouns} that few draws agree on"
+            else f"it joins to others, or leaves out, {partition.nouns} that draws disagree on"
         )
         sentences.append(
             f"The summary of all draws has {found}, though {mode} is the most frequent number: "
@@ -419,6 +421,11 @@ def _has_pieces_alone(partition):
 
 def _verdict_of_number(partition, shares, found):
     share = float(shares[found]) if found < len(shares) else 0.0
+    remedy = (
+        "The number of groups is open: before you count on it, look at the small ones, and at "
+        "which of them draws have together, by "
+        "skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
+    )
     trust = "yes" if share >= 0.8 else "with care" if share >= 0.4 else "no"
     why = f"{percent(share)} of the draws have {found}"
     lowest = _lowest_share(partition, found)
@@ -427,7 +434,11 @@ def _verdict_of_number(partition, shares, found):
         why += f", in no chain fewer than {percent(lowest)}"
     if trust == "yes" and _hangs_on_joins(partition, found):
         trust = "with care"
-        why += " once pieces are joined, and hardly any has so many pieces: joins decide"
+        why += " once pieces are joined, and hardly any has so few pieces: joins decide"
+        remedy = (
+            "Which pieces are one cluster is up to merge_overlap: look at what was joined, by "
+            "skbnp.plot.MergeTreeDisplay.from_estimator(estimator)."
+        )
     if _has_pieces_alone(partition):
         # Joined draws are not counted: what is left is whether groups were given up.
         n = len(partition.labels)
@@ -438,11 +449,9 @@ def _verdict_of_number(partition, shares, found):
             why += f", and a group of {counted(lost, 'row')} was given up"
     if partition.copies:
         trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
-    remedy = (
-        "The number of groups is open: before you count on it, look at the small ones, and at "
-        "which of them draws have together, by "
-        "skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
-    )
+    if trust == "yes" and partition.unbounded:
+        trust = "with care"
+        why += ", but pieces may follow single values or columns that follow from others"
     return Verdict(
         f"the number of {partition.nouns}",
         trust,

@@ -177,6 +177,52 @@ def test_columns_of_single_values_are_named_where_components_follow_them(recwarn
     assert not [one for one in recwarn if "have one value" in str(one.message)]
 
 
+def with_a_sum(n_wrong, n=150):
+    """Two columns and their sum, which is wrong by seven in the first rows."""
+    X = np.random.default_rng(0).normal(50, 10, (n, 2)).round(1)
+    X = np.c_[X, X.sum(axis=1)]
+    X[:n_wrong, 2] += 7
+    return X
+
+
+@quiet
+@pytest.mark.parametrize("n_wrong", [0, 3])
+def test_columns_that_follow_from_others_within_components(n_wrong, recwarn):
+    model = DirichletProcessMixture(**SHORT | {"n_draws": 60}).fit(with_a_sum(n_wrong))
+    found = model.partition_info_["dependent"]
+    assert found["columns"] == [0, 1, 2] and found["share"] > 0.9 and found["n_chains"] == 2
+    assert found["whole_table"] == (n_wrong == 0)
+    assert model.partition_info_["ties"] == []
+    # Said once, before sampling where it can be.
+    said = [str(one.message) for one in recwarn if "follow from others" in str(one.message)]
+    beforehand = [one for one in said if one.startswith("X should have no columns that follow")]
+    assert len(beforehand) == (n_wrong == 0)
+    _, advice = model._lacks_of_chains()
+    assert len(said) == 1 + (n_wrong == 0 and bool(advice))
+    assert all("columns that follow from others" in one for one in advice)
+    report = " ".join(str(model.report()).split())
+    assert "Not to be trusted yet: densities of rows" in report
+    assert "To be trusted: how well rows are described" not in report
+    assert "Leave out what follows from the rest." in report
+
+
+@quiet
+def test_columns_that_vary_follow_from_no_others():
+    """Correlations of .999, in units far apart, and rows of two laws."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 1)) + 0.04 * rng.normal(size=(150, 3))
+    X[:70] += 5
+    for table in (X, X * [1e-200, 1.0, 1e200]):
+        model = DirichletProcessMixture(**SHORT).fit(table)
+        assert model.partition_info_["dependent"] == {}
+    assert (
+        DirichletProcessMixture(covariance_type="diag", **SHORT)
+        .fit(with_a_sum(0))
+        .partition_info_["dependent"]
+        == {}
+    )
+
+
 @quiet
 def test_ties_are_no_copies_where_cells_are_missing():
     """The only column that varies has two values; rows are copies where it has no holes."""

@@ -28,6 +28,7 @@ from skbnp import (
 from skbnp.estimators import interval_calibration
 from skbnp.imputer import _estimator, _reporting
 from skbnp.imputer._default import MOST_MIXTURE_COLUMNS
+from skbnp.reports import cells
 from skbnp.tables.columns import columns_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -332,12 +333,39 @@ def test_chains_that_fill_in_other_cells(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     X[:20, 1] = np.nan
-    monkeypatch.setattr(_reporting, "_MOST_R_HAT", 1.0)
+    monkeypatch.setattr(_reporting, "MOST_RHAT", 1.0)
     with pytest.warns(
         ConvergenceWarning, match=r"differ in the missing cells that they fill in, by R"
     ):
         imputer = tree().fit(X)
     assert imputer.r_hat_ > 1.0
+
+
+def test_the_report_begins_with_what_is_filled(X, monkeypatch):
+    imputer = tree().fit(X)
+    report = imputer.report()
+    assert report.sections["imputer"].verdicts[0].trust == "yes"
+    assert "what fills missing cells" in str(report).partition("How the table is filled")[0]
+    assert "Fit again" not in str(report)
+    monkeypatch.setattr(_reporting, "MOST_RHAT", 1.0)
+    monkeypatch.setattr(cells, "MOST_RHAT", 1.0)
+    report = imputer.report()
+    assert report.sections["imputer"].verdicts[0].trust == "no"
+    assert "on which its chains do not agree yet" in " ".join(str(report).split())
+    assert "Fit again" in str(report)
+
+
+def test_the_report_names_positive_columns_that_are_filled_below_zero():
+    """A line that goes on below zero where only the other column is seen."""
+    both = np.linspace(-3.0, 9.0, 60)[:, np.newaxis] * [1.0, 1.0]
+    both += 0.3 * np.random.default_rng(0).normal(size=both.shape)
+    both[both[:, 0] < 1.0, 0] = np.nan
+    imputer = mixture().fit(both)
+    assert imputer.transform(both)[:, 0].min() < 0
+    said = "Some cells of x0 are filled with numbers below zero"
+    assert said in " ".join(str(imputer.report()).split())
+    imputer.fit(both + 10.0)
+    assert "numbers below zero" not in " ".join(str(imputer.report()).split())
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "objects"])
