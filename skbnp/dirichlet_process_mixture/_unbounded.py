@@ -10,11 +10,20 @@ from skbnp.reports import convergence
 # Rows in components of equal rows that are worth a word.
 _FEWEST_COPIES = 5
 # Cells of a column, all equal, that make a component one of ties, and the share of all rows in such
-# components, or in those of dependent columns, that is worth a word.
+# components that is worth a word.
 _FEWEST_TIES, _LEAST_SHARE = 5, 0.1
+# Of columns that follow from others by one law, but for a few rows.
+_LEAST_SHARE_OF_DEPENDENT = 0.9
 # Columns are dependent where so many complete rows a column, or more, have correlations with an
 # eigenvalue below this; those with a weight above the other number are a part of it.
 _ROWS_PER_COLUMN, _DEPENDENT, _PART_OF_IT = 5, 1e-7, 1e-3
+
+_LEAVE_OUT = "leave out what follows from the rest"
+_OTHER_FAMILY = (
+    "give columns of few values another family, such as 'categorical', split those of many zeros "
+    "in two, leave out what says nothing of clusters or, if they are rounded, add noise of the "
+    "width of a step (Ties in the user guide)"
+)
 
 
 class UnboundedMixin:
@@ -32,45 +41,55 @@ class UnboundedMixin:
         ties = np.array([_shares_of_ties(X, label) for label in chains])
         info["copies"] = _rows_of_copies(X, self.component_labels_)
         info["ties"] = [
-            {"column": int(real[j]), **_over_chains(ties[:, j])}
+            {
+                "column": int(real[j]),
+                "share": float(ties[:, j].max()),
+                "n_chains": int((ties[:, j] >= _LEAST_SHARE).sum()),
+            }
             for j in np.flatnonzero(ties.max(axis=0) >= _LEAST_SHARE)
         ]
         info["dependent"] = {}
-        if self.covariance_type == "full":
+        # A given prior is a bound.
+        if self.covariance_type == "full" and self._learns_covariance():
             found = [_dependence(X, label) for label in chains]
             shares = np.array([share for share, _ in found])
-            if shares.max() >= _LEAST_SHARE:
+            if shares.max() >= _LEAST_SHARE_OF_DEPENDENT:
                 _, columns = found[int(shares.argmax())]
-                whole = bool(dependent_columns(X).size)
                 info["dependent"] = {
-                    "columns": real[columns].tolist(), "whole_table": whole, **_over_chains(shares)
-                }  # fmt: skip
+                    "columns": real[columns].tolist(),
+                    "whole_table": bool(dependent_columns(X).size),
+                    "share": float(shares.max()),
+                    "n_chains": int((shares >= _LEAST_SHARE_OF_DEPENDENT).sum()),
+                }
 
-    def _unbounded_in_words(self):
+    def _unbounded_in_words(self, is_news=False):
         """What such components are like, how many rows they have at most, and what to do.
 
-        A pair of str, for the worst of it; None where there are none.
+        A pair of str; None where there are none. With ``is_news`` without what `fit` has said
+        before it began to sample.
         """
         # A file of an older version says neither.
-        info, n_chains = self.partition_info_, self.posterior_.n_chains
-        if info.get("dependent"):
-            most = info["dependent"]
-            kind = f"have columns that follow from others, {self._named(most['columns'])}"
-            remedy = "leave out what follows from the rest"
-        elif info.get("ties"):
-            most = max(info["ties"], key=lambda one: (one["share"], one["n_chains"]))
-            kind = f"have one value in {self._named([one['column'] for one in info['ties']])}"
-            remedy = (
-                "give columns of few values another family, such as 'categorical', split those of "
-                "many zeros in two, leave out what says nothing of clusters or, if they are "
-                "rounded, add noise of the width of a step (Ties in the user guide)"
+        info, found = self.partition_info_, []
+        dependent, ties = info.get("dependent"), info.get("ties")
+        if dependent and not (is_news and dependent["whole_table"]):
+            columns = self._named(dependent["columns"])
+            found.append(
+                (dependent, f"have columns that follow from others, {columns}", _LEAVE_OUT)
             )
-        else:
+        if ties:
+            most = max(ties, key=lambda one: (one["share"], one["n_chains"]))
+            columns = self._named([one["column"] for one in ties])
+            found.append((most, f"have one value in {columns}", _OTHER_FAMILY))
+        if not found:
             return None
-        rows = f"of {most['share']:.0%} of the rows"
-        if most["n_chains"] < n_chains:
-            rows += f", in {most['n_chains']} of {n_chains} chains,"
-        return f"{rows} {kind}", remedy
+        which = [f"{self._rows_in_words(most)} {kind}" for most, kind, _ in found]
+        return " and those ".join(which), "; ".join(remedy for *_, remedy in found)
+
+    def _rows_in_words(self, most):
+        rows, n_chains = f"of {most['share']:.0%} of the rows", self.posterior_.n_chains
+        if most["n_chains"] == n_chains:
+            return rows
+        return f"{rows}, in {most['n_chains']} of {n_chains} chains,"
 
     def _lacks_of_chains(self):
         problems, advice = super()._lacks_of_chains()
@@ -92,10 +111,8 @@ class UnboundedMixin:
 
     def _judge_chains(self):
         super()._judge_chains()
-        unbounded = self._unbounded_in_words()
-        # Of columns that are dependent in the whole table the prior has warned.
-        is_news = not self.partition_info_["dependent"].get("whole_table", False)
-        if unbounded and is_news and not self._lacks_of_chains()[0]:
+        unbounded = self._unbounded_in_words(is_news=True)
+        if unbounded and not self._lacks_of_chains()[0]:
             warn(
                 f"Components {unbounded[0]}, along which densities have no bound: scores of rows "
                 "say nothing, and clusters may be of that alone. If it should not tell clusters "
@@ -136,11 +153,6 @@ def dependent_columns(X, rows_per_column=_ROWS_PER_COLUMN):
     return varies[never_vary.max(axis=1, initial=0.0) > _PART_OF_IT]
 
 
-def _over_chains(shares):
-    """The largest share, and how many chains have one worth a word."""
-    return {"share": float(shares.max()), "n_chains": int((shares >= _LEAST_SHARE).sum())}
-
-
 def _block_by_block(X, components):
     """Sizes of components, where they begin in rows in their order, and these rows of X."""
     size = np.bincount(components)
@@ -179,12 +191,16 @@ def _shares_of_ties(X, components):
 
 
 def _dependence(X, components):
-    """Share of the rows whose components have dependent columns, and which these mostly are."""
+    """Share of the rows that one law holds for in which columns follow from others, and which.
+
+    Those of the components that have such columns, if they do so together. Where each component
+    has a law of its own, or other constants in it, their covariances and means are a bound.
+    """
     _, start, rows = _block_by_block(X, components)
-    total, weight = 0, np.zeros(X.shape[1])
-    for block in np.split(rows, start[1:]):
-        found = dependent_columns(block)
-        if found.size:
-            total += len(block)
-            weight[found] += len(block)
-    return total / len(X), np.flatnonzero(weight > total / 2)
+    blocks = np.split(rows, start[1:])
+    blocks = [block for block in blocks if dependent_columns(block).size]
+    if not blocks:
+        return 0.0, np.empty(0, dtype=np.intp)
+    together = np.concatenate(blocks)
+    columns = dependent_columns(together)
+    return (len(together) / len(X) if columns.size else 0.0), columns

@@ -20,7 +20,7 @@ from skbnp.estimators.files import FilesMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.reports import ReportMixin
 from skbnp.estimators.tables import TablesMixin
-from skbnp.mcmc.caller import are_judged_by_caller, warn
+from skbnp.mcmc.caller import is_judged_by_caller, warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import (
     convergence_problems,
@@ -291,7 +291,7 @@ class BaseMCMCEstimator(
             was_cut_short = attempt._sample(X, y)
             # One assignment: whoever looks finds the fit before or this one, never parts of both.
             self.__dict__ = vars(attempt)
-            if not are_judged_by_caller():
+            if not is_judged_by_caller(self):
                 self._judge_chains()
             self._warn_if_few_are_stored()
         if interrupt.requested and not was_cut_short:

@@ -192,7 +192,8 @@ class BNPImputer(
             )
         return super().set_params(**params)
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    # The model has parameters of its own to validate.
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None):
         """Fit the model to a table.
 
@@ -215,8 +216,8 @@ class BNPImputer(
             If a column without any value is dropped, and whatever the model warns of.
         ConvergenceWarning
             If the chains differ in the cells that they fill in: `r_hat_` is above 1.05. Where the
-            training table has no missing cells, or a model does not say what each chain fills in,
-            whatever the model warns of.
+            training table has no missing cells, draws are few, chains are an ensemble that is meant
+            to differ, or a model does not say what each fills in: whatever the model warns of.
         """
         self._refuse_bools()
         attempt = copy(self)
@@ -252,7 +253,7 @@ class BNPImputer(
             task = context.subcontext(task_name="model")
             with task.propagate_callback_context(model):
                 task.call_on_fit_task_begin(estimator=self, X=X)
-                with said_by_model(model), judging_chains():
+                with said_by_model(model), judging_chains(model):
                     self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
                 self._judge_chains()
             task.call_on_fit_task_end(estimator=self, X=X)
@@ -495,7 +496,10 @@ class BNPImputer(
 
     def _as_seen(self, X, is_training):
         """The table, without names that the model has not seen."""
-        return X if is_training else without_unseen(X, self._training, self._layout.modelled)
+        levels = getattr(self.estimator_, "levels_", None)
+        if is_training or levels is None:
+            return X
+        return without_unseen(X, dict(zip(self._layout.modelled, levels, strict=True)))
 
     def _drawn(self, X, holes, is_training, m, random_state=None):
         """Values of the model's columns in m completed tables; None where nothing is missing."""

@@ -1,5 +1,7 @@
 """How an imputer reads a table: marks, names and numbers."""
 
+from numbers import Real
+
 import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
@@ -65,23 +67,26 @@ class ReadingMixin:
         return refuse_inexact(X, floats)
 
 
-def without_unseen(X, training, columns):
-    """A table whose names and categories that the training table lacks are missing, with a warning.
+def without_unseen(X, levels):
+    """A table in which names and categories that a model has not seen are missing, with a warning.
 
     Parameters
     ----------
-    X, training : ndarray or frame
-    columns : ndarray of int
-        Those to look at.
+    X : ndarray or frame
+    levels : dict of int to (ndarray or None)
+        Those that it has seen, by column; None for columns of numbers.
     """
-    given, known = columns_of(X), columns_of(training)
-    unseen = np.zeros((len(given[0].missing), len(given)), dtype=bool)
-    for j in columns:
-        if holds_names(known[j]):
-            levels = known[j].values if known[j].levels is None else known[j].levels
-            levels = set(levels.tolist())
-            cells = given[j].values.tolist()
-            unseen[~given[j].missing, j] = [cell not in levels for cell in cells]
+    columns = columns_of(X)
+    unseen = np.zeros((len(columns[0].missing), len(columns)), dtype=bool)
+    for j, known in levels.items():
+        if known is not None:
+            # What is of another kind than all levels is a mistake, and the model says so.
+            known = set(known.tolist())
+            kinds = {_kind(level) for level in known} - {None}
+            cells = columns[j].values.tolist()
+            unseen[~columns[j].missing, j] = [
+                _kind(cell) in kinds and cell not in known for cell in cells
+            ]
     found = np.flatnonzero(unseen.any(axis=0))
     if found.size:
         warn(
@@ -90,6 +95,12 @@ def without_unseen(X, training, columns):
             f"{int(unseen.any(axis=1).sum())} row(s) are filled as if they were missing"
         )
     return without_cells(X, unseen)
+
+
+def _kind(cell):
+    """What a level is; None where it is neither text nor number, as intervals and dates."""
+    kinds = (bool, Real, str)
+    return next((kind for kind in kinds if isinstance(cell, kind)), None)
 
 
 def columns_in_words(X, columns):

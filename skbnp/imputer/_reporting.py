@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbnp.markup import counted
 from skbnp.mcmc.caller import said_by, warn
+from skbnp.mcmc.diagnostics import least_ess
 from skbnp.reports import cells
 from skbnp.reports.convergence import MOST_RHAT
 from skbnp.reports.page import Report
@@ -27,8 +28,7 @@ class ReportMixin:
         model = self.estimator_
         cells = vars(model).get("_training_cells")
         self.r_hat_ = np.nan if cells is None else cells.r_hat
-        if np.isnan(self.r_hat_):
-            # Of cells that are to come nothing is known but what the model knows of itself.
+        if not self._are_judged_by_cells():
             with said_by_model(model):
                 model._judge_chains()
         elif self.r_hat_ > MOST_RHAT:
@@ -40,6 +40,20 @@ class ReportMixin:
                 f"set_params(...): {'; '.join(advice)}",
                 ConvergenceWarning,
             )
+
+    def _are_judged_by_cells(self):
+        """Whether ``r_hat_`` says enough of the chains: of cells that they fill in.
+
+        Not where none are missing; not of an ensemble, whose chains are meant to differ; and not
+        of a few draws, which may be alike because all chains have just begun.
+        """
+        model, r_hat = self.estimator_, getattr(self, "r_hat_", np.nan)
+        if model is None or np.isnan(r_hat):
+            return False
+        posterior = model.posterior_
+        n_draws = posterior.n_chains * posterior.n_draws
+        is_ensemble = model._is_ensemble(np.empty((0, model.n_features_in_)))
+        return not is_ensemble and n_draws >= least_ess(posterior.n_chains)
 
     def report(self):
         """What fills the missing cells, how sure that is, and what the model found.
@@ -71,7 +85,7 @@ class ReportMixin:
                 n_missing=int(missing.sum()),
                 n_empty_rows=int(np.sum(~self._has_values)),
                 can_draw=hasattr(model, "sample_missing"),
-                r_hat=self.r_hat_,
+                r_hat=self.r_hat_ if self._are_judged_by_cells() else np.nan,
             )
         ]
         if model is not None:
@@ -79,7 +93,7 @@ class ReportMixin:
             found = model._report_sections(
                 names[layout.modelled].tolist(), rows[self._has_values].tolist()
             )
-            if self.r_hat_ <= MOST_RHAT:
+            if self._are_judged_by_cells() and self.r_hat_ <= MOST_RHAT:
                 # Of chains that agree on cells an imputer asks no more.
                 found = [replace(one, steps=()) if one.is_urgent else one for one in found]
             sections += found

@@ -46,9 +46,7 @@ class ClustersMixin(PartitionMixin):
         self.partition_info_ = info
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._reference = reference_draw(self.posterior_, draws, merged)
-        self._warn_if_chains_disagree(draws, merged)
-        if self.merge_overlap is not None:
-            self._warn_if_unsupported()
+        info["n_clusters_of_chains"] = self._usual_numbers(draws, merged)
 
     def _merged_labels(self, draws):
         """Labels of each draw after its overlapping components are joined."""
@@ -64,20 +62,27 @@ class ClustersMixin(PartitionMixin):
 
         return [labels for part in self._by_blocks(merge, len(draws), 8) for labels in part]
 
-    def _warn_if_chains_disagree(self, draws, merged):
-        """Chains have starts of their own; with many features each may keep to its own."""
+    def _usual_numbers(self, draws, merged):
+        """Median number of clusters of each chain that has draws among these."""
         chain_of = {id(draw): c for c, chain in enumerate(self.posterior_.all_draws())
                     for draw in chain}  # fmt: skip
         counts = [[] for _ in range(self.n_chains_)]
         for draw, labels in zip(draws, merged, strict=True):
             counts[chain_of[id(draw)]].append(len(np.unique(labels)))
-        usual = [int(np.median(count)) for count in counts if count]
+        return [int(np.median(count)) for count in counts if count]
+
+    def _judge_chains(self):
+        super()._judge_chains()
+        # Chains have starts of their own; with many features each may keep to its own.
+        usual = self.partition_info_["n_clusters_of_chains"]
         if len(set(usual)) > 1:
             warn(
                 f"the chains have {', '.join(map(str, usual))} clusters; labels_ rest on all of "
                 "them alike",
                 ConvergenceWarning,
             )
+        if self.merge_overlap is not None:
+            self._warn_if_unsupported()
 
     def _found(self, training):
         is_plain = np.array_equal(self.labels_, self.component_labels_)

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 # Whose frames stand between a warning and the user: our own, and who calls us for the user.
 _BETWEEN = {"skbnp", "sklearn", "joblib"}
 _SAID_BY = ContextVar("said_by", default="")
-_JUDGED_BY_CALLER = ContextVar("judged_by_caller", default=False)
+_JUDGED_BY_CALLER = ContextVar("judged_by_caller", default=None)
 
 
 @contextmanager
@@ -22,18 +22,18 @@ def said_by(who):
 
 
 @contextmanager
-def judging_chains():
-    """Fits within do not warn of their chains: who has called them judges what it takes of them."""
-    token = _JUDGED_BY_CALLER.set(True)
+def judging_chains(model):
+    """A fit of this model does not warn of its chains: its caller judges what it takes of them."""
+    token = _JUDGED_BY_CALLER.set(model)
     try:
         yield
     finally:
         _JUDGED_BY_CALLER.reset(token)
 
 
-def are_judged_by_caller():
-    """Whether a fit leaves it to its caller to judge its chains."""
-    return _JUDGED_BY_CALLER.get()
+def is_judged_by_caller(model):
+    """Whether a fit of this model leaves it to its caller to judge its chains."""
+    return _JUDGED_BY_CALLER.get() is model
 
 
 def warn(message, category=UserWarning):

@@ -8,6 +8,10 @@ import numpy as np
 
 from skbnp.numerics.moments import merged
 
+# Distances of a normal law from its mean have the mean sqrt(2 / pi) sigma and the variance
+# (1 - 2 / pi) sigma^2: a difference of sigma between chains counts for so much.
+_FOLDED = (2 / np.pi) / (1 - 2 / np.pi)
+
 
 @dataclass(frozen=True)
 class TrainingCells:
@@ -50,7 +54,9 @@ class TrainingCells:
         """
         if not chains:
             return cls(X.copy(), columns, np.empty(0), np.empty(0))
-        return cls(X.copy(), columns, *over_chains(chains), r_hat(chains))
+        rows, values = np.nonzero(cls.numbers(X, columns))
+        _, cells = np.unique(rows * X.shape[1] + columns[values], return_inverse=True)
+        return cls(X.copy(), columns, *over_chains(chains), r_hat(chains, cells))
 
     @classmethod
     def of_states(cls, X, columns, states):
@@ -183,17 +189,21 @@ def over_chains(parts):
     return mean, square / n
 
 
-def r_hat(parts):
+def r_hat(parts, cells=None):
     """R-hat of what chains say of missing cells, from means and variances alone.
 
     R-hat squared is 1 and the variance between the chains' means by that within chains, which is
     of the cell itself and not of its mean: chains agree where what they fill in differs by little
-    of its standard deviation. The mean over cells of that ratio is taken.
+    of its standard deviation. In place of the means stand standard deviations where these differ
+    more, scaled as for distances from the mean of a normal law. The mean over cells of that ratio
+    is taken; the probabilities of the levels of a cell are added up.
 
     Parameters
     ----------
     parts : list of (n_sweeps, mean, square)
         As `over_chains` has them.
+    cells : ndarray of int, default=None
+        Which cell each number is about, 0, 1, ...; by default each is about one of its own.
 
     Returns
     -------
@@ -202,8 +212,16 @@ def r_hat(parts):
     """
     if len(parts) < 2 or not parts[0][1].size:
         return np.nan
-    between = np.var([mean for _, mean, _ in parts], axis=0, ddof=1)
-    within = np.mean([square / n for n, _, square in parts], axis=0)
+    cells = np.arange(parts[0][1].size) if cells is None else cells
+    means = np.array([mean for _, mean, _ in parts])
+    variances = np.array([square / n for n, _, square in parts])
+    finite = np.isfinite(variances).all(axis=0)
+    # Of infinite spread chains say the same whatever their means.
+    means[:, ~finite], variances[:, ~finite] = 0.0, 1.0
+    within = np.bincount(cells, variances.mean(axis=0))
+    of_means = np.bincount(cells, means.var(axis=0, ddof=1))
+    of_spreads = np.bincount(cells, np.sqrt(variances).var(axis=0, ddof=1)) * _FOLDED
+    between = np.maximum(of_means, of_spreads)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(between > 0.0, between / within, 0.0)
     return float(np.sqrt(1.0 + ratio.mean()))

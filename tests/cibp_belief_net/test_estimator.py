@@ -140,6 +140,7 @@ def test_the_same_whatever_the_jobs(X, options):
     assert_same_answers(one, answers(short(n_jobs=2, **options).fit(X), X))
 
 
+@pytest.mark.slow
 def test_the_same_whatever_the_backend(X):
     one = answers(short().fit(X), X)
     with joblib.parallel_config(backend="loky", n_jobs=2):

@@ -113,23 +113,25 @@ def test_the_scale_is_what_deviations_lack():
     # Normal quantiles, so that 68 and 95 per cent of them are within one and two deviations.
     x = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)[:, np.newaxis]
     hidden = np.ones(x.shape, dtype=bool)
-    assert _scale(x, np.full(x.shape, np.nan), hidden, Overconfident()) == pytest.approx(
-        2, rel=0.01
-    )
+    assert _scale(
+        x, np.full(x.shape, np.nan), hidden, Overconfident(), "new rows"
+    ) == pytest.approx(2, rel=0.01)
 
 
 def test_cells_that_are_filled_without_error_scale_nothing():
     x = np.zeros((200, 1))
     hidden, holed = np.ones(x.shape, dtype=bool), np.full(x.shape, np.nan)
-    assert _scale(x, holed, hidden, Overconfident()) == 1.0
+    assert _scale(x, holed, hidden, Overconfident(), "new rows") == 1.0
     x[:50] = 4.0  # a quarter of them: only the 95 % quantile says something
-    assert _scale(x, holed, hidden, Overconfident()) == pytest.approx(4.0)
+    assert _scale(x, holed, hidden, Overconfident(), "new rows") == pytest.approx(4.0)
 
 
 def test_too_few_cells_scale_nothing():
     x = np.ones((10, 1))
     with pytest.warns(UserWarning, match="10 hidden cells are too few, 30 are needed"):
-        scale = _scale(x, np.full(x.shape, np.nan), np.ones(x.shape, dtype=bool), Overconfident())
+        scale = _scale(
+            x, np.full(x.shape, np.nan), np.ones(x.shape, dtype=bool), Overconfident(), "new rows"
+        )
     assert scale is None
 
 
@@ -146,7 +148,9 @@ def test_deviations_that_say_nothing_are_left_out():
     x = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)[:, np.newaxis]
     x[::2] = 0.0
     hidden = np.ones(x.shape, dtype=bool)
-    assert _scale(x, np.full(x.shape, np.nan), hidden, Undecided()) == pytest.approx(2, rel=0.01)
+    assert _scale(x, np.full(x.shape, np.nan), hidden, Undecided(), "new rows") == pytest.approx(
+        2, rel=0.01
+    )
 
 
 @each

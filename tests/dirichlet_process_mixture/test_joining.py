@@ -224,6 +224,16 @@ def test_columns_that_vary_follow_from_no_others():
 
 
 @quiet
+def test_a_law_of_columns_hides_no_ties(recwarn):
+    X = np.c_[with_a_sum(3), np.arange(150) % 2]
+    model = DirichletProcessMixture(**SHORT | {"n_draws": 60}).fit(X)
+    assert model.partition_info_["dependent"] and model.partition_info_["ties"]
+    said = " ".join(str(one.message) for one in recwarn)
+    assert "follow from others" in said and "and those of" in said
+    assert "have one value in column(s) 3" in said and "another family" in said
+
+
+@quiet
 def test_ties_are_no_copies_where_cells_are_missing():
     """The only column that varies has two values; rows are copies where it has no holes."""
     X, short = with_two_values()[:, 1:2], SHORT | {"n_draws": 60}

@@ -53,7 +53,7 @@ def test_deviations_are_those_of_the_predictive_law(kind):
     assert np.count_nonzero(model.X_imputed_std_) == 1
 
 
-@pytest.mark.parametrize("algorithm", ["parallel", "gibbs"])
+@pytest.mark.parametrize("algorithm", slow_where(["parallel", "gibbs"], lambda one: one == "gibbs"))
 @pytest.mark.parametrize("kind", slow_where(KINDS, lambda kind: kind != "full"))
 def test_deviations_of_all_rows_at_once(kind, algorithm):
     """The same by total variance over drawn parameters: 2,000 nearly independent sweeps."""

@@ -322,7 +322,7 @@ def test_chains_are_judged_by_the_cells_that_they_fill_in(make, X):
     """They may agree on these while they differ in the number of clusters, or of branches."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        imputer = make().fit(X)
+        imputer = make().set_params(estimator__n_draws=30).fit(X)
     assert imputer.estimator_._lacks_of_chains()[0]
     assert 1.0 < imputer.r_hat_ < 1.05
     assert f"R-hat is {imputer.r_hat_:.3g}" in " ".join(str(imputer.report()).split())
@@ -337,12 +337,48 @@ def test_chains_that_fill_in_other_cells(monkeypatch):
     with pytest.warns(
         ConvergenceWarning, match=r"differ in the missing cells that they fill in, by R"
     ):
-        imputer = tree().fit(X)
+        imputer = tree().set_params(estimator__n_draws=30).fit(X)
     assert imputer.r_hat_ > 1.0
 
 
+def test_few_draws_and_ensembles_are_judged_by_the_model(X, monkeypatch):
+    """Chains that have just begun may be alike; those of an ensemble are meant to differ."""
+    with pytest.warns(ConvergenceWarning, match=r"says so\.\)$"):
+        imputer = tree().fit(X)
+    assert imputer.r_hat_ > 1.0
+    assert not imputer.report().sections["imputer"].verdicts
+    monkeypatch.setattr(TreeFactorModel, "_is_ensemble", lambda self, X: True)
+    monkeypatch.setattr(_reporting, "MOST_RHAT", 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        imputer = tree().set_params(estimator__n_draws=30).fit(X)
+    assert imputer.r_hat_ > 1.0
+    assert not imputer.report().sections["imputer"].verdicts
+
+
+def test_another_fit_within_says_what_it_has_to_say(X, monkeypatch):
+    """A callback may fit a model: it is judged as ever."""
+    fit, within = TreeFactorModel.fit, []
+
+    def and_another(self, *args):
+        if not within:
+            within.append(True)
+            with pytest.warns(ConvergenceWarning):
+                TreeFactorModel(max_depth=2, **SHORT).fit(X)
+        return fit(self, *args)
+
+    monkeypatch.setattr(TreeFactorModel, "fit", and_another)
+    tree().set_params(estimator__n_draws=30).fit(X)
+    assert within
+
+
+def test_parameters_of_the_model_are_validated(X):
+    with pytest.raises(ValueError, match="'merge_overlap' parameter of DirichletProcessMixture"):
+        mixture().set_params(estimator__merge_overlap=7).fit(X)
+
+
 def test_the_report_begins_with_what_is_filled(X, monkeypatch):
-    imputer = tree().fit(X)
+    imputer = tree().set_params(estimator__n_draws=30).fit(X)
     report = imputer.report()
     assert report.sections["imputer"].verdicts[0].trust == "yes"
     assert "what fills missing cells" in str(report).partition("How the table is filled")[0]
@@ -395,6 +431,26 @@ def test_names_that_fit_has_not_seen(kind):
     with pytest.warns(UserWarning, match="has not seen"):
         (drawn,) = imputer.multiple(1, given(new))
     assert columns_of(drawn)[0].values[0] == "z"
+
+
+def test_cells_that_are_no_names_are_refused_where_names_were():
+    table = pd.DataFrame({"city": list("abc") * 20, "x": np.arange(60.0) % 7})
+    table.loc[::9, "x"] = np.nan
+    imputer = BNPImputer(
+        estimator=DirichletProcessMixture(family=["categorical", "gaussian"], **SHORT)
+    )
+    imputer.fit(table)
+    with pytest.raises(ValueError, match="unseen in fit"):
+        imputer.transform(pd.DataFrame({"city": [1, 2], "x": [np.nan, 1.0]}))
+
+
+def test_numbers_of_categories_that_fit_has_not_seen():
+    X = np.column_stack([np.arange(60.0) % 3, np.arange(60.0) % 7])
+    X[::9, 1] = np.nan
+    model = DirichletProcessMixture(family=["categorical", "gaussian"], **SHORT)
+    imputer = BNPImputer(estimator=model).fit(X)
+    with pytest.warns(UserWarning, match="has not seen"):
+        assert imputer.transform([[9.0, np.nan]])[0, 0] == 9.0
 
 
 def test_a_table_of_constants_lacks_no_row():

@@ -1,6 +1,7 @@
 """Bad input: an error that names the parameter, the rule and the value, before any sampling."""
 
 import warnings
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -139,11 +140,19 @@ def test_rows_without_values():
 def test_chains_that_disagree(fitted):
     draws = list(fitted.posterior_)
     merged = [np.zeros(30, dtype=int)] * 5 + [np.arange(30) % 3] * 5
-    with pytest.warns(ConvergenceWarning, match="the chains have 1, 3 clusters; labels_ rest on"):
-        fitted._warn_if_chains_disagree(draws, merged)
+    assert fitted._usual_numbers(draws, merged) == [1, 3]
+    other = copy(fitted)
+    other.partition_info_ = {"n_clusters_of_chains": [1, 3], "support": [0.9, 0.4, 0.7]}
+    with pytest.warns(ConvergenceWarning) as caught:
+        other._judge_chains()
+    said = " ".join(str(one.message) for one in caught)
+    assert "the chains have 1, 3 clusters; labels_ rest on" in said
+    assert "Fewer than half of the draws have clusters like 1 of labels_, 40% have one" in said
+    other.partition_info_ = {"n_clusters_of_chains": [3, 3], "support": [0.9, 0.5, 0.7]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted._warn_if_chains_disagree(draws, merged[:1] * 10)
+        warnings.filterwarnings("ignore", message="The chains may not have converged")
+        other._judge_chains()
 
 
 def test_warnings_name_the_callers_line():

@@ -32,6 +32,27 @@ def test_r_hat_is_the_mean_square_over_cells():
     assert_allclose(r_hat(apart), np.sqrt(1 + (2.0 + 0.0) / 2))
 
 
+def test_r_hat_sees_that_spreads_differ():
+    """As R-hat of distances from the median does, the other part of the rank-normalised one."""
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(4, 20000)) * np.array([1.0, 1.5, 0.8, 1.2])[:, np.newaxis]
+    found = r_hat([moments(one[:, np.newaxis]) for one in draws])
+    assert_allclose(found, rhat(np.abs(draws)), rtol=0.02)
+    assert found > 1.05
+
+
+def test_levels_of_a_cell_count_as_one_cell():
+    """However many levels a column has, it hides no number on which chains differ."""
+    number = [(2.0, np.array([m]), np.array([2.0])) for m in (0.0, 1.0)]
+    levels = [(2.0, np.full(10, 0.1), np.full(10, 0.18))] * 2
+    both = [
+        (2.0, np.concatenate([a[1], b[1]]), np.concatenate([a[2], b[2]]))
+        for a, b in zip(number, levels, strict=True)
+    ]
+    found = r_hat(both, np.array([0, *[1] * 10]))
+    assert_allclose(found**2 - 1, (r_hat(number) ** 2 - 1) / 2)
+
+
 @pytest.mark.parametrize("square, expected", [(np.inf, 1.0), (0.0, np.inf)])
 def test_r_hat_at_the_ends(square, expected):
     assert r_hat([(2.0, np.array([m]), np.array([square])) for m in (0.0, 1.0)]) == expected
