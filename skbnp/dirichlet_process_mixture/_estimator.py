@@ -142,8 +142,8 @@ class DirichletProcessMixture(
         lack cells as if complete; the number of ``copies``, rows in components of rows that are
         equal in all real columns; ``ties``, each a real ``column``, the largest ``share`` of the
         rows that a chain's last draw has in components of one value of it, and the ``n_chains`` in
-        which that is a tenth or more; and ``dependent``, the same of components in which real
-        ``columns`` follow from one another, {} where there are none.
+        which that is a tenth or more; and ``dependent``, the same, from nine tenths on, of
+        components in which real ``columns`` follow from one another by one law; {} without.
     kept_rows_ : ndarray of int
         Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior

@@ -86,7 +86,9 @@ class UnboundedMixin:
         return " and those ".join(which), "; ".join(remedy for *_, remedy in found)
 
     def _rows_in_words(self, most):
-        rows, n_chains = f"of {most['share']:.0%} of the rows", self.posterior_.n_chains
+        # Never "100%" of rows of which some are exceptions.
+        some = "all" if most["share"] == 1.0 else f"{min(most['share'], 0.99):.0%} of the"
+        rows, n_chains = f"of {some} rows", self.posterior_.n_chains
         if most["n_chains"] == n_chains:
             return rows
         return f"{rows}, in {most['n_chains']} of {n_chains} chains,"

@@ -194,9 +194,9 @@ def r_hat(parts, cells=None):
 
     R-hat squared is 1 and the variance between the chains' means by that within chains, which is
     of the cell itself and not of its mean: chains agree where what they fill in differs by little
-    of its standard deviation. In place of the means stand standard deviations where these differ
-    more, scaled as for distances from the mean of a normal law. The mean over cells of that ratio
-    is taken; the probabilities of the levels of a cell are added up.
+    of its standard deviation. The mean over cells of that ratio is taken, the levels of a cell
+    being added up; or that of the same ratio of standard deviations, scaled as for distances from
+    the mean of a normal law, where these differ more.
 
     Parameters
     ----------
@@ -219,12 +219,13 @@ def r_hat(parts, cells=None):
     # Of infinite spread chains say the same whatever their means.
     means[:, ~finite], variances[:, ~finite] = 0.0, 1.0
     within = np.bincount(cells, variances.mean(axis=0))
-    of_means = np.bincount(cells, means.var(axis=0, ddof=1))
-    of_spreads = np.bincount(cells, np.sqrt(variances).var(axis=0, ddof=1)) * _FOLDED
-    between = np.maximum(of_means, of_spreads)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(between > 0.0, between / within, 0.0)
-    return float(np.sqrt(1.0 + ratio.mean()))
+    largest = 0.0
+    for values, scale in ((means, 1.0), (np.sqrt(variances), _FOLDED)):
+        between = scale * np.bincount(cells, values.var(axis=0, ddof=1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(between > 0.0, between / within, 0.0)
+        largest = max(largest, float(ratio.mean()))
+    return float(np.sqrt(1.0 + largest))
 
 
 def _keys(X):
