@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _clustering
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
+from skbnp.dirichlet_process_mixture._unbounded import _dependence
 from skbnp.laws import Beta, ShiftedBetaNegativeBinomial
 from skbnp.mcmc.io import FileFormatError
 from skbnp.samplers import MixtureSampler
@@ -206,6 +207,21 @@ def test_columns_that_follow_from_others_within_components(n_wrong, recwarn):
     assert "Leave out what follows from the rest." in report
 
 
+def test_laws_of_their_own_are_a_bound():
+    """One law of nearly all rows counts, however these are divided; one for each component not."""
+    X, halves = with_a_sum(0), np.repeat([0, 1], 75)
+    share, columns = _dependence(X, halves)
+    assert share == 1.0 and columns.tolist() == [0, 1, 2]
+    X[140:, 2] += np.arange(10) + 1.0
+    share, columns = _dependence(X, np.repeat([0, 1, 2], [70, 70, 10]))
+    assert share == pytest.approx(140 / 150) and columns.tolist() == [0, 1, 2]
+    of_each = with_a_sum(0)
+    of_each[75:, 2] = 3.0 * of_each[75:, 0]
+    assert _dependence(of_each, halves)[0] == 0.0
+    # The same law with another constant.
+    assert _dependence(with_a_sum(75), halves)[0] == 0.0
+
+
 @quiet
 def test_columns_that_vary_follow_from_no_others():
     """Correlations of .999, in units far apart, and rows of two laws."""
@@ -215,12 +231,12 @@ def test_columns_that_vary_follow_from_no_others():
     for table in (X, X * [1e-200, 1.0, 1e200]):
         model = DirichletProcessMixture(**SHORT).fit(table)
         assert model.partition_info_["dependent"] == {}
-    assert (
-        DirichletProcessMixture(covariance_type="diag", **SHORT)
-        .fit(with_a_sum(0))
-        .partition_info_["dependent"]
-        == {}
-    )
+    diagonal = DirichletProcessMixture(covariance_type="diag", **SHORT).fit(with_a_sum(0))
+    assert diagonal.partition_info_["dependent"] == {}
+    # A prior that is given is a bound.
+    given = DirichletProcessMixture(covariance_prior=200.0 * np.eye(3), **SHORT).fit(with_a_sum(0))
+    assert np.bincount(given.component_labels_).max() > 100
+    assert given.partition_info_["dependent"] == {}
 
 
 @quiet

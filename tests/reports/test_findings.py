@@ -72,6 +72,27 @@ def test_rows_that_waver_are_doubtful():
     assert verdicts(sections["clusters"])["which cluster a row is of"].trust == "yes"
 
 
+def test_clusters_that_few_draws_have_are_named():
+    X = np.arange(10.0)[:, np.newaxis]
+    found = partition.sections(of_draws([LABELS, LABELS], unsupported=[1]), training(X))[0]
+    verdict = verdicts(found)["cluster 1"]
+    assert verdict.trust == "no" and "fewer than half of the draws have such" in verdict.why
+    plain = partition.sections(of_draws([LABELS, LABELS]), training(X))[0]
+    assert "cluster 1" not in verdicts(plain)
+
+
+def test_pieces_without_bound_are_trusted_with_care():
+    X = np.arange(10.0)[:, np.newaxis]
+    words = "of all rows have one value in x0", "leave it out"
+    found = partition.sections(of_draws([LABELS, LABELS], unbounded=words), training(X))
+    about = verdicts(found[0])
+    assert about["densities of rows"].trust == "no"
+    assert about["densities of rows"].remedy == "Leave it out."
+    assert about["which cluster a row is of"].trust == "with care"
+    number = next(one for one in found if one.name == "number")
+    assert verdicts(number)["the number of clusters"].trust == "with care"
+
+
 def test_a_partition_that_nobody_has_is_not_trusted():
     rng = np.random.default_rng(0)
     draws = [rng.integers(2, size=10) for _ in range(20)]

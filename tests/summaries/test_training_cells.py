@@ -51,6 +51,9 @@ def test_levels_of_a_cell_count_as_one_cell():
     ]
     found = r_hat(both, np.array([0, *[1] * 10]))
     assert_allclose(found**2 - 1, (r_hat(number) ** 2 - 1) / 2)
+    # Of a row that lacks a number and a name with ten levels.
+    cells = TrainingCells.of(np.full((1, 2), np.nan), np.array([0, *[1] * 10]), both)
+    assert cells.r_hat == found
 
 
 @pytest.mark.parametrize("square, expected", [(np.inf, 1.0), (0.0, np.inf)])
