@@ -44,7 +44,8 @@ cdef class Network(State):
         """
         self.prior, self.graph = prior, self.GRAPH(prior)
         self.n_samples, self.n_observed = len(visible), prior.n_observed
-        self.stride = max(1, self.n_samples)
+        # Vectors of all slots begin at multiples of 32 bytes: some BLAS round by where one begins.
+        self.stride = 4 * max(1, (self.n_samples + 3) // 4)
         self.n_settle, self._log_jacobian = n_settle, log_jacobian
         self.residual = np.zeros(self.stride)
         self._take_prior(prior)
