@@ -81,8 +81,7 @@ def run(arguments):
     """Read, fit, write, tell."""
     output, picture = _outputs(arguments)
     families = _families(arguments)
-    nominal = {name for name, family in families.items() if family == "categorical"}
-    table = read_table(arguments, nominal)
+    table = read_table(arguments, families)
     check_columns(families, table.data, arguments.file)
     written = re.compile(r"cluster\d*|probability|novelty")
     for name in filter(written.fullmatch, table.frame.columns.astype(str)):
@@ -177,5 +176,6 @@ def _draw(data, mixture, path):
         if len(real):
             ClusterDisplay.from_estimator(mixture, data, columns=real, ax=axes[0, 0])
     with writing(path):
-        save_figure(figure, path)
+        # Names of axes may reach beyond a figure of one panel.
+        save_figure(figure, path, bbox_inches="tight")
     plt.close(figure)

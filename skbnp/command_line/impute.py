@@ -21,6 +21,7 @@ from skbnp.command_line.arguments import (
     whole,
     write_report,
 )
+from skbnp.command_line.cells import DATES
 from skbnp.command_line.errors import BadInput, refusing
 from skbnp.command_line.fitting import check_is_whole, note, notes, show_progress
 from skbnp.command_line.tables import (
@@ -93,10 +94,7 @@ def _refuse_dates(data, arguments):
 
     for name, column in zip(data.columns, columns_of(data), strict=True):
         if name not in arguments.text and are_dates(column):
-            raise BadInput(
-                f"{arguments.file}: column {name!r} holds dates or times: --drop it, set it as "
-                "the --index, or give it as --text if they are names of a few groups"
-            )
+            raise BadInput(f"{arguments.file}: column {name!r} {DATES}")
 
 
 def _outputs(arguments):

@@ -1,27 +1,27 @@
 """Tables in and out: CSV and Parquet, the columns that a model sees, cells put back."""
 
 import bz2
+import codecs
 import csv
 import gzip
 import itertools
 import lzma
-import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from skbnp.command_line.arguments import check_is_there
+from skbnp.command_line.cells import MARKS, code_among, refuse_lists, refuse_marks, refuse_slips
 from skbnp.command_line.errors import BadInput, require
+from skbnp.command_line.fitting import note
 
 _TEXTS, _PARQUETS = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 _PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _SEPARATORS = "\t;,|"
+_BLANKS = r"\s+"  # any number of them, between the cells of an aligned table
 # Lines that the separator is read from.
 _LINES_LOOKED_AT = 50
-# Share of numbers from which on a column is one of numbers, and its text a slip.
-_MOSTLY = 0.5
 
 
 def add_table_options(parser):
@@ -57,11 +57,22 @@ def add_table_options(parser):
         "--sep", metavar="TEXT", help="between the cells of a text file (default: found out)"
     )
     group.add_argument(
+        "--no-header",
+        action="store_true",
+        help="the first line of a text file is data; its columns are column1, column2, ...",
+    )
+    group.add_argument(
         "--decimal",
         choices=[".", ","],
         default=".",
         metavar="MARK",
         help="point or comma, in numbers of a text file (default: .)",
+    )
+    group.add_argument(
+        "--thousands",
+        choices=MARKS,
+        metavar="MARK",
+        help="before each three digits of a number in a text file, as in 1,234 (default: none)",
     )
     group.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
 
@@ -81,6 +92,8 @@ class Table:
         the names of the rows, where a column with them is given.
     sep, decimal, encoding : str
         How numbers and cells are written in a text file.
+    has_header : bool
+        Whether the first line of a text file names its columns.
     """
 
     path: Path
@@ -89,6 +102,7 @@ class Table:
     sep: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
+    has_header: bool = True
 
     @property
     def is_text(self):
@@ -115,15 +129,15 @@ def unpacked(path):
 # -- in
 
 
-def read_table(arguments, nominal=()):
+def read_table(arguments, families=None):
     """The table that the command line names.
 
     Parameters
     ----------
     arguments : argparse.Namespace
         With the options of `add_table_options`.
-    nominal : collection of str
-        Columns in which numbers beside text are no slip.
+    families : dict of str to str or None
+        Families of columns. In a categorical one numbers beside text are no slip.
 
     Returns
     -------
@@ -139,9 +153,17 @@ def read_table(arguments, nominal=()):
     is_text = kind_of(path) == "text"
     check_is_there(path)
     require("pandas") if is_text else require("pandas", "pyarrow")
+    import pandas as pd
+
     if is_text:
+        if arguments.thousands == arguments.decimal:
+            raise BadInput(
+                f"--thousands must differ from --decimal, got {arguments.decimal} for both: "
+                "--thousands . goes with --decimal ,"
+            )
         typed, frame, sep = _read_text(arguments)
-        written = {"sep": sep, "decimal": arguments.decimal, "encoding": arguments.encoding}
+        written = {"sep": "\t" if sep == _BLANKS else sep, "decimal": arguments.decimal}
+        written |= {"encoding": arguments.encoding, "has_header": not arguments.no_header}
     else:
         typed, written = _read_parquet(path), {}
         frame = typed
@@ -149,16 +171,30 @@ def read_table(arguments, nominal=()):
         raise BadInput(f"{path} has no rows")
     data = typed[_chosen(typed, arguments)]
     for name in data.columns:
-        _refuse_lists(data[name], path)
+        refuse_lists(data[name], path)
     from skbnp.tables.parts import without_marks  # it brings scikit-learn, which takes seconds
 
     for mark in itertools.chain.from_iterable(map(_mark_as_both, arguments.marks)):
         data = without_marks(data, mark)
+    families = families or {}
+    nominal = {name for name, family in families.items() if family == "categorical"}
     # Names stay names, also if they are all numbers once the marks are gone.
     names = [name for name in data.columns if name in {*arguments.text, *nominal}]
     data = data.assign(**{name: typed[name].where(data[name].notna()) for name in names})
-    for name in set(data.columns) - {*arguments.text, *nominal}:
-        _refuse_slips(data[name], path, written.get("decimal"))
+    marks = (arguments.decimal, arguments.thousands) if is_text else (".", None)
+    for name in data.columns.difference(names, sort=False):
+        texts = frame[name].reset_index(drop=True)[data[name].notna().to_numpy()]
+        if pd.api.types.is_string_dtype(data[name].dtype):
+            refuse_slips(texts, path, *marks)
+        elif is_text:
+            refuse_marks(texts, path, *marks)
+            code = None if name in families else code_among(texts)
+            if code is not None:
+                data = data.assign(**{name: texts})
+                note(
+                    f"column {name!r} holds codes such as {code!r}, which are taken as names: "
+                    "write them without the first 0 if they are numbers"
+                )
     if arguments.index is not None:
         data = data.set_axis(typed[arguments.index], axis="index")
     return Table(path, frame, data, **written)
@@ -180,8 +216,8 @@ def _read_text(arguments):
     path = arguments.file
     names, sep = _header(arguments)
     # The header's own words: pandas would change names that are missing.
-    options = {"sep": sep, "names": names, "header": 0, "encoding": arguments.encoding}
-    options |= {"skipinitialspace": not sep.isspace()}
+    options = {"sep": sep, "names": names, "header": None if arguments.no_header else 0}
+    options |= {"encoding": arguments.encoding, "skipinitialspace": not sep.isspace()}
     # In a single column a line without text is a row without a value.
     options |= {"skip_blank_lines": len(names) > 1}
     known = {name: str for name in (*arguments.text, arguments.index) if name in names}
@@ -190,6 +226,7 @@ def _read_text(arguments):
             path,
             na_values=arguments.marks,
             decimal=arguments.decimal,
+            thousands=arguments.thousands,
             dtype=known,
             low_memory=False,
             **options,
@@ -210,8 +247,11 @@ def _header(arguments):
             # A mark that some editors put before the first character is no part of a name.
             lines = [line.lstrip("\ufeff") for line in itertools.islice(file, _LINES_LOOKED_AT)]
     except UnicodeDecodeError as error:
+        with read(path, "rb") as file:
+            is_wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         raise BadInput(
-            f"cannot read {path} as {arguments.encoding}: {error.reason}; is it --encoding latin-1?"
+            f"cannot read {path} as {arguments.encoding}: {error.reason}; is it --encoding "
+            f"{'utf-16' if is_wide else 'latin-1'}?"
         ) from error
     except (OSError, EOFError, LookupError) as error:
         raise BadInput(f"cannot read {path}: {error}") from error
@@ -219,16 +259,30 @@ def _header(arguments):
     if not lines:
         raise BadInput(f"{path} is empty")
     sep = (arguments.sep or separator_of(lines)).replace("\\t", "\t")
-    if len(sep) != 1:
+    if len(sep) != 1 and sep != _BLANKS:
         raise BadInput(f"--sep must be one character, got {sep!r}")
-    names, *rows = csv.reader(lines, delimiter=sep, skipinitialspace=not sep.isspace())
+    names, *rows = _cells_of(lines, sep)
     if any(len(row) > len(names) for row in rows):
         # Of the first of them pandas would make names of rows.
         raise BadInput(f"{path} has rows with more cells than its header, which has {len(names)}")
+    if arguments.no_header:
+        return [f"column{j + 1}" for j in range(len(names))], sep
+    advice = ": --no-header, if the first row is data" if all(map(_is_number, names)) else ""
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise BadInput(f"{path} has more than one column {twice[0]!r}")
+        raise BadInput(f"{path} has more than one column {twice[0]!r}{advice}")
+    if advice:
+        note(f"the names of the columns are numbers{advice}")
+    if len(names) == 1 and arguments.sep is None:
+        note(f"one column is found, {names[0]!r}: --sep cuts the rows if there are more")
     return names, sep
+
+
+def _cells_of(lines, sep):
+    """The cells of each of these lines."""
+    if sep == _BLANKS:
+        lines, sep = [" ".join(line.split()) for line in lines], " "
+    return csv.reader(lines, delimiter=sep, skipinitialspace=not sep.isspace())
 
 
 def separator_of(lines):
@@ -242,14 +296,18 @@ def separator_of(lines):
     Returns
     -------
     sep : str
-        A comma where there is a single column.
+        A pattern of blanks where nothing else cuts lines, a comma where there is a single column.
     """
-    n_cells = {sep: [len(row) for row in csv.reader(lines, delimiter=sep)] for sep in _SEPARATORS}
+    n_cells = {sep: [len(row) for row in _cells_of(lines, sep)] for sep in [*_SEPARATORS, _BLANKS]}
+    by_blanks = n_cells.pop(_BLANKS)
     found = max(_SEPARATORS, key=lambda sep: (len(set(n_cells[sep])) == 1, n_cells[sep][0]))
     if n_cells[found][0] == 1:
         # Ragged lines, if they are lines of cells at all.
         found = max(_SEPARATORS, key=lambda sep: n_cells[sep][0])
-    return found if n_cells[found][0] > 1 else ","
+    if n_cells[found][0] > 1:
+        return found
+    # Rows of more cells than names are refused, rows of fewer are words.
+    return _BLANKS if len(set(by_blanks[1:])) == 1 < by_blanks[0] <= by_blanks[-1] else ","
 
 
 def _chosen(frame, arguments):
@@ -276,59 +334,15 @@ def check_columns(names, frame, path):
 
 def _mark_as_both(mark):
     """A mark as text and, if it is one, as a number."""
+    return (mark, float(mark)) if _is_number(mark) else (mark,)
+
+
+def _is_number(text):
     try:
-        return mark, float(mark)
+        float(text)
     except ValueError:
-        return (mark,)
-
-
-def _refuse_lists(column, path):
-    """Raise a BadInput if a column of Parquet has lists or records for cells."""
-    if column.dtype == object and any(
-        hasattr(cell, "__len__") and not isinstance(cell, (str, bytes)) for cell in column
-    ):
-        raise BadInput(
-            f"{path}, column {column.name!r} must hold numbers or names, got lists: --drop it"
-        )
-
-
-def _refuse_slips(column, path, decimal):
-    """Raise a BadInput if a column of text holds numbers, for the most part.
-
-    ``decimal`` is what a text file has in numbers, None for one of another kind.
-    """
-    import pandas as pd
-
-    if not pd.api.types.is_string_dtype(column.dtype):
-        return
-    texts = column.reset_index(drop=True).dropna().astype(str)
-    where = f"{path}, column {column.name!r}"
-    name = shlex.quote(str(column.name))
-    if _have_commas(texts):
-        raise BadInput(
-            f"{where} must hold numbers, got {texts.iloc[0]!r}: --decimal , if that is a number, "
-            f"--text {name} if the column holds names"
-        )
-    is_number = pd.to_numeric(texts, errors="coerce").notna()
-    if len(texts) and is_number.all() and decimal == ",":
-        raise BadInput(
-            f"{where} must hold numbers with a comma, got {texts.iloc[0]!r}: leave out --decimal "
-            f"if that is a number, --text {name} if the column holds names"
-        )
-    if not _MOSTLY <= is_number.mean() < 1.0:
-        return
-    slips = texts[~is_number]
-    raise BadInput(
-        f"{where} must hold numbers as most of its cells do, got {slips.iloc[0]!r} in row "
-        f"{slips.index[0] + 1}: --na {shlex.quote(slips.iloc[0])} if that means missing, --text "
-        f"{name} if the column holds names"
-    )
-
-
-def _have_commas(texts):
-    """Whether these are numbers, some of them with a comma in the place of a point."""
-    number = re.compile(r"\s*[-+]?\d*,?\d+\s*")
-    return all(map(number.fullmatch, texts)) and any("," in text for text in texts)
+        return False
+    return True
 
 
 # -- out
@@ -441,7 +455,13 @@ def write_table(frame, path, table):
             return
         kinds = [unpacked(one).suffix.lower() for one in (table.path, path)]
         sep = "\t" if kinds[1] == ".tsv" else "," if kinds == [".tsv", ".csv"] else table.sep
-        has_index = not isinstance(frame.index, pd.RangeIndex)
-        frame.to_csv(path, sep=sep, decimal=table.decimal, encoding=table.encoding, index=has_index)
+        frame.to_csv(
+            path,
+            sep=sep,
+            decimal=table.decimal,
+            encoding=table.encoding,
+            header=table.has_header,
+            index=not isinstance(frame.index, pd.RangeIndex),
+        )
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot write {path}: {error}") from error

@@ -1,12 +1,27 @@
 """The command line on the files of an empty folder: in this process, or in one of its own."""
 
+import gzip
 import subprocess
 import sys
+from argparse import Namespace
 from dataclasses import dataclass
 
 import pytest
 
-from skbnp.command_line import main
+from skbnp.command_line import main, tables
+
+GIVEN = {
+    "columns": None,
+    "drop": [],
+    "index": None,
+    "text": [],
+    "marks": [],
+    "sep": None,
+    "decimal": ".",
+    "encoding": "utf-8",
+    "thousands": None,
+    "no_header": False,
+}
 
 
 @dataclass
@@ -60,3 +75,17 @@ def refused(skbnp, tmp_path):
         return ended.err
 
     return run
+
+
+@pytest.fixture
+def read(tmp_path):
+    """A table from a text, or from a file that is there."""
+
+    def read(content, name="a.csv", families=None, **given):
+        if content is not None:
+            with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
+                file.write(content.encode(given.get("encoding", "utf-8")))
+        arguments = Namespace(**{**GIVEN, **given, "file": tmp_path / name})
+        return tables.read_table(arguments, families)
+
+    return read

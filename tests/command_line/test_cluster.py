@@ -82,6 +82,14 @@ def test_picture_mixture_and_parquet(skbnp, people, tmp_path):
     assert picture.shape[1] > 1.5 * picture.shape[0] and picture.std() > 0.05
 
 
+def test_a_picture_of_one_panel_shows_its_labels(skbnp, tmp_path):
+    (tmp_path / "a.csv").write_text("town,colour\n" + "A,x\nB,y\n" * 20)
+    assert skbnp("cluster", "a.csv", *SHORT, "--quiet").code == 0
+    picture = image.imread(tmp_path / "a_clusters.png")[..., :3]
+    edges = (picture[0], picture[-1], picture[:, 0], picture[:, -1])
+    assert all((edge == 1.0).all() for edge in edges) and picture.std() > 0.05
+
+
 def test_settings_reach_the_mixture(skbnp, people, monkeypatch):
     seen = {}
 

@@ -1,7 +1,5 @@
 """Tables of the command line: what is read, what is refused, what goes out as it came in."""
 
-import gzip
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -10,31 +8,6 @@ import pytest
 
 from skbnp.command_line import tables
 from skbnp.command_line.errors import BadInput
-
-GIVEN = {
-    "columns": None,
-    "drop": [],
-    "index": None,
-    "text": [],
-    "marks": [],
-    "sep": None,
-    "decimal": ".",
-    "encoding": "utf-8",
-}
-
-
-@pytest.fixture
-def read(tmp_path):
-    """A table from a text, or from a file that is there."""
-
-    def read(content, name="a.csv", nominal=(), **given):
-        if content is not None:
-            with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
-                file.write(content.encode(given.get("encoding", "utf-8")))
-        arguments = Namespace(**{**GIVEN, **given, "file": tmp_path / name})
-        return tables.read_table(arguments, nominal)
-
-    return read
 
 
 @pytest.mark.parametrize(
@@ -48,10 +21,49 @@ def read(tmp_path):
         ("a\n1;2\n3\n", ","),
         ("a,b\n1\n2,3\n", ","),
         ("name;remark\nx;one, two\ny;three\n", ";"),
+        ("a  b\n1.5 2\n 10   4 \n", r"\s+"),
+        ('a b\n"u v" 2\n', r"\s+"),
+        ("a long name\nJohn Smith\nAda King\n", ","),
+        ("full name\nJohn Smith\nAda\n", ","),
     ],
 )
 def test_separator(text, sep):
     assert tables.separator_of(text.splitlines()) == sep
+
+
+def test_blanks_between_cells(read, tmp_path):
+    table = read('  a    b  word\n 1.5  2 "u v"\n14   NA   w \n')
+    assert table.data["a"].tolist() == [1.5, 14.0] and table.data["word"].tolist() == ["u v", "w"]
+    # Tabs go out: they are blanks, and show cells without text.
+    path = tmp_path / "b.csv"
+    tables.write_table(tables.with_cells(table, table.data.fillna(2.0), path), path, table)
+    assert path.read_text() == "a\tb\tword\n1.5\t2\tu v\n14\t2.0\tw\n"
+    with pytest.raises(BadInput, match="rows with more cells than its header, which has 2"):
+        read("a b\n1 2.5 3\n2 3.5 4\n")
+
+
+def test_a_single_column_is_worth_a_note(read, capsys):
+    assert read("a long name\n1\n2\n").data.shape == (2, 1)
+    assert capsys.readouterr().err == (
+        "note: one column is found, 'a long name': --sep cuts the rows if there are more\n"
+    )
+    read("x\n1\n2\n", sep=",")
+    assert capsys.readouterr().err == ""
+
+
+def test_files_without_a_header(read, capsys, tmp_path):
+    text = "1,2.5\n3,\n5,4.5\n"
+    assert list(read(text).data.columns) == ["1", "2.5"]
+    note = "the names of the columns are numbers: --no-header, if the first row is data\n"
+    assert capsys.readouterr().err == f"note: {note}"
+    with pytest.raises(BadInput, match="more than one column '1': --no-header, if the first row"):
+        read("1,1\n3,4\n")
+    table = read(text, no_header=True)
+    assert list(table.data.columns) == ["column1", "column2"] and len(table.data) == 3
+    path = tmp_path / "b.csv"
+    tables.write_table(tables.with_cells(table, table.data.fillna(3.5), path), path, table)
+    assert path.read_text() == "1,2.5\n3,3.5\n5,4.5\n"
+    assert capsys.readouterr().err == ""
 
 
 def test_names_and_dtypes(read):
@@ -107,7 +119,7 @@ def test_marks(read, tmp_path, ending):
     assert data.isna().to_numpy().tolist() == [[False] * 2, [True] * 2, [False] * 2]
 
 
-@pytest.mark.parametrize("given", [{"text": ["code"]}, {"nominal": {"code"}}])
+@pytest.mark.parametrize("given", [{"text": ["code"]}, {"families": {"code": "categorical"}}])
 def test_names_that_are_numbers_beside_marks_stay_names(read, tmp_path, given):
     frame = pd.DataFrame({"code": ["1", "?", "2"], "x": ["1.5", "?", "2.5"]})
     frame.to_parquet(tmp_path / "a.parquet")
@@ -125,10 +137,14 @@ def test_decimal_commas(read):
     text = "a;b\n1,5;1\n2;\n"
     assert read(text, decimal=",").data["a"].tolist() == [1.5, 2.0]
     assert read(text, text=["a"]).data["a"].tolist() == ["1,5", "2"]
-    with pytest.raises(BadInput, match=r"a.csv, column 'a' must hold numbers, got '1,5': --decim"):
+    with pytest.raises(
+        BadInput, match=r"a.csv, column 'a' must hold numbers, got '1,5' in row 1: --de"
+    ):
         read(text)
     # And the other way round: no cell is a number then.
-    with pytest.raises(BadInput, match="'a' must hold numbers with a comma, got '1.5': leave out"):
+    with pytest.raises(
+        BadInput, match="'a' must hold numbers with a comma, got '1.5' in row 1: lea"
+    ):
         read("a;b\n1.5;1\n2.25;\n", decimal=",")
     assert read("a;b\n1.5;1\n", decimal=",", text=["a"]).data["a"].tolist() == ["1.5"]
 
@@ -140,7 +156,7 @@ def test_text_among_numbers(read):
     assert "a.csv, column 'age' must hold numbers" in str(error.value)
     assert "got 'unknown' in row 3: --na unknown" in str(error.value)
     assert read(text, marks=["unknown"]).data["age"].isna().sum() == 1
-    for given in ({"text": ["age"]}, {"nominal": {"age"}}):
+    for given in ({"text": ["age"]}, {"families": {"age": "categorical"}}):
         assert read(text, **given).data["age"].tolist() == ["31", "32", "unknown", "34"]
     assert list(read(text, drop=["age"]).data.columns) == ["x"]
     # Codes among names are no slips.
@@ -178,6 +194,12 @@ def test_files_that_cannot_be_read(read, tmp_path):
     with pytest.raises(BadInput, match="cannot read .*latin.csv as utf-8.*--encoding latin-1"):
         read(None, "latin.csv")
     assert list(read(None, "latin.csv", encoding="latin-1").data.columns) == ["höhe", "b"]
+    for order in ("le", "be"):
+        text = "\ufeffa,b\n1,2\n"
+        (tmp_path / "wide.csv").write_bytes(text.encode(f"utf-16-{order}"))
+        with pytest.raises(BadInput, match="cannot read .*wide.csv as utf-8.*--encoding utf-16"):
+            read(None, "wide.csv")
+        assert list(read(None, "wide.csv", encoding="utf-16").data.columns) == ["a", "b"]
     (tmp_path / "a.csv.gz").write_bytes(b"not packed")
     (tmp_path / "a.parquet").write_bytes(b"no table")
     (tmp_path / "folder.csv").mkdir()
