@@ -106,7 +106,8 @@ print(f"agreement with the growers: {adjusted_rand_score(load_wine().target, mix
 #      - another ``random_state``
 #
 # Where ``n_warmup`` is "auto" and the warning says that ``max_work`` was spent, twice ``max_work``
-# is a longer warm-up. Where the warm-up ended by itself, give a number: twice ``n_warmup_``.
+# is a longer warm-up. Where the warm-up ended by itself, give a number, twice ``n_warmup_``, and
+# the ``thin`` that the warning names.
 # More draws need no new warm-up: with ``warm_start`` the chains go on where they ended. If nothing
 # helps, take fewer columns or a simpler model.
 

@@ -16,6 +16,9 @@ _LOCATION_VARIANCE = 100.0
 _LEAST_NOISE = 1e-12
 # Means farther from 0 than so many standard deviations are worth a warning.
 _OFF_CENTER = 0.5
+# Rows on one side of two means, or on opposite ones, above a half: of normal columns with a
+# correlation of .45.
+_ALIKE = 0.15
 
 
 class PriorMixin:
@@ -99,9 +102,35 @@ class PriorMixin:
             off = A - np.nanmean(A, axis=0)
             off /= np.nanmax(np.abs(off), axis=0)  # fourth powers stay in the range of floats
             kurtosis = np.nanmean(off**4, axis=0) / np.nanmean(off**2, axis=0) ** 2
-        if self._has_no_drift() and not (kurtosis > 3).any():
+        if not self._has_no_drift():
+            return
+        alike = _most_alike(off)
+        if alike:
+            pair, share = alike
+            warn(
+                f"X is correlated in {self._named(self._units.columns[pair])}, which are on the "
+                f"same or on opposite sides of their means in {share:.0%} of the rows: where "
+                "drift=0 the model has no correlations, and impute and sample know of none; "
+                "TreeFactorModel is the better model"
+            )
+        if not (kurtosis > 3).any():
             warn(
                 "X should have a column of kurtosis > 3 where drift=0, got at most "
                 f"{np.max(kurtosis):.2f}: there is no scale structure, expect no factors; "
                 "InfiniteFactorClusterer is the better model",
             )
+
+
+def _most_alike(off):
+    """The two columns that are most often on the same side, or on opposite ones, and how often.
+
+    By signs, as a few rows of large amplitude decide about correlations. None where that may be
+    chance, five standard errors from a half of the rows, or is rare.
+    """
+    signs = np.nan_to_num(np.sign(off))
+    n = np.maximum(np.abs(signs).T @ np.abs(signs), 1.0)
+    excess = 0.5 * np.abs(signs.T @ signs) / n
+    excess[excess <= np.maximum(_ALIKE, 2.5 / np.sqrt(n))] = 0.0
+    np.fill_diagonal(excess, 0.0)
+    i, j = np.unravel_index(np.argmax(excess), excess.shape)
+    return ([i, j], 0.5 + excess[i, j]) if excess[i, j] > 0.0 else None

@@ -20,9 +20,9 @@ _ROWS_PER_COLUMN, _DEPENDENT, _PART_OF_IT = 5, 1e-7, 1e-3
 
 _LEAVE_OUT = "leave out what follows from the rest"
 _OTHER_FAMILY = (
-    "give columns of few values another family, such as 'categorical', split those of many zeros "
-    "in two, leave out what says nothing of clusters or, if they are rounded, add noise of the "
-    "width of a step (Ties in the user guide)"
+    "make columns of few values names, by astype('category') or the family 'categorical', split "
+    "those of many zeros in two, leave out what says nothing of clusters or, if they are rounded, "
+    "add noise of the width of a step (Ties in the user guide)"
 )
 
 
@@ -110,6 +110,15 @@ class UnboundedMixin:
             return section
         verdicts = tuple(one for one in section.verdicts if one.part != convergence.DENSITY)
         return replace(section, verdicts=verdicts)
+
+    def _advice_on_far_cells(self):
+        unbounded = self._unbounded_in_words()
+        if not unbounded:
+            return super()._advice_on_far_cells()
+        return (
+            f"Components {unbounded[0]}, and what other cells are told by that has no bound: "
+            f"{unbounded[1]}"
+        )
 
     def _judge_chains(self):
         super()._judge_chains()

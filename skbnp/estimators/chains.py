@@ -3,6 +3,7 @@
 import os
 from contextlib import nullcontext
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,14 +23,10 @@ from skbnp.estimators.reports import ReportMixin
 from skbnp.estimators.tables import TablesMixin
 from skbnp.mcmc.caller import is_judged_by_caller, warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
-from skbnp.mcmc.diagnostics import (
-    convergence_problems,
-    never_moved,
-    remedies,
-    shortcomings_of_ensemble,
-)
+from skbnp.mcmc.diagnostics import convergence_problems, never_moved
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
+from skbnp.mcmc.remedies import remedies, shortcomings_of_ensemble
 from skbnp.mcmc.rows import OneBlasThread
 from skbnp.mcmc.runner import run_chains
 from skbnp.mcmc.warmup import WarmupRounds
@@ -505,20 +502,26 @@ class BaseMCMCEstimator(
         problems += never_moved(posterior, self._moves_of_traces)
         if not problems:
             return [], []
-        gain, least = posterior.pool().get("pool_gain", 0.0), _LEAST_POOL_GAIN
-        least *= self.n_features_in_
-        found = posterior.traces, names, gain, least, self._findings
+        gain, thin = posterior.pool().get("pool_gain", 0.0), posterior.sweeps_per_draw
+        found = posterior.traces, names, gain, self._least_gain(), self._findings
+        helps = partial(remedies, *found, thin=thin)
         if posterior.warmup is None:
-            return problems, remedies(*found)
+            return problems, helps()
         if posterior.warmup.ended != "spent":
-            ended = f"it ended by itself after {self.n_warmup_} sweeps"
-            return problems, remedies(*found, longer=f"raise n_warmup ({ended})")
+            # With a number in place of "auto" nobody chooses thin.
+            too = f"; set thin={thin} too" if thin > 1 else ""
+            ended = f"it ended by itself after {self.n_warmup_} sweeps{too}"
+            return problems, helps(longer=f"raise n_warmup ({ended})")
         # Of a fit that was loaded "auto" is all that is known.
         was = getattr(self, "_max_work", self.max_work)
         was = was if was == "auto" else f"{was:.3g}"
         spent = f"the warm-up ended when max_work={was} was spent"
-        advice = remedies(*found, longer=f"raise max_work ({spent})")
+        advice = helps(longer=f"raise max_work ({spent})")
         return problems, advice if any(spent in one for one in advice) else [*advice, spent]
+
+    def _least_gain(self):
+        """Nats per row from which on a gain is worth having."""
+        return _LEAST_POOL_GAIN * self.n_features_in_
 
     def _judge_chains(self):
         """Warn where the chains, or an ensemble of them, are not what they should be."""
@@ -538,9 +541,12 @@ class BaseMCMCEstimator(
 
     def _lacks_of_ensemble(self):
         """What more chains or longer ones would gain, where that is worth having: list of str."""
-        posterior, least = self.posterior_, _LEAST_POOL_GAIN * self.n_features_in_
+        posterior = self.posterior_
         return shortcomings_of_ensemble(
-            posterior.traces["log_density"], posterior.doubling_gain(), least, self._findings
+            posterior.traces["log_density"],
+            posterior.doubling_gain(),
+            self._least_gain(),
+            self._findings,
         )
 
     def _warn_if_ensemble_falls_short(self):

@@ -231,6 +231,7 @@ class DensityMixin:
             for rows, *moments in self._moments(A, of_draw, self._prepared):
                 self._fill(filled, std, incomplete[rows], *moments)
         filled[:, whole] = np.rint(filled[:, whole])
+        self._warn_of_far(self._far_fills(X, filled))
         return self._filled_as(given, X, filled, std if return_std else None, whole)
 
     def _fill(self, filled, std, rows, mean, variance):
@@ -248,6 +249,48 @@ class DensityMixin:
     def _known_cells(self):
         """`TrainingCells` that `impute` answers training rows with, None if it asks the draws."""
         return None
+
+    def _judge_chains(self):
+        super()._judge_chains()
+        self._judge_training_cells()
+
+    def _judge_training_cells(self):
+        """Warn where missing cells of the training table are filled with what is far out."""
+        self._warn_of_far(self._far_training_cells())
+
+    def _far_training_cells(self):
+        """Which of them: (n_samples, n_features) of bool."""
+        if not self._knows_training_cells():
+            return np.zeros((0, self.n_features_in_), dtype=bool)
+        return self._far_fills(self._training_cells.X, self._filled_training()[0])
+
+    def _far_fills(self, X, filled):
+        """Which cells that X lacks were filled far out: (n_samples, n_features) of bool.
+
+        Farther outside all training values than these reach; none where no training rows are kept.
+        """
+        if "_training_rows" not in vars(self):
+            return np.zeros(X.shape, dtype=bool)
+        low, high = self._kept("reach", self._reach)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outside = np.maximum(filled - high, low - filled)
+            return np.isnan(X) & (outside > high - low)
+
+    def _reach(self):
+        """The least and the largest value of each column of the training table."""
+        seen = self._training_rows.observed_data()
+        return np.fmin.reduce(seen, axis=0), np.fmax.reduce(seen, axis=0)
+
+    def _warn_of_far(self, far):
+        if far.any():
+            warn(
+                f"{far.sum()} missing cell(s) of {self._named(np.flatnonzero(far.any(axis=0)))} "
+                "were filled with numbers that are farther outside all training values than these "
+                f"reach. {self._advice_on_far_cells()}"
+            )
+
+    def _advice_on_far_cells(self):
+        return "Look at their standard deviations before you use them"
 
     def _knows_training_cells(self):
         return "_training_cells" in vars(self)

@@ -60,16 +60,16 @@ class DrawsMixin:
 
     def _prediction_laws(self):
         """What the draws of a prediction say, each worked out once."""
-        if self._parameters_of_laws is None:
-            return self._new_laws()
         return self._kept("laws", self._new_laws)
 
     def _kept(self, name, make, *objects):
         """What ``make()`` gives, kept for later predictions.
 
         It depends on the draws, the parameters of the laws and some objects that are never written
-        to.
+        to. Nothing is kept where these parameters are unknown.
         """
+        if self._parameters_of_laws is None:
+            return make()
         names = ("seed_", "predict_draws", *self._parameters_of_laws)
         values = tuple(getattr(self, parameter) for parameter in names)
         of_posterior = _KEPT.setdefault(self.posterior_, {})

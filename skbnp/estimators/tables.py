@@ -1,6 +1,7 @@
 """Tables in and out: how X is read, what is refused or warned of, in which form answers go."""
 
 import numpy as np
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from skbnp.mcmc.caller import warn
@@ -123,10 +124,14 @@ class TablesMixin:
 
     def _advice_on_lattices(self, columns):
         """What to do with such columns."""
-        return (
-            "turn codes of groups into columns of 0 and 1, by OneHotEncoder say; "
-            "DirichletProcessMixture has laws for codes and counts"
-        )
+        others = "DirichletProcessMixture has laws for codes and counts"
+        if self._predicts_targets():
+            others = "ordinal scores may stay as they are"
+        return f"turn codes of groups into columns of 0 and 1, by OneHotEncoder say; {others}"
+
+    def _predicts_targets(self):
+        """Whether columns of X are given, and neither drawn nor filled in."""
+        return is_classifier(self) or is_regressor(self)
 
     def _label(self, column):
         """The name of a column, its place where there are none."""
@@ -161,7 +166,8 @@ class TablesMixin:
         constant = units.set_aside()
         if constant.size:
             named = self._named if named is None else named
-            warn(f"{what} is constant in {named(constant)}, set aside and restored as it is")
+            restored = "" if what == "X" and self._predicts_targets() else " and restored as it is"
+            warn(f"{what} is constant in {named(constant)}, set aside{restored}")
 
     def _as_floats(self, X, reset=True, finite=None):
         """X as a C-ordered float64 array; not a copy if it is one already.
@@ -169,11 +175,9 @@ class TablesMixin:
         ``finite`` is what scikit-learn calls ensure_all_finite, by default that of the class.
         """
         finite = self._finite if finite is None else finite
-        if finite is True and isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-            raise ValueError(
-                f"X must not hold masked cells, which are missing: {type(self).__name__} does not "
-                "take missing values"
-            )
+        refuses_missing = finite is True
+        # Those are looked for at the end: scikit-learn's own advice would leave this library.
+        finite = "allow-nan" if refuses_missing else finite
         marks = self._form.marks
         # Infinity may be a mark: then it is looked for when marks are gone.
         options = {"dtype": np.float64, "order": "C"}
@@ -187,7 +191,7 @@ class TablesMixin:
                     found = check_array(numbers, input_name="X", estimator=self, **options)
                 else:
                     found = validate_data(self, as_numbers(X, marks), reset=reset, **options)
-            found, read = refuse_inexact(X, found), found
+            found = refuse_inexact(X, found)
             if not is_frame(X):
                 found = unmarked(found, marks, getattr(X, "dtype", None))
             if has_infinity(marks):
@@ -198,15 +202,23 @@ class TablesMixin:
             if "X" in str(error):
                 raise
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            missing = "" if finite is True else ", NaN where missing"
+            missing = "" if refuses_missing else ", NaN where missing"
             rule = f" must hold numbers{missing}" if "convert" in str(error) else ""
             raise kind(f"X{rule}: {error}") from error
-        if finite is True and found is not read:
-            raise ValueError(
-                f"X must not hold cells that missing_values marks: {type(self).__name__} does not "
-                "take missing values"
-            )
+        if refuses_missing:
+            self._refuse_missing(found)
         return found
+
+    def _refuse_missing(self, X):
+        """Refuse missing cells, however they were marked, and say what helps."""
+        columns = np.flatnonzero(np.isnan(X).any(axis=0))
+        if columns.size:
+            name = type(self).__name__
+            raise ValueError(
+                f"X must not hold missing cells, got some (NaN, masked, or as missing_values says) "
+                f"in {self._named(columns)}: fill them before, as by make_pipeline(BNPImputer(), "
+                f"{name}())"
+            )
 
     def _refuse_far(self, standard, columns, name="X", farthest=FARTHEST):
         """Refuse values so far out that densities and distances would leave the range of floats.

@@ -100,7 +100,8 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         kind="Gamma",
         rules=[Gamma],
         text="""
-        Prior of the precision of each node, for columns as they are scaled inside.
+        Prior of the precision of each node, for columns as they are scaled inside. Its rate is a
+        bound: noise below sqrt(rate / (shape + n_samples / 2)) deviations of a column is not found.
         """,
     )
     max_units: int = parameter(

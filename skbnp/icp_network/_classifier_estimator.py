@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -12,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from skbnp.estimators.export import Axis
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._calibration import best_power, leave_one_out, raised
+from skbnp.icp_network._classes_estimator import ClassProbabilitiesMixin
 from skbnp.icp_network._model import labels_of
 from skbnp.icp_network._supervised_estimator import SupervisedICPNetwork
 from skbnp.markup import counted
@@ -21,7 +21,7 @@ from skbnp.mcmc.arviz import Group
 _MOST_LEFT_OUT = 5000
 
 
-class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
+class ICPNetworkClassifier(ClassProbabilitiesMixin, SupervisedICPNetwork):
     r"""Classification by a network whose hidden nodes, edges and depth are inferred.
 
     .. math::
@@ -144,21 +144,6 @@ class ICPNetworkClassifier(ClassifierMixin, SupervisedICPNetwork):
         "classes_": np.ndarray,
         "power_": float,
     }
-
-    def predict(self, X):
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows; NaN is refused.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        probability = self.predict_proba(X)
-        return self.classes_[np.argmax(probability, axis=1)]
 
     def predict_proba(self, X):
         """Probabilities of the classes.

@@ -167,10 +167,13 @@ cdef class Outputs:
                     largest(n_out, n, target, &work[0], &work[n], &mean[i, 0])
         return np.asarray(mean), np.asarray(variance)
 
-    def log_densities(self, A_, labels_=None):
+    def log_densities(self, A_, labels_=None, bint smoothed=False):
         """log p(known targets of each row, or its label | inputs), (n_rows,); targets are in A.
 
-        A target that is NaN is not known; a row without any has log density 0.
+        A target that is NaN is not known; a row without any has log density 0. ``smoothed`` adds
+        to the noise of each target that of a kernel density of its means over the fantasies, by
+        Silverman's rule: of a few fantasies and little noise, the mean of their densities is tens
+        of nats too low where none of them happens to be near.
         """
         if self._of_classes:
             probability, _ = self.moments(A_)
@@ -178,21 +181,25 @@ cdef class Outputs:
         cdef const double[:, ::1] A = np.ascontiguousarray(A_, dtype=np.float64)
         cdef double[:, ::1] u = np.empty((self._n_hidden + self.n_outputs, self.n_fantasies))
         cdef double[::1] score = np.empty(self.n_fantasies), out = np.zeros(A.shape[0])
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, d = self.n_outputs
         cdef bint is_moved = self._input.shape[0] > 0
+        # Of the variance of the means, the square of the kernel's width.
+        cdef double share = 0.0
+        if smoothed:
+            share = (4.0 / ((d + 2.0) * self.n_fantasies)) ** (2.0 / (d + 4.0))
         with nogil:
             for i in range(A.shape[0]):
                 if i == 0 or is_moved:
                     self._follow(&A[i, 0], u)
-                out[i] = self._score(&A[i, 0], &u[self._n_hidden, 0], &score[0])
+                out[i] = self._score(&A[i, 0], &u[self._n_hidden, 0], share, &score[0])
         return np.asarray(out)
 
     cdef double _score(
-        self, const double* row, const double* target, double* score
+        self, const double* row, const double* target, double share, double* score
     ) noexcept nogil:
         """log mean over fantasies of the density of the known targets of a row."""
         cdef Py_ssize_t i, j, n = self.n_fantasies
-        cdef double constant = 0.0, half, off
+        cdef double constant = 0.0, variance, half, off
         cdef bint is_empty = True
         for i in range(n):
             score[i] = 0.0
@@ -201,8 +208,11 @@ cdef class Outputs:
             if isnan(off):
                 continue
             is_empty = False
-            half = 0.5 / self._variance[self._n_hidden + j]
-            constant -= 0.5 * log(TWO_PI * self._variance[self._n_hidden + j])
+            variance = self._variance[self._n_hidden + j]
+            if share > 0.0:
+                variance += share * _variance_of(n, target + j * n)
+            half = 0.5 / variance
+            constant -= 0.5 * log(TWO_PI * variance)
             for i in range(n):
                 score[i] -= half * (off - target[j * n + i]) * (off - target[j * n + i])
         if is_empty:
@@ -235,14 +245,23 @@ cdef class Outputs:
         self, const double* target, double* mean, double* variance
     ) noexcept nogil:
         """Mean of the targets, their own noise and the spread of their means."""
-        cdef Py_ssize_t i, j, n = self.n_fantasies
-        cdef double total, off
+        cdef Py_ssize_t j, n = self.n_fantasies
         for j in range(self.n_outputs):
-            total = 0.0
-            for i in range(n):
-                total += target[j * n + i]
-            mean[j], total = total / n, 0.0
-            for i in range(n):
-                off = target[j * n + i] - mean[j]
-                total += off * off
-            variance[j] = self._variance[self._n_hidden + j] + total / n
+            mean[j] = _mean_of(n, target + j * n)
+            variance[j] = self._variance[self._n_hidden + j] + _variance_of(n, target + j * n)
+
+
+cdef double _mean_of(Py_ssize_t n, const double* x) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double total = 0.0
+    for i in range(n):
+        total += x[i]
+    return total / n
+
+
+cdef double _variance_of(Py_ssize_t n, const double* x) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double mean = _mean_of(n, x), total = 0.0
+    for i in range(n):
+        total += (x[i] - mean) * (x[i] - mean)
+    return total / n

@@ -13,12 +13,16 @@ from skbnp.estimators.export import Axis
 from skbnp.estimators.parameters import parameter
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import outputs_of, sample_rows
+from skbnp.laws import Law
 from skbnp.mcmc.arviz import Group
+from skbnp.mcmc.caller import warn
 from skbnp.reports import supervised
 from skbnp.units import Units, check_units
 
 # Sweeps per chain, at least and at most, and the share of them that is warm-up.
 _LEAST_SWEEPS, _MOST_SWEEPS, _WARMUP = 140, 1600, 0.375
+# Variance of a target, as a multiple of the least that the prior allows, that is called near it.
+_NEAR_LEAST = 2.0
 # Fantasies up to which those of all draws are kept from one prediction to the next.
 _MOST_KEPT_FANTASIES = 500
 # Rows and columns by which a report says what predictions rest on, at most.
@@ -85,7 +89,8 @@ class SupervisedICPNetwork(BaseICPNetwork):
         text="""
         Bound on the work of all chains together where lengths are "auto", in about seconds of one
         core. It is counted from rows, columns and classes and never timed, so that a fit makes the
-        same draws on every machine.
+        same draws on every machine. The fewest sweeps that `n_warmup` names are made in any case,
+        with a warning where they take more.
         """,
     )
     n_fantasies: int = parameter(
@@ -112,14 +117,29 @@ class SupervisedICPNetwork(BaseICPNetwork):
     # -- before sampling
 
     def _auto_lengths(self, X):
-        n_targets, n_inputs = self._n_outputs(), self._prior.roles.count("input")
-        # Edges that chains start with: from all inputs to all units, and from these to all targets.
-        n_edges = self._n_init_units("auto", len(X)) * (n_inputs + n_targets)
-        work = work_of_sweep(len(X), n_edges, "latent" in self._prior.roles)
-        affordable = int(float(self.max_work) / (self.n_chains_ * work))
+        affordable = int(float(self.max_work) / self._work_at_start(len(X)))
         n_sweeps = min(max(affordable, _LEAST_SWEEPS), _MOST_SWEEPS)
         n_warmup = int(_WARMUP * n_sweeps)
         return n_warmup, n_sweeps - n_warmup
+
+    def _work_at_start(self, n_rows):
+        """Of the first sweep of all chains."""
+        n_targets, n_inputs = self._n_outputs(), self._prior.roles.count("input")
+        # Edges that chains start with: from all inputs to all units, and from these to all targets.
+        n_edges = self._n_init_units("auto", n_rows) * (n_inputs + n_targets)
+        return self.n_chains_ * work_of_sweep(n_rows, n_edges, "latent" in self._prior.roles)
+
+    def _prepare(self, X):
+        make = super()._prepare(X)
+        work = _LEAST_SWEEPS * self._work_at_start(len(X))
+        if work > self.max_work and "auto" in (self.n_warmup, self.n_draws):
+            warn(
+                f"The fewest sweeps that are made, {_LEAST_SWEEPS}, take about {work:.0f} seconds "
+                f"of one core, above max_work={self.max_work:g}, and may be too few for "
+                f"{self.n_features_in_} features: chosen or joined ones, as by SelectKBest or PCA, "
+                "or fewer rows, by max_rows, take less"
+            )
+        return make
 
     def _make_prior(self, roles, orders):
         prior = super()._make_prior(roles, orders)
@@ -393,6 +413,8 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
     # -- before sampling
 
     def _target(self, y):
+        if np.asarray(y).dtype.kind in "mM":
+            raise ValueError("y must hold numbers, got dates: take days since the first, say")
         # Its sum, by which it looks for them, may add inf and -inf.
         with np.errstate(invalid="ignore"):
             y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
@@ -414,13 +436,48 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
             [0.0] * n_outputs + [1.0] * n_inputs,
         )
 
+    # -- after sampling
+
+    def _judge_chains(self):
+        super()._judge_chains()
+        law, n_rows = self.noise_precision, len(self._training_rows.visible)
+        if not isinstance(law, Law):
+            return
+        # What the precision of a target's own node leaves of its variance, at least.
+        least = law.rate / (law.shape + n_rows / 2)
+        own = [1.0 / draw["unit_precision"][: self._n_outputs()] for draw in self._summary_draws()]
+        if np.mean(own, axis=0).min() > _NEAR_LEAST * least:
+            return
+        variance = self._variance_of_targets().mean(axis=0)
+        near = np.flatnonzero(variance < _NEAR_LEAST * least)
+        if near.size:
+            names = self._node_names()
+            named = [names[self._units.columns[j]] for j in near[:10]]
+            deviation = np.sqrt(least) * self._units.scale[self._units.columns[near[0]]]
+            warn(
+                f"The noise of {', '.join(named)} is about the least that noise_precision={law} "
+                f"allows for {n_rows} rows, a standard deviation of {deviation:.2g}: where it is "
+                f"smaller, those of predictions are too large. Lower the rate, "
+                f"noise_precision={type(law).__name__}({law.shape:g}, {law.rate / 1000:g}) say"
+            )
+
     # -- report
 
     def _about_target(self):
-        n_outputs, draws = self._n_outputs(), self._prediction_draws()
-        noise = [np.mean(1.0 / draw["unit_precision"][:n_outputs]) for draw in draws]
+        noise = self._variance_of_targets().mean(axis=1)
         targets = "y" if self._is_single else f"{len(self._units.constant)} targets"
         return {"target": targets, "noise": np.minimum(noise, 1.0)}
+
+    def _variance_of_targets(self):
+        """Mean over training rows of the variance of each target given a draw, draw by draw.
+
+        In units of the target's own variance. Hidden nodes have noise too: what is left of the
+        target is more than the variance of its own node.
+        """
+        A = self._training_rows.visible
+        A = A[:: -(-len(A) // _MOST_TRIED_ROWS)]
+        laws = enumerate(self._prediction_laws())
+        return np.array([self._outputs_under(law, t, A)[1].mean(axis=0) for t, law in laws])
 
     # -- nodes
 

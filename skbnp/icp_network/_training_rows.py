@@ -48,6 +48,7 @@ class WatchedRows:
 
     Of targets given inputs, or of columns by fantasies, where no column may have a child; these
     are made of the same normal numbers at every draw, so that their error hardly moves the trace.
+    The few for targets are smoothed.
     In many columns, or where columns may be parents, by importance sampling, of fewer rows.
     """
 
@@ -74,7 +75,8 @@ class WatchedRows:
         draw = sampler.draw()
         if self._by_fantasies:
             outputs = Outputs(draw, self._prior, self._noise_of(len(draw["order"])))
-            return outputs.log_densities(self._visible, self._labels) + self._log_jacobian
+            found = outputs.log_densities(self._visible, self._labels, self._of_targets)
+            return found + self._log_jacobian
         found, _ = log_densities(
             draw, self._prior, self._visible, 0, 0, "importance", _N_OF_COLUMNS, _N_IMPORTANCE
         )

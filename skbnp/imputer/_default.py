@@ -1,5 +1,7 @@
 """The model that fills a table of which nothing is said but its shape and kinds of columns."""
 
+from collections import Counter
+
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._layout import Layout
 from skbnp.tables.columns import columns_of
@@ -9,8 +11,10 @@ from skbnp.tree_factor_model import TreeFactorModel
 # knows, by `benchmarks/imputer.py --choice`: errors of the two models are about the same there, and
 # above a handful of columns the tree takes a tenth of the time.
 MOST_MIXTURE_COLUMNS = 4
-# Columns of numbers up to which a mixture has full covariances beside columns of names.
-MOST_FULL_COLUMNS = 20
+# Columns of numbers up to which a mixture has full covariances beside columns of names, and the
+# share of a column's values that may be equal. In components of equal values a covariance has no
+# bound, and tells other cells what is far out.
+MOST_FULL_COLUMNS, MOST_EQUAL = 20, 0.5
 
 
 def holds_names(column):
@@ -46,8 +50,16 @@ def default_estimator(columns):
         "gaussian" if not is_named else "auto" if column.kind == "date" else "categorical"
         for column, is_named in zip(columns, named, strict=True)
     ]
-    shape = "full" if n_numbers <= MOST_FULL_COLUMNS else "diag"
+    numbers = [column for column, is_named in zip(columns, named, strict=True) if not is_named]
+    is_full = n_numbers <= MOST_FULL_COLUMNS and all(map(_is_spread, numbers))
+    shape = "full" if is_full else "diag"
     return DirichletProcessMixture(family=family, covariance_type=shape)
+
+
+def _is_spread(column):
+    """Whether no value is that of more than half of the cells of a column of numbers."""
+    ((_, n_equal),) = Counter(column.values.tolist()).most_common(1)
+    return n_equal <= MOST_EQUAL * len(column.values)
 
 
 def default_model(X):

@@ -100,7 +100,8 @@ class BNPImputer(
         `DirichletProcessMixture` for tables of at most 4 columns that vary, a `TreeFactorModel` for
         wider ones, which fills these as well in less time. A table in which a column holds names,
         categories or bools goes to a mixture whatever its width, its numbers taken as real, with
-        diagonal covariances if more than 20 columns hold numbers.
+        diagonal covariances if more than 20 columns hold numbers or more than half of the cells of
+        one have the same.
         """,
     )
     missing_values: Any = parameter(

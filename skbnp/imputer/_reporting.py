@@ -31,7 +31,10 @@ class ReportMixin:
         if not self._are_judged_by_cells():
             with said_by_model(model):
                 model._judge_chains()
-        elif self.r_hat_ > MOST_RHAT:
+            return
+        with said_by_model(model):
+            model._judge_training_cells()
+        if self.r_hat_ > MOST_RHAT:
             advice = model._lacks_of_chains()[1] or ["raise n_warmup"]
             warn(
                 "The chains may not have converged: they differ in the missing cells that they "
@@ -86,6 +89,7 @@ class ReportMixin:
                 n_empty_rows=int(np.sum(~self._has_values)),
                 can_draw=hasattr(model, "sample_missing"),
                 r_hat=self.r_hat_ if self._are_judged_by_cells() else np.nan,
+                n_far=0 if model is None else int(model._far_training_cells().sum()),
             )
         ]
         if model is not None:

@@ -42,7 +42,7 @@ def rhat(trace):
         than eight) or values that are not finite.
     """
     trace = np.asarray(trace, dtype=np.float64)
-    if _is_settled(trace):
+    if is_constant(trace):
         return 1.0
     if _is_stuck(trace):
         # A variance within of zero: rounding errors alone would make it finite.
@@ -88,7 +88,7 @@ def ess(trace, method="bulk"):
         that are not finite.
     """
     trace = np.asarray(trace, dtype=np.float64)
-    if _is_settled(trace):
+    if is_constant(trace):
         return float(trace.size)
     options = {"prob": (0.05, 0.95)} if method == "tail" else {}
     return _figure("ess", trace, method=method, **options)
@@ -108,7 +108,7 @@ def mcse(trace):
         finite.
     """
     trace = np.asarray(trace, dtype=np.float64)
-    if _is_settled(trace):
+    if is_constant(trace):
         return 0.0
     return _figure("mcse", trace, method="mean") * _unit(trace)
 
@@ -136,6 +136,24 @@ def drift(trace):
         return np.nan, np.nan
     first, second = (x - x.mean(axis=1, keepdims=True) for x in halves)
     return float(halves[1].mean() - halves[0].mean()), math.hypot(mcse(first), mcse(second))
+
+
+def is_constant(trace):
+    """Whether a trace long enough to judge is constant and equal in all chains.
+
+    Parameters
+    ----------
+    trace : ndarray of shape (n_chains, n_draws)
+
+    Returns
+    -------
+    is_constant : bool
+    """
+    return (
+        trace.shape[1] >= MIN_DRAWS
+        and np.isfinite(trace[0, 0])
+        and bool((trace == trace[0, 0]).all())
+    )
 
 
 def least_ess(n_chains):
@@ -182,85 +200,21 @@ def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=None):
     ]
 
 
-def remedies(
-    traces,
-    names,
-    pool_gain,
-    least_gain,
-    findings,
-    longer="raise n_warmup",
-    max_rhat=1.05,
-    min_ess=None,
-):
-    """What ails chains that have not converged, and what helps.
-
-    *Disagreement*: they differ, and averaged they are better than one alone. *Drift*: the two
-    halves of ``log_density`` (``log_joint`` where there is none) differ, or the chains have
-    different levels of ``log_density`` and do not complement one another. *Few draws*: they
-    agree, but there are too few effective draws; or there are fewer draws than are to be effective,
-    which comes first, for nothing else can be told by so few.
+def gap(trace, max_rhat=1.05):
+    """How far the means of chains are apart, where that alone would make R-hat too high.
 
     Parameters
     ----------
-    traces : dict of str to array of shape (n_chains, n_draws)
-    names : iterable of str
-        The traces that must agree.
-    pool_gain : float
-        Nats per row that the average of all chains gains over one.
-    least_gain : float
-        Above it this is a disagreement.
-    findings : str
-        What such chains have found, in the plural.
-    longer : str
-        What makes a warm-up longer.
-    max_rhat, min_ess : float
-        As for `convergence_problems`.
+    trace : array-like of shape (n_chains, n_draws)
+    max_rhat : float, default=1.05
 
     Returns
     -------
-    advice : list of str
-        Never empty.
+    gap : float
+        Between the highest and the lowest; 0 where R-hat is not too high by their means.
     """
-    figures = [(rhat(traces[name]), ess(traces[name])) for name in names]
-    agree = all(value <= max_rhat for value, _ in figures)
-    n_draws = min(np.size(traces[name]) for name in names)
-    min_ess = least_ess(len(traces[names[0]])) if min_ess is None else min_ess
-    advice = []
-    if n_draws < min_ess:
-        advice.append(
-            f"{n_draws} draws of all chains cannot be {min_ess} effective ones, nor tell much of "
-            "the chains: raise n_draws first"
-        )
-    if not agree and pool_gain > least_gain:
-        advice.append(
-            f"the chains found different {findings}; averaged they describe a row better by "
-            f"{pool_gain:.2g} nats than one alone, so more chains (n_chains) help more than "
-            "longer ones"
-        )
-    followed = "log_density" if "log_density" in traces else "log_joint"
-    difference, error = drift(traces[followed])
-    drifts = np.abs(difference) > 2 * error
-    if drifts:
-        change = "improving" if difference > 0 else "falling"
-        advice.append(f"{followed} is still {change}: {longer}")
-    uneven = followed == "log_density" and _have_different_levels(traces[followed], max_rhat)
-    if uneven and pool_gain <= least_gain and not difference > 2 * error:
-        # Slower than the halves of a trace can tell, but not all chains are there yet.
-        apart = np.ptp(np.mean(traces[followed], axis=1))
-        differs = f"log_density differs between the chains by up to {apart:.2g} nats a row"
-        if apart > least_gain:
-            advice.append(
-                f"{differs}, and averaged they describe rows hardly better than one alone"
-                + ("" if drifts else f": those that are low may be still improving, {longer}")
-            )
-        else:
-            advice.append(
-                f"{differs}, which is little: they describe rows alike, if by different {findings}"
-                + ("" if drifts else f"; if it is these that you look at, {longer}")
-            )
-    if agree and n_draws >= min_ess and any(value < min_ess for _, value in figures):
-        advice.append("the chains agree and there are few effective draws: raise n_draws or thin")
-    return advice or [f"{longer} and n_draws"]
+    different = _have_different_levels(trace, max_rhat)
+    return float(np.ptp(np.mean(trace, axis=1))) if different else 0.0
 
 
 def _have_different_levels(trace, max_rhat):
@@ -270,41 +224,6 @@ def _have_different_levels(trace, max_rhat):
         return False
     between = trace.mean(axis=1).var(ddof=1)
     return bool(between > (max_rhat**2 - 1) * trace.var(axis=1, ddof=1).mean())
-
-
-def shortcomings_of_ensemble(log_density, doubling_gain, least_gain, findings):
-    """What an ensemble of short chains lacks.
-
-    Its chains differ by design, and none of them has come to rest: what counts is whether more of
-    them, or longer ones, would describe rows noticeably better.
-
-    Parameters
-    ----------
-    log_density : array of shape (n_chains, n_draws)
-        The trace.
-    doubling_gain : float
-        Nats per row that all chains gain over half of them.
-    least_gain : float
-        Above it a gain, or the drift from one half of the trace to the other, is worth having.
-    findings : str
-        What such chains have found, in the plural.
-
-    Returns
-    -------
-    advice : list of str
-        Empty if there is nothing to say.
-    """
-    advice = []
-    if doubling_gain > least_gain:
-        advice.append(
-            f"the chains found different {findings}, and all of them describe a row better by "
-            f"{doubling_gain:.2g} nats than half of them do: raise n_chains"
-        )
-    difference, error = drift(log_density)
-    if np.abs(difference) > max(2 * error, least_gain):
-        change = "improving" if difference > 0 else "falling"
-        advice.append(f"log_density is still {change}: raise n_warmup")
-    return advice
 
 
 def never_moved(posterior, moves):
@@ -326,7 +245,7 @@ def never_moved(posterior, moves):
     for name, of_trace in moves.items():
         counts = [end["counts"].get(move, (0, 0)) for end in posterior.ends for move in of_trace]
         accepted, proposed = np.sum(counts, axis=0) if counts else (0, 0)
-        if _is_settled(posterior.traces[name]) and proposed and not accepted:
+        if is_constant(posterior.traces[name]) and proposed and not accepted:
             messages.append(
                 f"{name} never changed, and none of {proposed} proposals that could change it was "
                 "accepted"
@@ -501,24 +420,35 @@ def _problems_of(name, trace, max_rhat, min_ess):
         # An effective sample size would say nothing more.
         return [f"{name} is constant within every {parts} and differs between them"]
     elif value > max_rhat:
-        shown = f"{value:.3f}" if value < 100 else "over 100"
+        shown = apart_from(max_rhat, value, 3) if value < 100 else "over 100"
         problems.append(f"R-hat of {name} is {shown} (above {max_rhat:g})")
     value = ess(trace)
     min_ess = least_ess(len(trace)) if min_ess is None else min_ess
     if np.isnan(value):
         problems.append(f"the effective sample size of {name} cannot be computed")
     elif value < min_ess:
-        problems.append(f"the effective sample size of {name} is {value:.1f} (below {min_ess:g})")
+        shown = apart_from(min_ess, value, 1)
+        problems.append(f"the effective sample size of {name} is {shown} (below {min_ess:g})")
     return problems
 
 
-def _is_settled(trace):
-    """Whether a trace long enough to judge is constant and equal in all chains."""
-    return (
-        trace.shape[1] >= MIN_DRAWS
-        and np.isfinite(trace[0, 0])
-        and bool((trace == trace[0, 0]).all())
-    )
+def apart_from(limit, value, n_digits):
+    """A number that is not the limit, in as many digits as show on which side of it it is.
+
+    Parameters
+    ----------
+    limit, value : float
+    n_digits : int
+        Behind the point, at least.
+
+    Returns
+    -------
+    shown : str
+    """
+    shown = f"{value:.{n_digits}f}"
+    if n_digits < 17 and (float(shown) - limit) * (value - limit) <= 0.0 and value != limit:
+        return apart_from(limit, value, n_digits + 1)
+    return shown
 
 
 def _is_stuck(trace):

@@ -167,7 +167,7 @@ def _picture(records):
     )
 
 
-def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_draw, r_hat):
+def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_draw, r_hat, n_far=0):
     """What the imputer did beside its model.
 
     Parameters
@@ -186,6 +186,8 @@ def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_dra
         Whether the model draws missing cells.
     r_hat : float
         How far chains differ in what they fill in; NaN where that is unknown.
+    n_far : int, default=0
+        Cells that got numbers farther outside all observed values than these reach.
     """
     sentences = [f"{counted(n_missing, 'cell')} of the table are missing."]
     if model is None:
@@ -216,7 +218,13 @@ def of_imputer(model, *, filled, zero, dropped, n_missing, n_empty_rows, can_dra
             f"By what they fill in {why}: "
             + ("they agree on that, whatever else they differ in." if agree else "that is much.")
         )
-        verdicts = (Verdict("what fills missing cells", "yes" if agree else "no", why),)
+        level = "no" if not agree else "with care" if n_far else "yes"
+        verdicts = (Verdict("what fills missing cells", level, why),)
+    if n_far:
+        sentences.append(
+            f"{counted(n_far, 'cell')} got numbers farther outside all observed values than these "
+            "reach: look at standard_deviations() before you use them."
+        )
     steps = ()
     if can_draw and n_missing:
         steps = (

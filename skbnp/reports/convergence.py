@@ -1,9 +1,12 @@
 """How sure the draws are: whether the chains agree, and what helps where they do not."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from skbnp.markup import counted, listed, number
 from skbnp.mcmc import diagnostics
+from skbnp.mcmc.remedies import LITTLE
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
 
@@ -39,9 +42,13 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         Whether chains are meant to differ.
     """
     records, verdicts = [], []
+    differ_little = any(LITTLE in one for one in advice)
     for name in names:
         figures = diagnostics.summary_of(posterior.traces[name])
         verdict = None if is_ensemble else _verdict(name, figures)
+        if differ_little and name == "log_density":
+            why = f"{verdict.why}, but the chains differ by little"
+            verdict = replace(verdict, trust="with care", why=why)
         verdicts += [] if verdict is None else [verdict]
         records.append(
             {
@@ -55,6 +62,8 @@ def section(posterior, names, problems, advice, is_ensemble=False):
             }
         )
     sentences = [_run_in_words(posterior)]
+    # In nothing else, and nothing else is to be done.
+    are_fine = differ_little and len(advice) == 1 and all("log_density" in x for x in problems)
     if is_ensemble:
         sentences += _ensemble(advice)
         verdicts.append(
@@ -65,7 +74,7 @@ def section(posterior, names, problems, advice, is_ensemble=False):
             )
         )
     else:
-        sentences += _agreement(problems, names)
+        sentences += _agreement(problems, names, are_fine)
     gain = posterior.pool().get("pool_gain")
     if gain is not None and posterior.n_chains > 1:
         sentences.append(
@@ -82,20 +91,27 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         records,
         pictures=(pictures.traces(shown, rhat),),
         verdicts=tuple(verdicts),
-        steps=(_step("; ".join(advice), posterior),) if advice else (),
-        is_urgent=True,
+        steps=(_step("; ".join(advice), posterior, are_fine),) if advice else (),
+        is_urgent=not are_fine,
     )
 
 
-def _step(advice, posterior):
+def _step(advice, posterior, are_fine):
+    begin = (
+        "The chains may stay as they are"
+        if are_fine
+        else "Fit again, so that the chains can be trusted"
+    )
     return (
-        f"Fit again, so that the chains can be trusted: {advice} (this fit had n_chains="
-        f"{posterior.n_chains}, n_warmup={posterior.n_warmup}, n_draws={posterior.n_draws})."
+        f"{begin}: {advice} (this fit had n_chains={posterior.n_chains}, "
+        f"n_warmup={posterior.n_warmup}, n_draws={posterior.n_draws}, "
+        f"thin={posterior.sweeps_per_draw})."
     )
 
 
 def _whole(value):
-    return round(value) if np.isfinite(value) else np.nan
+    # Never so many as are enough where there are fewer.
+    return int(value) if np.isfinite(value) else np.nan
 
 
 def _run_in_words(posterior):
@@ -112,7 +128,7 @@ def _run_in_words(posterior):
     return f"{run} Chains start from different places; only what they agree on can be trusted."
 
 
-def _agreement(problems, names):
+def _agreement(problems, names, are_fine):
     how = (
         f"R-hat compares the chains with one another: 1 is agreement, up to {MOST_RHAT:g} is fine. "
         "Effective draws say how many independent draws the chains are worth: "
@@ -120,6 +136,8 @@ def _agreement(problems, names):
     )
     if not problems:
         return [how, "By both figures the chains agree on all that is listed."]
+    if are_fine:
+        return [how, f"They differ in {DENSITY} alone, and by little."]
     poor = [_WORDS.get(name, name) for name in names if any(name in one for one in problems)]
     of = f" for {listed(poor)}: see the table" if poor else f": {'; '.join(problems)}"
     return [how, f"They do not agree yet, or are too short{of}."]
@@ -143,7 +161,8 @@ def _verdict(name, figures):
         short = np.isnan(rhat) or np.isnan(ess)
         why = "the chains are too short to say" if short else "each chain stays where it is"
         return Verdict(part, "no", why)
-    why = f"R-hat {rhat:.2f}, {counted(round(ess), 'effective draw')}"
+    shown = diagnostics.apart_from(MOST_RHAT, rhat, 2)
+    why = f"R-hat {shown}, {counted(_whole(ess), 'effective draw')}"
     if rhat <= MOST_RHAT:
         return Verdict(part, "yes" if ess >= LEAST_ESS else "with care", why)
     return Verdict(part, "with care" if rhat <= 1.2 else "no", why)

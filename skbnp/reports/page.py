@@ -246,9 +246,19 @@ def _next(sections):
     steps = [step for section in sections if section.is_urgent for step in section.steps]
     steps += [verdict.remedy for verdict in verdicts]
     steps += [step for section in sections for step in section.steps]
-    steps = list(dict.fromkeys(steps))[:_MOST_STEPS]
+    steps = _once(steps)[:_MOST_STEPS]
     if not steps:
         return None
     table = [{"step": place + 1, "what": step} for place, step in enumerate(steps)]
     sentences = tuple(f"{place + 1}. {step}" for place, step in enumerate(steps))
     return Section("next", "What to do next", sentences, table, n_shown=0)
+
+
+def _once(steps):
+    """The steps without those that one before has said, maybe beside something else."""
+    kept = []
+    for step in steps:
+        words = step.rstrip(".").lower()
+        if not any(words in one.lower() for one in kept):
+            kept.append(step)
+    return kept

@@ -29,6 +29,7 @@ _MOST_LISTED = 10_000
 _OWN_PIECES = 0.1
 # Numbers of clusters that are shown: with this probability and more.
 _LEAST_PROBABILITY = 0.01
+_LEAVE_COPIES_OUT = "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again."
 # Share of rows with a probable cluster from which a partition is to be trusted, or with care.
 _MOST_ROWS_SURE, _MANY_ROWS_SURE = 0.9, 0.6
 
@@ -206,7 +207,7 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
             f"which {partition.noun} a row is of, and densities of rows",
             "no",
             f"{counted(partition.copies, 'row')} are in groups of equal rows",
-            "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again.",
+            _LEAVE_COPIES_OUT,
         )
         return
     if partition.unsupported:
@@ -421,10 +422,12 @@ def _has_pieces_alone(partition):
 
 def _verdict_of_number(partition, shares, found):
     share = float(shares[found]) if found < len(shares) else 0.0
+    n = len(partition.labels)
+    small = any(_is_small(size, n) for size in np.bincount(partition.labels))
     remedy = (
-        "The number of groups is open: before you count on it, look at the small ones, and at "
-        "which of them draws have together, by "
-        "skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
+        "The number of groups is open: before you count on it, look at "
+        f"{'the small ones, and at which of them' if small else 'which rows'} draws have "
+        "together, by skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
     )
     trust = "yes" if share >= 0.8 else "with care" if share >= 0.4 else "no"
     why = f"{percent(share)} of the draws have {found}"
@@ -441,7 +444,6 @@ def _verdict_of_number(partition, shares, found):
         )
     if _has_pieces_alone(partition):
         # Joined draws are not counted: what is left is whether groups were given up.
-        n = len(partition.labels)
         lost = max((int(one["size"]) for one in partition.dropped), default=0)
         trust = "no" if lost > _LARGE_SHARE * n else "with care"
         why = f"draws have {_range(shares)} pieces before joins"
@@ -449,9 +451,15 @@ def _verdict_of_number(partition, shares, found):
             why += f", and a group of {counted(lost, 'row')} was given up"
     if partition.copies:
         trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
+        remedy = _LEAVE_COPIES_OUT
     if trust == "yes" and partition.unbounded:
         trust = "with care"
         why += ", but pieces may follow single values or columns that follow from others"
+        remedy = (
+            "The number may come from values or columns that pieces follow: fit again without "
+            f"these, and see whether there still {'is' if found == 1 else 'are'} "
+            f"{counted(found, partition.noun, partition.nouns)}."
+        )
     return Verdict(
         f"the number of {partition.nouns}",
         trust,

@@ -38,7 +38,7 @@ OWN = {
         *("predict", "predict_proba", "predict_log_proba", "predict_std", "score"),
         *("feature_maps", "architecture", "structure_graph"),
     },
-    "ICPNetworkClassifier": {"predict", "predict_proba", "score"},
+    "ICPNetworkClassifier": {"predict", "predict_proba", "predict_log_proba", "score"},
 }
 # Of all estimators: scikit-learn's, and files.
 COMMON = {

@@ -123,8 +123,32 @@ def test_numbers_that_are_text_are_marked_by_numbers_too():
 def test_marked_cells_are_refused_where_none_may_be_missing(setting):
     for X in (frame(-999.0), frame(-999.0).to_numpy()):
         y = setting.target(np.nan_to_num(HOLED))
-        with pytest.raises(ValueError, match="missing_values marks|contains NaN"):
+        with pytest.raises(ValueError, match="X must not hold missing cells, got some"):
             setting.make(missing_values=-999).fit(X, y)
+
+
+@pytest.mark.parametrize("setting", OTHERS, ids=str)
+def test_what_fills_missing_cells_is_said_of_these_alone(setting):
+    whole = np.nan_to_num(HOLED)
+    X, y = pd.DataFrame(whole, columns=["a", "b", "c"]), setting.target(whole)
+    model = setting.make(**SHORTEST).fit(X, y)
+    hint = rf"'b'.*: fill them before, as by make_pipeline\(BNPImputer\(\), {setting.kind.__name__}"
+    holed = pd.DataFrame(
+        np.where(np.isnan(HOLED) & [False, True, False], None, whole), columns=X.columns
+    )
+    for call in (lambda: setting.make().fit(holed, y), lambda: model.predict(holed)):
+        with pytest.raises(ValueError, match=hint) as caught:
+            call()
+        assert "HistGradient" not in str(caught.value)
+    others = [
+        (X.rename(columns={"b": "NaN"}), "feature names"),
+        (X.astype({"b": object}).replace({"b": {X["b"][0]: "missing"}}), "'missing'"),
+        (X.replace({"b": {X["b"][0]: np.inf}}), "infinity"),
+    ]
+    for table, words in others:
+        with pytest.raises((TypeError, ValueError), match=words) as caught:
+            model.predict(table)
+        assert "BNPImputer" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -239,6 +263,15 @@ def test_codes_taken_for_measurements_are_named(setting):
     with pytest.warns(UserWarning, match=r"ten different whole numbers.*'signal', which") as caught:
         setting.fit(table_of(x), **SHORTEST)
     assert sum("whole numbers or fewer" in str(one.message) for one in caught) == 1
+
+
+@pytest.mark.parametrize("setting", [one for one in OTHERS if one.name != "icp-images"], ids=str)
+def test_codes_among_features_stay_where_they_are_scores(setting):
+    """No other estimator with laws for codes predicts targets."""
+    X = table_of(np.random.default_rng(105).integers(1, 5, 60))
+    with pytest.warns(UserWarning, match="OneHotEncoder say; ordinal scores may stay") as caught:
+        setting.make(**SHORTEST).fit(X, setting.target(X))
+    assert not any("DirichletProcessMixture" in str(one.message) for one in caught)
 
 
 @pytest.mark.parametrize(

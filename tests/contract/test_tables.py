@@ -208,10 +208,10 @@ def test_a_lazy_frame_is_to_be_collected(setting):
 def test_a_masked_cell_is_refused_where_none_may_be_missing(setting):
     """Where some may be, "masked" is one of the forms above."""
     hidden = masked(numbers(True))
-    with pytest.raises(ValueError, match="X must not hold masked cells"):
+    with pytest.raises(ValueError, match="X must not hold missing cells"):
         setting.fit(hidden)
     model = fitted(setting, "numpy", False)
-    with pytest.raises(ValueError, match="X must not hold masked cells"):
+    with pytest.raises(ValueError, match="X must not hold missing cells"):
         model.predict(hidden)
     y = np.ma.MaskedArray(setting.target(numbers(False)), mask=np.arange(N) == 3)
     with pytest.raises(ValueError, match="y must not hold masked cells"):

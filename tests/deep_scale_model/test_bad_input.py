@@ -1,5 +1,8 @@
 """Bad input: an error that names the parameter, the rule and the value, before any sampling."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
@@ -97,6 +100,27 @@ def test_data_without_scale_structure():
     uniform = np.random.default_rng(0).random((200, 3))
     with pytest.warns(UserWarning, match=r"kurtosis > 3 .* expect no factors"):
         short().fit(uniform)
+
+
+def test_correlated_data():
+    rng = np.random.default_rng(0)
+    bursts = (2 * rng.normal(size=(200, 1)) + 0.1) * rng.normal(size=(200, 3))
+    said = r"X is correlated in column\(s\) 0, 2, .* in 8\d% of the rows.*TreeFactorModel"
+
+    def warned(X, **options):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            short(**options).fit(X)
+        return [str(one.message) for one in caught if "correlated" in str(one.message)]
+
+    assert not warned(bursts)
+    bursts[:, 2] = 0.5 * bursts[:, 2] - bursts[:, 0]
+    (message,) = warned(bursts)
+    assert re.match(said, message)
+    assert not warned(bursts, drift=0.5)
+    assert not warned(bursts[:20])  # may be chance
+    bursts[::3, 0] = np.nan
+    assert len(warned(bursts)) == 1
 
 
 def test_data_off_their_center():

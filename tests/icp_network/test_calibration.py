@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_predict
 
 from skbnp import ICPNetworkClassifier
 from skbnp.icp_network._calibration import best_power, leave_one_out, raised
+from skbnp.icp_network._classes_estimator import ClassProbabilitiesMixin
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -131,3 +133,23 @@ def test_predictions_follow_parameters_that_are_read_then():
     assert_allclose(model.predict_proba(X[:1]), first[:1], rtol=1e-12)
     many = model.set_params(n_fantasies=501).predict_proba(X[:5])
     assert_allclose(many, first, atol=0.2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_log_probability_of_what_cannot_be():
+    class Sure(ClassProbabilitiesMixin):
+        classes_ = np.array(["a", "b"])
+
+        def predict_proba(self, X):
+            return np.array([[0.0, 1.0], [0.5, 0.5]])
+
+    assert_array_equal(Sure().predict_log_proba([0, 1]), [[-np.inf, 0.0], [np.log(0.5)] * 2])
+    assert_array_equal(Sure().predict([0, 1]), ["b", "a"])
+
+
+def test_log_probabilities_across_folds():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    net = ICPNetworkClassifier(n_chains=1, n_warmup=2, n_draws=2, random_state=0)
+    options = dict(y=X[:, 0] > 0, cv=2)
+    logs = cross_val_predict(net, X, method="predict_log_proba", **options)
+    assert_allclose(np.exp(logs), cross_val_predict(net, X, method="predict_proba", **options))

@@ -24,7 +24,7 @@ from checks.short_networks import (
     regressor,
     short,
 )
-from skbnp import ICPNetwork
+from skbnp import ICPNetwork, ICPNetworkRegressor
 from skbnp.icp_network import _model
 from skbnp.laws import Gamma, InverseGamma
 
@@ -321,7 +321,7 @@ def test_constant_columns_are_set_aside(X, Xy):
 
     full, Y, _ = Xy
     full = np.column_stack([np.zeros(40), full])
-    with pytest.warns(UserWarning, match=r"(X|y) is constant in column\(s\)") as caught:
+    with pytest.warns(UserWarning, match=r"X is constant in column\(s\) 0, set aside$") as caught:
         net = regressor().fit(full, np.column_stack([Y, np.full(40, 3.0)]))
     assert sum("set aside" in str(w.message) for w in caught) == 2
     mean, std = net.predict(full, return_std=True)
@@ -477,3 +477,61 @@ def test_warns_of_too_few_fantasies(X):
     net = short(density="fantasies", n_fantasies=3).fit(X)
     with pytest.warns(UserWarning, match="fewer than 5 fantasies"):
         net.score_samples(X)
+
+
+def test_noise_at_its_bound_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    short = dict(n_chains=2, n_warmup=60, n_draws=20, random_state=0)
+
+    def warnings_of(y, **options):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ICPNetworkRegressor(**short | options).fit(X, y)
+        return [str(one.message) for one in caught if "allows for" in str(one.message)]
+
+    exact = X @ [1.0, 2.0]
+    (message,) = warnings_of(exact)
+    deviation = exact.std() * np.sqrt(0.1 / (1.0 + 30.0))
+    assert f"noise of y is about the least that noise_precision={Gamma(1.0, 0.1)}" in message
+    assert f"60 rows, a standard deviation of {deviation:.2g}" in message
+    assert "noise_precision=Gamma(1, 0.0001) say" in message
+    noisy = exact + 0.05 * rng.normal(size=60)
+    assert warnings_of(noisy)
+    assert not warnings_of(noisy, noise_precision=Gamma(1.0, 1e-4))
+    # Of targets the one that has little.
+    (message,) = warnings_of(np.column_stack([rng.normal(size=60), exact]))
+    assert "noise of y1 is" in message
+    # Its own node has little, those above it have much.
+    assert not warnings_of(rng.exponential(size=60) ** 3)
+
+
+def test_fewest_sweeps_that_take_more_than_the_work():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    net = ICPNetworkRegressor(max_work=0.01, n_chains=1, random_state=0)
+    with pytest.warns(UserWarning, match=r"fewest sweeps that are made, 140, take about .*=0.01"):
+        net.fit(X, y)
+    assert net.n_warmup_ + net.n_draws_ == 140
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        net.set_params(n_warmup=5, n_draws=5).fit(X, y)
+    assert not [one for one in caught if "fewest" in str(one.message)]
+
+
+@pytest.mark.parametrize("unit", ["datetime64[D]", "timedelta64[D]"])
+def test_dates_are_no_targets(unit):
+    y = np.arange(20).astype(unit)
+    with pytest.raises(ValueError, match="y must hold numbers, got dates"):
+        ICPNetworkRegressor().fit(np.arange(40.0).reshape(20, 2), y)
+
+
+def test_the_report_has_the_noise_of_hidden_nodes_too():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 2)), rng.exponential(size=100) ** 2
+    net = ICPNetworkRegressor(n_chains=2, n_warmup=100, n_draws=10, random_state=0).fit(X, y)
+    _, std = net.predict(X, return_std=True)
+    # What predictions leave of the target, without what draws differ by.
+    assert net._about_target()["noise"].mean() > 0.3 * np.mean(std**2) / y.var()
+    own = np.mean([1.0 / draw["unit_precision"][0] for draw in net._prediction_draws()])
+    assert net._about_target()["noise"].mean() > own

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from skbnp import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
 from skbnp.icp_network._model import activations_from
+from skbnp.icp_network._outputs import Outputs
 from skbnp.icp_network._predictive import log_densities, predicted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -70,3 +71,34 @@ def test_of_targets_it_is_their_density_given_the_features():
     rows = model._training_rows
     p, _ = predicted(sampler.draw(), model._prior, rows.visible, 1, 0, 4000)
     assert_allclose(np.exp(density(sampler)), p[np.arange(40), rows.labels], atol=0.15)
+
+
+def test_of_a_skewed_target_it_is_not_tens_of_nats_too_low():
+    # Its own node has little noise: of twenty fantasies none is near a value far out.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.exp(2.0 * rng.normal(size=200))
+    model = ICPNetworkRegressor(n_chains=1, n_warmup=60, n_draws=2, random_state=0).fit(X, y)
+    density, sampler = watched(model, np.column_stack([X, y]))
+    rows, draw = model._training_rows, sampler.draw()
+    exact, _ = log_densities(draw, model._prior, rows.visible, 1, 0, "fantasies", 4000)
+    # Without a kernel the worst of them is 70 nats too low.
+    assert np.min(density(sampler) - rows.log_jacobian - exact) > -15.0
+
+
+def test_the_kernel_has_the_width_of_silvermans_rule():
+    X = table(2)
+    model = ICPNetworkRegressor(**SHORT).fit(X, X + 0.1)
+    density, sampler = watched(model, np.column_stack([X, X + 0.1]))
+    draw, A = sampler.draw(), model._training_rows.visible
+    noise = density._noise_of(len(draw["order"]))
+    values = noise.T.copy()
+    values[:, :2] = 0.0  # so that targets are at their means
+    spread = draw["unit_precision"][:2] ** -0.5
+    found = Outputs(draw, model._prior, noise).log_densities(A, None, True)
+    for row, one in zip(A, found, strict=True):
+        values[:, 2:4] = row[2:]
+        mean = activations_from(draw, model._prior, values)[:, :2]
+        # Two targets, twenty fantasies: (4 / (4 * 20)) ** (2 / 6) of the variance of the means.
+        width = np.sqrt(spread**2 + 0.05 ** (1 / 3) * mean.var(axis=0))
+        expected = logsumexp(norm.logpdf(row[:2], mean, width).sum(axis=1)) - np.log(20)
+        assert one == pytest.approx(expected, abs=1e-9)

@@ -8,6 +8,7 @@ from scipy.stats import norm, rankdata
 
 from skbnp.mcmc import Posterior
 from skbnp.mcmc.diagnostics import (
+    apart_from,
     convergence_problems,
     drift,
     ess,
@@ -15,10 +16,9 @@ from skbnp.mcmc.diagnostics import (
     loo,
     mcse,
     never_moved,
-    remedies,
     rhat,
-    shortcomings_of_ensemble,
 )
+from skbnp.mcmc.remedies import LITTLE, remedies, shortcomings_of_ensemble
 
 
 @pytest.fixture(autouse=True)
@@ -219,6 +219,45 @@ def test_remedies_name_the_illness():
     assert first.endswith("raise n_draws first") and others == [different]
     without = remedies({"log_joint": rising}, ("log_joint",), 0.0, 0.1, "x")
     assert without == ["log_joint is still improving: raise n_warmup"]
+
+
+def test_chains_that_differ_by_little():
+    """Different partitions are spoken of where there are some."""
+    flat = autoregression(4, 400, 0.0)
+    apart = flat + 3.0 * np.arange(4)[:, np.newaxis]
+    same, other = np.full((4, 400), 10.0), np.repeat([[9.0], [10.0], [10.0], [10.0]], 400, axis=1)
+
+    def of(n):
+        traces = {"log_density": apart, "n": n, "concentration": flat}
+        return remedies(traces, tuple(traces), 0.0, 100.0, "partitions", "wait")
+
+    (alike,) = of(same)
+    assert alike.endswith(f"{LITTLE}; if even that matters, wait")
+    for n in (other, np.where(flat > 0.0, 9.0, 10.0)):
+        (different,) = of(n)
+        assert different.endswith(
+            f"{LITTLE}, if by different partitions; if it is these that you look at, wait"
+        )
+
+
+def test_more_sweeps_per_draw_than_one_are_named():
+    few = autoregression(4, 200, 0.95)
+    few -= few.reshape(4, 2, 100).mean(axis=2).repeat(100, axis=1)
+    assert remedies({"log_density": few}, ("log_density",), 0.0, 0.1, "x", thin=31) == [
+        "the chains agree and there are few effective draws: raise n_draws or thin, which was 31"
+    ]
+
+
+def test_figures_are_shown_on_their_side_of_the_limit():
+    assert apart_from(1.05, 1.0500004, 3) == "1.0500004"
+    assert apart_from(1.05, 1.0512, 3) == "1.051" and apart_from(1.05, 1.05, 2) == "1.05"
+    assert apart_from(100, 99.97, 1) == "99.97"
+    trace = autoregression(4, 200, 0.9)
+    value, size = rhat(trace), ess(trace)
+    just = {"max_rhat": value - 1e-7, "min_ess": size + 1e-6}
+    high, low = convergence_problems({"x": trace}, **just)
+    assert float(high.split()[4]) > just["max_rhat"]
+    assert float(low.split()[7]) < just["min_ess"]
 
 
 def test_what_an_ensemble_lacks():

@@ -12,6 +12,7 @@ from checks.callbacks import NEEDS_CALLBACKS
 from checks.processes import Child
 from checks.toy_samplers import StopAt, ToyDensity, ToyEstimator, ToySampler
 from checks.watched import fit, table_with_holes
+from skbnp import InfiniteFactorClusterer
 from skbnp.mcmc import Posterior, diagnostics, io, run_chains, runner
 from skbnp.mcmc.warmup import Warmup, WarmupRounds, is_settled
 
@@ -441,3 +442,24 @@ def test_killed_in_every_phase(tmp_path, backend, n_kills):
     again, n_run = fit("rounds", X, **{**run, "block": None})
     assert_same_answers(again, expected)
     assert n_run == 0
+
+
+@pytest.mark.parametrize("ended, thin, said", [
+    ("settled", 31, "raise n_warmup (it ended by itself after 6 sweeps; set thin=31 too)"),
+    ("settled", 1, "raise n_warmup (it ended by itself after 6 sweeps)"),
+    ("spent", 31, "raise max_work (the warm-up ended when max_work=9 was spent)"),
+])  # fmt: skip
+def test_a_number_for_the_warm_up_comes_with_sweeps_per_draw(ended, thin, said):
+    """With a number in place of "auto" every sweep would be kept."""
+    flat = noise()
+    flat -= np.repeat(flat.reshape(4, 2, 100).mean(axis=(0, 2)), 100)
+    n = np.repeat([[2.0], [3.0], [4.0], [5.0]], 200, axis=1)
+    model = InfiniteFactorClusterer(max_work=9.0)
+    model.n_features_in_, model.n_warmup_ = 3, 6
+    model.posterior_ = Posterior(
+        [[{}] * 200] * 4,
+        {"log_joint": flat, "log_density": flat, "n_clusters": n, "n_factors": n},
+        sweeps_per_draw=thin,
+        warmup=Warmup(1, 1.0, ended, thin),
+    )
+    assert model._lacks_of_chains()[1] == [f"{said} and n_draws"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skbnp.mcmc.posterior import Posterior
+from skbnp.mcmc.remedies import LITTLE
 from skbnp.reports import (
     association,
     cells,
@@ -90,7 +91,24 @@ def test_pieces_without_bound_are_trusted_with_care():
     assert about["densities of rows"].remedy == "Leave it out."
     assert about["which cluster a row is of"].trust == "with care"
     number = next(one for one in found if one.name == "number")
-    assert verdicts(number)["the number of clusters"].trust == "with care"
+    verdict = verdicts(number)["the number of clusters"]
+    assert verdict.trust == "with care"
+    assert "see whether there still are 2 clusters" in verdict.remedy
+    assert "open" not in verdict.remedy
+
+
+def test_small_groups_are_spoken_of_where_there_are_some():
+    def remedy(labels, n_blocks, **changes):
+        found = of_draws([labels], labels, n_blocks=np.array([n_blocks]), **changes)
+        return verdicts(partition.how_many(found))["the number of clusters"].remedy
+
+    large, one = np.repeat([0, 1], [6, 6]), np.zeros(10, dtype=int)
+    assert "look at the small ones" in remedy(LABELS, [2, 3])
+    for labels in (large, one):
+        assert "look at which rows draws have together" in remedy(labels, [2, 3, 4])
+    alone = remedy(one, [1, 1], unbounded=("of all rows", "leave it out"))
+    assert "there still is 1 cluster." in alone
+    assert remedy(one, [1, 1], copies=4).startswith("Leave copies of rows out")
 
 
 def test_a_partition_that_nobody_has_is_not_trusted():
@@ -373,6 +391,29 @@ def test_chains_that_agree_are_trusted_and_others_not():
     assert "R-hat is poor" in said(found) and "n_warmup=5" in found.steps[0] and found.is_urgent
     fine = convergence.section(posterior_of(traces), ["log_density"], [], [])
     assert "the chains agree" in said(fine) and not fine.steps
+
+
+def test_chains_that_differ_by_little_may_stay():
+    rng = np.random.default_rng(0)
+    trace = rng.normal(size=(4, 200)) + 2.0 * np.arange(4)[:, np.newaxis]
+    traces = {"log_density": trace, "n_clusters": np.full((4, 200), 10.0)}
+    advice = [f"they differ by 6 nats, {LITTLE}; wait"]
+    problems = ["R-hat of log_density is 3.1", "the effective sample size of log_density is 5"]
+    found = convergence.section(posterior_of(traces), list(traces), problems, advice)
+    verdict = verdicts(found)["how well rows are described"]
+    assert verdict.trust == "with care" and verdict.why.endswith("but the chains differ by little")
+    assert found.steps[0].startswith("The chains may stay as they are: they differ by 6 nats")
+    assert not found.is_urgent and "and by little" in said(found)
+    others = [*problems, "R-hat of concentration is 1.2"]
+    for more, longer in ((others, advice), (problems, [*advice, "raise n_draws"])):
+        found = convergence.section(posterior_of(traces), list(traces), more, longer)
+        assert found.steps[0].startswith("Fit again") and found.is_urgent
+        assert "thin=1)" in found.steps[0]
+
+
+def test_figures_of_chains_are_on_their_side_of_the_limit():
+    verdict = convergence._verdict("x", {"rhat": 1.0504, "ess_bulk": 99.8})
+    assert (verdict.trust, verdict.why) == ("with care", "R-hat 1.0504, 99 effective draws")
 
 
 def test_chains_that_are_stuck_or_too_short():

@@ -77,6 +77,17 @@ def test_what_to_trust_and_to_do_comes_last(report):
     assert steps == ["Run.", "Look at the colour.", "Weigh it again.", "Ask somebody."]
 
 
+def test_a_step_is_there_once():
+    """Also where another says it beside something else."""
+    verdict = Verdict("the size", "no", "of all rows", "Leave it out.")
+    chains = Section(
+        "chains", "Chains", steps=("Fit again: leave it out (by hand).",), is_urgent=True
+    )
+    again = Section("more", "More", verdicts=(verdict,), steps=("Leave it out.", "Ask somebody."))
+    steps = [one["what"] for one in Report("A report", [again, chains]).sections["next"].table]
+    assert steps == ["Fit again: leave it out (by hand).", "Ask somebody."]
+
+
 def test_a_report_of_nothing_to_do_has_no_steps():
     assert list(Report("Short", [Section("one", "One")]).sections) == ["one"]
 

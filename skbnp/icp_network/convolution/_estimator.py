@@ -5,7 +5,6 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.icp_network._calibration import raised
+from skbnp.icp_network._classes_estimator import ClassProbabilitiesMixin
 from skbnp.icp_network.convolution._architectures_estimator import ArchitecturesMixin
 from skbnp.icp_network.convolution._evidence import RULES
 from skbnp.icp_network.convolution._images import (
@@ -48,7 +48,9 @@ _MANY_MULTIPLICATIONS, _PASSES = 1e9, 3
 _FARTHEST_PIXEL = 1e6
 
 
-class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvNetworkParameters):
+class ICPConvClassifier(
+    ArchitecturesMixin, WeightsMixin, ClassProbabilitiesMixin, ConvNetworkParameters
+):
     r"""Classification of images by convolutional networks whose architecture is inferred.
 
     .. math::
@@ -203,22 +205,6 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
     }
 
     @refuses_by_name
-    def predict(self, X):
-        """The most probable class of each image.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New images, in any form that `fit` takes.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        probability = self.predict_proba(X)
-        return self.classes_[np.argmax(probability, axis=1)]
-
-    @refuses_by_name
     def predict_proba(self, X):
         """Probabilities of the classes, means over architectures and weights.
 
@@ -236,23 +222,6 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
             In the order of `classes_`.
         """
         return raised(self._predicted(X)[0], self.power_)
-
-    @refuses_by_name
-    def predict_log_proba(self, X):
-        """Logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New images, in any form that `fit` takes.
-
-        Returns
-        -------
-        log_probability : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     @refuses_by_name
     def predict_std(self, X):
@@ -357,17 +326,6 @@ class ICPConvClassifier(ArchitecturesMixin, WeightsMixin, ClassifierMixin, ConvN
     def _lattice_columns(self, X):
         # Grey levels are measurements.
         return ()
-
-    def _as_floats(self, X, reset=True, finite=None):
-        try:
-            return super()._as_floats(X, reset, finite)
-        except ValueError as error:
-            if not any(word in str(error) for word in ("NaN", "missing", "masked")):
-                raise
-            raise ValueError(
-                f"{str(error).splitlines()[0]} Missing pixels are refused: fill them before, by "
-                "BNPImputer say"
-            ) from error
 
     def _auto_n_chains(self, X):
         return 2
