@@ -18,7 +18,8 @@ _THOUSANDS = re.compile(
 )
 _COMMA = re.compile(r"[-+]?\d*,\d+")
 _WITH_SIGN = re.compile(r"[-+]?[$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*[$€£¥%]")
-_DATE = re.compile(r"(?:\d{1,2}([./-])\d{1,2}\1\d{2,4}|\d{4}([./])\d{1,2}\2\d{1,2})(?:[ T]\d.*)?")
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"  # or month
+_DATE = re.compile(rf"(?:{_DAY}([./-]){_DAY}\1\d{{4}}|\d{{4}}([./]){_DAY}\2{_DAY})(?:[ T]\d.*)?")
 
 
 def refuse_lists(column, path):
@@ -102,6 +103,8 @@ def _refuse_thousands(texts, path):
     if not found or not all(found) or len({match["mark"] for match in found}) > 1:
         return
     mark = found[0]["mark"]
+    if mark == " " and not any(match["point"] for match in found):  # numbers of telephones
+        return
     advice = f"--thousands {mark}" if mark in ",." else f'--thousands "{mark}"'
     if mark == "." or any(match["point"] == "," for match in found):
         advice += " --decimal ,"

@@ -306,8 +306,9 @@ def separator_of(lines):
         found = max(_SEPARATORS, key=lambda sep: n_cells[sep][0])
     if n_cells[found][0] > 1:
         return found
-    # Rows of more cells than names are refused, rows of fewer are words.
-    return _BLANKS if len(set(by_blanks[1:])) == 1 < by_blanks[0] <= by_blanks[-1] else ","
+    # Rows of more cells than names are refused, rows of fewer, or without a number, are words.
+    is_even = len(set(by_blanks[1:])) == 1 < by_blanks[0] <= by_blanks[-1]
+    return _BLANKS if is_even and any(map(_is_number, lines[-1].split())) else ","
 
 
 def _chosen(frame, arguments):

@@ -16,9 +16,8 @@ _LOCATION_VARIANCE = 100.0
 _LEAST_NOISE = 1e-12
 # Means farther from 0 than so many standard deviations are worth a warning.
 _OFF_CENTER = 0.5
-# Rows on one side of two means, or on opposite ones, above a half: of normal columns with a
-# correlation of .45.
-_ALIKE = 0.15
+# Correlation of the signs of two columns: of normal ones with .45.
+_ALIKE = 0.3
 
 
 class PriorMixin:
@@ -106,12 +105,11 @@ class PriorMixin:
             return
         alike = _most_alike(off)
         if alike:
-            pair, share = alike
+            pair, found = alike
             warn(
-                f"X is correlated in {self._named(self._units.columns[pair])}, which are on the "
-                f"same or on opposite sides of their means in {share:.0%} of the rows: where "
-                "drift=0 the model has no correlations, and impute and sample know of none; "
-                "TreeFactorModel is the better model"
+                f"X is correlated in {self._named(self._units.columns[pair])}: on which side of "
+                f"their means cells are has a correlation of {found:.2f}. Where drift=0 the model "
+                "has none, and impute and sample know of none; TreeFactorModel is the better model"
             )
         if not (kurtosis > 3).any():
             warn(
@@ -122,15 +120,19 @@ class PriorMixin:
 
 
 def _most_alike(off):
-    """The two columns that are most often on the same side, or on opposite ones, and how often.
+    """The two columns whose signs have the largest correlation, and that.
 
     By signs, as a few rows of large amplitude decide about correlations. None where that may be
-    chance, five standard errors from a half of the rows, or is rare.
+    chance, five standard errors from zero, or is small.
     """
     signs = np.nan_to_num(np.sign(off))
-    n = np.maximum(np.abs(signs).T @ np.abs(signs), 1.0)
-    excess = 0.5 * np.abs(signs.T @ signs) / n
-    excess[excess <= np.maximum(_ALIKE, 2.5 / np.sqrt(n))] = 0.0
-    np.fill_diagonal(excess, 0.0)
-    i, j = np.unravel_index(np.argmax(excess), excess.shape)
-    return ([i, j], 0.5 + excess[i, j]) if excess[i, j] > 0.0 else None
+    seen = np.abs(signs)
+    n = np.maximum(seen.T @ seen, 1.0)
+    mean = signs.T @ seen / n
+    free = np.sqrt(np.maximum(1.0 - mean**2, 0.0))
+    covariance = signs.T @ signs / n - mean * mean.T
+    found = covariance / np.maximum(free * free.T, 1e-9)
+    found[np.abs(found) <= np.maximum(_ALIKE, 5.0 / np.sqrt(n))] = 0.0
+    np.fill_diagonal(found, 0.0)
+    i, j = np.unravel_index(np.argmax(np.abs(found)), found.shape)
+    return ([i, j], found[i, j]) if found[i, j] else None

@@ -274,7 +274,7 @@ class DensityMixin:
         low, high = self._kept("reach", self._reach)
         with np.errstate(over="ignore", invalid="ignore"):
             outside = np.maximum(filled - high, low - filled)
-            return np.isnan(X) & (outside > high - low)
+            return np.isnan(X) & (outside > high - low) & (high > low)
 
     def _reach(self):
         """The least and the largest value of each column of the training table."""

@@ -23,6 +23,8 @@ from skbnp.units import Units, check_units
 _LEAST_SWEEPS, _MOST_SWEEPS, _WARMUP = 140, 1600, 0.375
 # Variance of a target, as a multiple of the least that the prior allows, that is called near it.
 _NEAR_LEAST = 2.0
+# Of noise_precision, that is allowed.
+_LEAST_RATE = 1e-6
 # Fantasies up to which those of all draws are kept from one prediction to the next.
 _MOST_KEPT_FANTASIES = 500
 # Rows and columns by which a report says what predictions rest on, at most.
@@ -132,9 +134,9 @@ class SupervisedICPNetwork(BaseICPNetwork):
     def _prepare(self, X):
         make = super()._prepare(X)
         work = _LEAST_SWEEPS * self._work_at_start(len(X))
-        if work > self.max_work and "auto" in (self.n_warmup, self.n_draws):
+        if work > self.max_work and self.n_warmup == self.n_draws == "auto":
             warn(
-                f"The fewest sweeps that are made, {_LEAST_SWEEPS}, take about {work:.0f} seconds "
+                f"The fewest sweeps that are made, {_LEAST_SWEEPS}, take about {work:.2g} seconds "
                 f"of one core, above max_work={self.max_work:g}, and may be too few for "
                 f"{self.n_features_in_} features: chosen or joined ones, as by SelectKBest or PCA, "
                 "or fewer rows, by max_rows, take less"
@@ -413,7 +415,8 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
     # -- before sampling
 
     def _target(self, y):
-        if np.asarray(y).dtype.kind in "mM":
+        # A column of times with a zone is one of objects to NumPy.
+        if {np.asarray(y).dtype.kind, getattr(getattr(y, "dtype", None), "kind", "")} & set("mM"):
             raise ValueError("y must hold numbers, got dates: take days since the first, say")
         # Its sum, by which it looks for them, may add inf and -inf.
         with np.errstate(invalid="ignore"):
@@ -441,7 +444,7 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
     def _judge_chains(self):
         super()._judge_chains()
         law, n_rows = self.noise_precision, len(self._training_rows.visible)
-        if not isinstance(law, Law):
+        if not isinstance(law, Law) or law.rate <= _LEAST_RATE:
             return
         # What the precision of a target's own node leaves of its variance, at least.
         least = law.rate / (law.shape + n_rows / 2)
@@ -453,12 +456,13 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
         if near.size:
             names = self._node_names()
             named = [names[self._units.columns[j]] for j in near[:10]]
-            deviation = np.sqrt(least) * self._units.scale[self._units.columns[near[0]]]
+            lower = max(law.rate / 1000, _LEAST_RATE)
+            deviation = np.sqrt(least) * self._units.scale[near[0]]
             warn(
                 f"The noise of {', '.join(named)} is about the least that noise_precision={law} "
                 f"allows for {n_rows} rows, a standard deviation of {deviation:.2g}: where it is "
                 f"smaller, those of predictions are too large. Lower the rate, "
-                f"noise_precision={type(law).__name__}({law.shape:g}, {law.rate / 1000:g}) say"
+                f"noise_precision={type(law).__name__}({law.shape:g}, {lower:g}) say"
             )
 
     # -- report

@@ -58,7 +58,7 @@ def default_estimator(columns):
 
 def _is_spread(column):
     """Whether no value is that of more than half of the cells of a column of numbers."""
-    ((_, n_equal),) = Counter(column.values.tolist()).most_common(1)
+    ((_, n_equal),) = Counter(map(str, column.values.tolist())).most_common(1)
     return n_equal <= MOST_EQUAL * len(column.values)
 
 

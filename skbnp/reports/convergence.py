@@ -46,6 +46,8 @@ def section(posterior, names, problems, advice, is_ensemble=False):
     for name in names:
         figures = diagnostics.summary_of(posterior.traces[name])
         verdict = None if is_ensemble else _verdict(name, figures)
+        if name == "log_density":
+            differ_little = differ_little and np.isfinite(figures["rhat"])
         if differ_little and name == "log_density":
             why = f"{verdict.why}, but the chains differ by little"
             verdict = replace(verdict, trust="with care", why=why)

@@ -258,7 +258,8 @@ def _once(steps):
     """The steps without those that one before has said, maybe beside something else."""
     kept = []
     for step in steps:
-        words = step.rstrip(".").lower()
-        if not any(words in one.lower() for one in kept):
+        words = step.rstrip(".")
+        words = words[:1].lower() + words[1:]
+        if not any(words in one[:1].lower() + one[1:] for one in kept):
             kept.append(step)
     return kept

@@ -120,3 +120,11 @@ def test_what_is_no_code(read, capsys, cells, given):
     data = read(column_of(cells), **given).data
     assert data["x"].tolist() == (cells if "text" in given else [float(x) for x in cells])
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "cells", [["12-34-56", "12-34-57"], ["10.10.10", "10.10.11"], ["212 555 123", "+49 123 456"]]
+)
+def test_names_that_look_a_little_like_dates_or_thousands(read, cells):
+    table = read("x,y\n" + "".join(f"{cell},{j}\n" for j, cell in enumerate(cells * 3)))
+    assert table.data["x"].tolist() == cells * 3

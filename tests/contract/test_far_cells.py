@@ -76,3 +76,18 @@ def test_the_default_imputer_has_no_full_covariances_of_equal_values(equal, shap
     assert default_model(frame).covariance_type == shape
     # Names may repeat.
     assert default_model(frame.assign(name=["a"] * 39 + ["b"])).covariance_type == shape
+
+
+def test_columns_of_one_value_are_no_reach(line):
+    line[:, 0] = 5.0
+    line[3, 0] = np.nan
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = TreeFactorModel(**SHORT).fit(line)
+        model.impute([[np.nan, 0.0]])
+    assert not said(caught)
+
+
+def test_cells_that_are_no_numbers_are_left_to_the_model():
+    frame = pd.DataFrame({"x": [[1], [2], [3]] * 7, "n": ["a", "b", None] * 7})
+    assert default_model(frame).covariance_type == "full"

@@ -502,6 +502,11 @@ def test_noise_at_its_bound_is_said():
     # Of targets the one that has little.
     (message,) = warnings_of(np.column_stack([rng.normal(size=60), exact]))
     assert "noise of y1 is" in message
+    # Beside a constant one.
+    (message,) = warnings_of(np.column_stack([np.full(60, 2.0), exact]))
+    assert "noise of y1 is about" in message and f"deviation of {deviation:.2g}:" in message
+    # Nothing lower can be given.
+    assert not warnings_of(exact, noise_precision=Gamma(1.0, 1e-6))
     # Its own node has little, those above it have much.
     assert not warnings_of(rng.exponential(size=60) ** 3)
 
