@@ -25,6 +25,7 @@ from skbnp.command_line.errors import BadInput
         ('a b\n"u v" 2\n', r"\s+"),
         ("a long name\nJohn Smith\nAda King\n", ","),
         ("full name\nJohn Smith\nAda\n", ","),
+        ("full name\nJohn Smith\nAda King\n", ","),
     ],
 )
 def test_separator(text, sep):
