@@ -501,7 +501,7 @@ def test_noise_at_its_bound_is_said():
     assert not warnings_of(noisy, noise_precision=Gamma(1.0, 1e-4))
     # Of targets the one that has little.
     (message,) = warnings_of(np.column_stack([rng.normal(size=60), exact]))
-    assert "noise of y1 is" in message
+    assert "noise of y1 is" in message and f"deviation of {deviation:.2g}:" in message
     # Beside a constant one.
     (message,) = warnings_of(np.column_stack([np.full(60, 2.0), exact]))
     assert "noise of y1 is about" in message and f"deviation of {deviation:.2g}:" in message

@@ -411,6 +411,16 @@ def test_chains_that_differ_by_little_may_stay():
         assert "thin=1)" in found.steps[0]
 
 
+def test_chains_that_are_stuck_near_one_another_may_not():
+    traces = {"log_density": np.repeat([[1.0], [1.01]], 100, axis=1)}
+    advice = [f"they differ by .01 nats, {LITTLE}; wait"]
+    problems = ["R-hat of log_density is inf"]
+    found = convergence.section(posterior_of(traces), list(traces), problems, advice)
+    verdict = verdicts(found)["how well rows are described"]
+    assert verdict.trust == "no" and "little" not in verdict.why
+    assert found.is_urgent and found.steps[0].startswith("Fit again")
+
+
 def test_figures_of_chains_are_on_their_side_of_the_limit():
     verdict = convergence._verdict("x", {"rhat": 1.0504, "ess_bulk": 99.8})
     assert (verdict.trust, verdict.why) == ("with care", "R-hat 1.0504, 99 effective draws")
