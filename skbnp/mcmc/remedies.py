@@ -6,6 +6,8 @@ from skbnp.mcmc.diagnostics import drift, ess, gap, is_constant, least_ess, rhat
 
 # What is said of chains whose log_density differs by less than is worth having.
 LITTLE = "which is little: they describe rows alike"
+# What is said of chains that differ in other quantities alone.
+SAME_DENSITY = "the chains agree on log_density: they describe rows alike"
 
 
 def remedies(
@@ -21,11 +23,13 @@ def remedies(
 ):
     """What ails chains that have not converged, and what helps.
 
-    *Disagreement*: they differ, and averaged they are better than one alone. *Drift*: the two
-    halves of ``log_density`` (``log_joint`` where there is none) differ, or the chains have
-    different levels of ``log_density`` and do not complement one another. *Few draws*: they
-    agree, but there are too few effective draws; or there are fewer draws than are to be effective,
-    which comes first, for nothing else can be told by so few.
+    *Disagreement*: they differ, and averaged they are better than one alone; or they agree on
+    ``log_density`` and differ in what is counted, which matters to those who look at it and not to
+    predictions. *Drift*: the two halves of ``log_density`` (``log_joint`` where there is none)
+    differ, where its other figures do not call it settled, or the chains have different levels of
+    ``log_density`` and do not complement one another. *Few draws*: they agree, but there are too
+    few effective draws; or there are fewer draws than are to be effective, which comes first, for
+    nothing else can be told by so few.
 
     Parameters
     ----------
@@ -50,8 +54,8 @@ def remedies(
     advice : list of str
         Never empty.
     """
-    figures = [(rhat(traces[name]), ess(traces[name])) for name in names]
-    agree = all(value <= max_rhat for value, _ in figures)
+    figures = {name: (rhat(traces[name]), ess(traces[name])) for name in names}
+    agree = all(value <= max_rhat for value, _ in figures.values())
     n_draws = min(np.size(traces[name]) for name in names)
     min_ess = least_ess(len(traces[names[0]])) if min_ess is None else min_ess
     advice = []
@@ -67,8 +71,11 @@ def remedies(
             "longer ones"
         )
     followed = "log_density" if "log_density" in traces else "log_joint"
+    value, n_effective = figures.get(followed, (np.inf, 0.0))
+    same_density = followed == "log_density" and value <= max_rhat
     difference, error = drift(traces[followed])
-    drifts = np.abs(difference) > 2 * error
+    # One settled trace of twenty has halves that differ by as much.
+    drifts = np.abs(difference) > 2 * error and not (same_density and n_effective >= min_ess)
     if drifts:
         change = "improving" if difference > 0 else "falling"
         advice.append(f"{followed} is still {change}: {longer}")
@@ -86,11 +93,18 @@ def remedies(
             differs += f", {LITTLE}, if by different {findings}"
             then = f"; if it is these that you look at, {longer}"
         advice.append(differs + ("" if drifts else then))
-    if agree and n_draws >= min_ess and any(value < min_ess for _, value in figures):
-        advice.append(
-            "the chains agree and there are few effective draws: raise n_draws or thin"
-            + (f", which was {thin}" if thin > 1 else "")
-        )
+    if same_density and not agree and pool_gain <= least_gain:
+        differs = "" if _found_the_same(traces, names) else f", if by different {findings}"
+        others = " or ".join(name for name, (value, _) in figures.items() if not value <= max_rhat)
+        then = "" if drifts else f"; if it is {others} that you look at, {longer}"
+        advice.append(SAME_DENSITY + differs + then)
+    if agree:
+        few = "the chains agree and there are" * any(x < min_ess for _, x in figures.values())
+    else:
+        few = "log_density has" * (same_density and not drifts and n_effective < min_ess)
+    if few and n_draws >= min_ess:
+        was = f", which was {thin}" if thin > 1 else ""
+        advice.append(f"{few} few effective draws: raise n_draws or thin{was}")
     return advice or [f"{longer} and n_draws"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from skbnp.markup import counted, listed, number
 from skbnp.mcmc import diagnostics
-from skbnp.mcmc.remedies import LITTLE
+from skbnp.mcmc.remedies import LITTLE, SAME_DENSITY
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
 
@@ -99,11 +99,11 @@ def section(posterior, names, problems, advice, is_ensemble=False):
 
 
 def _step(advice, posterior, are_fine):
-    begin = (
-        "The chains may stay as they are"
-        if are_fine
-        else "Fit again, so that the chains can be trusted"
-    )
+    begin = "Fit again, so that the chains can be trusted"
+    if are_fine:
+        begin = "The chains may stay as they are"
+    elif advice.startswith(SAME_DENSITY):
+        begin = "Where only densities and predictions count, the chains may stay as they are"
     return (
         f"{begin}: {advice} (this fit had n_chains={posterior.n_chains}, "
         f"n_warmup={posterior.n_warmup}, n_draws={posterior.n_draws}, "

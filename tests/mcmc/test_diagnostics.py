@@ -18,7 +18,7 @@ from skbnp.mcmc.diagnostics import (
     never_moved,
     rhat,
 )
-from skbnp.mcmc.remedies import LITTLE, remedies, shortcomings_of_ensemble
+from skbnp.mcmc.remedies import LITTLE, SAME_DENSITY, remedies, shortcomings_of_ensemble
 
 
 @pytest.fixture(autouse=True)
@@ -197,10 +197,30 @@ def test_remedies_name_the_illness():
         "the chains found different x; averaged they describe a row better by 0.37 nats than one "
         "alone, so more chains (n_chains) help more than longer ones"
     )
-    for disagreeing in (apart, stuck):
+    look = "; if it is n that you look at, raise n_warmup"
+    for disagreeing, alike in (
+        (apart, SAME_DENSITY),
+        (np.rint(apart), f"{SAME_DENSITY}, if by different x"),
+        (stuck, f"{SAME_DENSITY}, if by different x"),
+    ):
         assert of(flat, disagreeing, 0.368) == [different]
         # They differ in nothing that a row notices.
-        assert of(flat, disagreeing, 0.01) == ["raise n_warmup and n_draws"]
+        assert of(flat, disagreeing, 0.01) == [alike + look]
+    # Halves that differ by what is hardly more than their error tell nothing of a settled trace.
+    slow = flat + np.where(np.arange(400) < 200, 0.0, 0.12)
+    difference, error = drift(slow)
+    assert difference > 2 * error and rhat(slow) < 1.02
+    assert of(slow, stuck) == [alike + look]
+    # They do where it has few effective draws, and what helps is said once.
+    slow = autoregression(4, 200, 0.9)
+    slow -= slow.reshape(4, 2, 100).mean(axis=2).repeat(100, axis=1)
+    assert of(slow, stuck[:, :200]) == [
+        alike + look, "log_density has few effective draws: raise n_draws or thin"
+    ]  # fmt: skip
+    slow[:, 100:] += 2.3 * drift(slow)[1]
+    assert rhat(slow) < 1.05 and ess(slow) < 100
+    rises = "log_density is still improving: raise n_warmup"
+    assert of(slow, stuck[:, :200]) == [rises, alike]
     assert of(rising, flat) == ["log_density is still improving: raise n_warmup"]
     assert of(-rising, flat) == ["log_density is still falling: raise n_warmup"]
     assert of(rising, apart, 0.368) == [different, "log_density is still improving: raise n_warmup"]

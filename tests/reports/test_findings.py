@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skbnp.mcmc.posterior import Posterior
-from skbnp.mcmc.remedies import LITTLE
+from skbnp.mcmc.remedies import LITTLE, SAME_DENSITY
 from skbnp.reports import (
     association,
     cells,
@@ -409,6 +409,20 @@ def test_chains_that_differ_by_little_may_stay():
         found = convergence.section(posterior_of(traces), list(traces), more, longer)
         assert found.steps[0].startswith("Fit again") and found.is_urgent
         assert "thin=1)" in found.steps[0]
+
+
+def test_chains_that_describe_rows_alike_may_stay_for_predictions():
+    traces = {"log_density": np.zeros((2, 100)), "n_hidden": np.zeros((2, 100))}
+    problems = ["R-hat of n_hidden is 2"]
+    alike = f"{SAME_DENSITY}, if by different networks"
+    for advice, stays in (
+        ([alike], True),
+        ([alike, "raise n_draws"], True),
+        (["log_density is still improving: raise n_warmup", alike], False),
+    ):
+        found = convergence.section(posterior_of(traces), list(traces), problems, advice)
+        predictions = "Where only densities and predictions count, the chains may stay"
+        assert found.steps[0].startswith(predictions if stays else "Fit again") and found.is_urgent
 
 
 def test_chains_that_are_stuck_near_one_another_may_not():
