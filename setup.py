@@ -55,6 +55,8 @@ else:
         FASTER += ["-fvect-cost-model=dynamic"]
         # Code and constants in one segment: two pages less of each file are filled with zeros.
         SEGMENTS = ["-Wl,-z,noseparate-code"]
+        # Nothing of ours runs when a file is loaded or unloaded, and so nothing has to call it.
+        SEGMENTS += ["-nostartfiles"]
     # Names of what only the file itself uses: nobody reads them without debug information.
     # Nor is there debug information elsewhere, to be found by a digest of the file.
     LINK = ["-Wl,-x"] if sys.platform == "darwin" else ["-Wl,--strip-all", "-Wl,--build-id=none"]

@@ -189,6 +189,7 @@ class CIBPBeliefNet(
     _output_name = "unit"
     _level_name = "layer"
     _findings = "networks"
+    _fewest_rows = 2
     _parameters_after_sampling = (
         *("density", "n_temperatures", "n_particles"),
         "interval_calibration",
@@ -315,14 +316,14 @@ class CIBPBeliefNet(
     # -- before sampling
 
     def _auto_n_chains(self, X):
-        if not self._is_ensemble(X):
+        if not self._is_ensemble(X.shape[1]):
             return 4
         work = (_FEWEST_SWEEPS + _SHORT_DRAWS) * self._work_at_start(X)
         return int(np.clip(self._work_allowed(X) / work, _FEWEST_CHAINS, _MOST_CHAINS))
 
     def _auto_lengths(self, X):
         sweeps = self._work_allowed(X) / (self.n_chains_ * self._work_at_start(X))
-        if self._is_ensemble(X):
+        if self._is_ensemble(X.shape[1]):
             warmup = np.clip(sweeps - _SHORT_DRAWS, _FEWEST_SWEEPS, _MOST_SWEEPS)
             return int(warmup), _SHORT_DRAWS
         if len(X) >= 20_000:
@@ -330,17 +331,17 @@ class CIBPBeliefNet(
         return (150 if sweeps >= _SWEEPS_OF_ROUNDS else 500), 200
 
     def _work_allowed(self, X):
-        if self.max_work == "auto" and self._is_ensemble(X):
+        if self.max_work == "auto" and self._is_ensemble(X.shape[1]):
             return _MORE_WORK * self._auto_work(max(len(X), _FEWEST_ROWS_OF_ENSEMBLE))
         return super()._work_allowed(X)
 
-    def _is_ensemble(self, X):
+    def _is_ensemble(self, n_features):
         is_auto = self.n_chains == "auto" and self.n_warmup == "auto"
         # With connections that skip layers nothing says when chains have come far enough.
-        return is_auto and X.shape[1] >= _MANY_COLUMNS and not self.skip_connections
+        return is_auto and n_features >= _MANY_COLUMNS and not self.skip_connections
 
     def _work(self, X):
-        if self._is_ensemble(X):
+        if self._is_ensemble(X.shape[1]):
             return None
 
         def per_sweep(traces):
@@ -366,8 +367,6 @@ class CIBPBeliefNet(
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
         n, d = X.shape
-        if n < 2:
-            raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         if d > _MANY_FEATURES:
             warn(
                 f"X has {d} features, and a sweep costs in proportion: expect it to be slow",
@@ -531,9 +530,6 @@ class CIBPBeliefNet(
         return sample_rows(draw, n_rows, rng, components)
 
     # -- nodes
-
-    def _node_columns(self):
-        return self._units.columns
 
     def _levels_of(self, draw):
         return np.repeat(np.arange(len(draw["widths"])), draw["widths"])

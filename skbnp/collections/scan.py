@@ -48,10 +48,6 @@ class Summary:
         """Columns that do not vary."""
         return np.flatnonzero(self.low == self.high)
 
-    def all_missing(self):
-        """Columns without an observed value."""
-        return np.flatnonzero(self.count == 0)
-
     def standard_units(self, columns, common=False, named=str):
         """Units with mean 0 and variance 1 of these columns, all others as they are.
 

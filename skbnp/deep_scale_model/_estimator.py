@@ -166,11 +166,15 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
         labels : ndarray of shape (n_samples,)
             -1 is the background.
         """
-        labels = np.argmax(self.predict_proba(X), axis=1) - 1
-        if not self.signed:
-            return labels
-        found = row_moments(self._reference, self._modelled(self._check_new(X)), self.seed_)
-        return _split_by_sign(labels, found["mean"] * column_signs(self._reference["loadings1"]))
+        A = self._modelled(self._check_new(X))
+        signs = column_signs(self._reference["loadings1"])
+
+        def labels(start, stop):
+            found = row_moments(self._reference, A[start:stop], self.seed_)
+            label = np.argmax(found["largest"][0], axis=1) - 1
+            return _split_by_sign(label, found["mean"] * signs) if self.signed else label
+
+        return self._by_row_blocks(labels, len(A))
 
     def predict_proba(self, X):
         """Probability that each factor has the largest share of a row's energy.

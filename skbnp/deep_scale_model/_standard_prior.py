@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from skbnp.deep_scale_model._model import Prior
-from skbnp.estimators.arguments import checked_array
-from skbnp.estimators.sparse_factors import number_or_law
+from skbnp.estimators.arguments import checked_array, number_or_law
 from skbnp.laws import Law
 from skbnp.mcmc.caller import warn
 
@@ -25,7 +24,7 @@ class PriorMixin:
 
     def _check_parameters(self, X):
         """What rules of single parameters do not say."""
-        self._check_shared_parameters(X)
+        self._check_shared_parameters()
         if isinstance(self.noise_variance, Law):
             self._check_law("noise_variance", self.noise_variance)
         elif not (checked_array("noise_variance", self.noise_variance, X.shape[1]) > 0).all():

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 from joblib import parallel_config
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.collections.kinds import is_collection
@@ -41,7 +42,7 @@ from skbnp.summaries.partitions import companion_table
 
 # Rows that are kept in memory, at most: a collection of no more is taken there as a whole.
 MOST_KEPT = 100_000
-# What tells the choice of these rows from all others: it depends on their number alone.
+# Seeds the choice of these rows, beside the number of all rows.
 _KEY_OF_KEPT = 0x6B657074
 
 
@@ -77,8 +78,7 @@ class KeptRows(TrainingRows):
         """
         rows = Rows(self.X, self.prior)
         log_p = log_densities(rows, draw, self.prior, log_weights(draw, self.prior))
-        p = np.exp(log_p[:, :-1] - log_p[:, :-1].max(axis=1, keepdims=True))
-        return rows.unsort(p / p.sum(axis=1, keepdims=True))
+        return rows.unsort(softmax(log_p[:, :-1], axis=1))
 
 
 class CollectionFitMixin(CollectionsMixin):
@@ -99,9 +99,7 @@ class CollectionFitMixin(CollectionsMixin):
             self._collection = LabelsOfRows(X, kept, rows.lengths)
             return super()._check_training(table, y)
         found = self._read_training(table)
-        marks = self._form.marks
-        encode = None if self._table is None else partial(self._table.encode, marks=marks)
-        rows.prepare(Reading.of(table, marks, encode))
+        rows.prepare(self._reading(table))
         summary = rows.run(summary_of_cell, None, combined)
         if summary.n_empty:
             self._warn_of_empty_rows(summary.empty, summary.n_empty)
@@ -109,6 +107,12 @@ class CollectionFitMixin(CollectionsMixin):
         self._fitting = Fitting(rows, kept, summary)
         self._collection = LabelsOfRows(X, kept, rows.lengths)
         return found
+
+    def _reading(self, like):
+        """How blocks of a collection become numbers; ``like`` one of them, or what describes it."""
+        marks = self._form.marks
+        encode = None if self._table is None else partial(self._table.encode, marks=marks)
+        return Reading.of(like, marks, encode)
 
     def _is_long_array(self, X):
         """Whether an array of real columns is visited as a map of it would be, cell by cell.
@@ -206,7 +210,7 @@ class CollectionFitMixin(CollectionsMixin):
             check_record_of(draw, n, min(SUBSET, n))
 
     def _leave_collection(self, X):
-        """Let go of what was for the sampling alone; X are the kept rows."""
+        """Drop what the sampling alone has needed; X are the kept rows."""
         fitting = vars(self).pop("_fitting", None)
         if "_collection" not in vars(self):
             return
@@ -364,11 +368,9 @@ class CollectionFitMixin(CollectionsMixin):
                 raise ValueError(
                     "X must be given: the estimator has no longer the collection that fit saw"
                 )
-            X, lengths = self._collection.rows(self)
+            X, lengths = self._collection.rows()
         X = given_rows(self, X)
-        marks = self._form.marks
-        encode = None if self._table is None else partial(self._table.encode, marks=marks)
-        reading = Reading.of(getattr(X, "_meta", X), marks, encode).with_units(self._units)
+        reading = self._reading(getattr(X, "_meta", X)).with_units(self._units)
         known = kept_rows(self._n_of_draws())
         return X, lengths, RowsOfFit(reading, self._prior, known, self._training_rows.X)
 

@@ -30,7 +30,7 @@ from skbnp.dirichlet_process_mixture._saved import (
     check_draw,
     check_fitted,
 )
-from skbnp.dirichlet_process_mixture._searching import SearchingSampler, searches
+from skbnp.dirichlet_process_mixture._searching import kind_of_sampler
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._sweep import in_order
 from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
@@ -40,6 +40,7 @@ from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
 from skbnp.dirichlet_process_mixture.records._sampler import RecordSampler
 from skbnp.dirichlet_process_mixture.records._service import RowsInMemory
 from skbnp.mcmc.diagnostics import MIN_DRAWS
+from skbnp.mcmc.posterior_diagnostics import evenly
 from skbnp.summaries.consensus import (
     distances_to_consensus,
 )
@@ -552,7 +553,7 @@ def _partition_figures(posterior):
     n_taken = min(per_chain, max(MIN_DRAWS, _DRAWS_FOR_DISTANCES // posterior.n_chains))
     if n_taken < MIN_DRAWS:
         return {}
-    chosen = [(2 * i + 1) * per_chain // (2 * n_taken) for i in range(n_taken)]
+    chosen = evenly(per_chain, n_taken)
     labels = [[posterior[c, t]["label"] for t in chosen] for c in range(posterior.n_chains)]
     return {"distance_to_consensus": distances_to_consensus(labels)}
 
@@ -575,5 +576,5 @@ def _make_sampler(
     if algorithm == "parallel":
         rows = RowsInMemory(X, prior, prior.start(), for_rows)
         return RecordSampler(rows, prior, labels, bit_generator, **options)
-    kind = SearchingSampler if searches(len(X), algorithm, n_warmup) else Sampler
+    kind = kind_of_sampler(len(X), algorithm, n_warmup)
     return kind(X, prior, labels, bit_generator, algorithm=algorithm, for_rows=for_rows, **options)

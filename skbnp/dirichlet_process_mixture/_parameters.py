@@ -14,7 +14,8 @@ from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Beta, Gamma, Grid, ShiftedBetaNegativeBinomial
 
-_SMALLEST, _LARGEST = 1e-100, 1e100
+# Numbers of a prior, at least and at most.
+SMALLEST, LARGEST = 1e-100, 1e100
 
 # What families declare: constructor parameters, and what their columns hold.
 PARAMETERS: dict[str, Any] = {
@@ -49,10 +50,10 @@ class MixtureParameters(BaseMCMCEstimator):
         it leaves out are "auto". "auto" takes an array of numbers as real. It goes by the columns
         of a frame, and of an array of objects with names among them: categories, strings and other
         objects are categorical; bool, and integers that are 0 and 1, are Bernoulli; integers that
-        begin at 0 or 1, half of them below 10 and none above 100, are counts; all other numbers
-        are real. Floats are integers where pandas made them floats, for a missing cell. Codes are
-        never guessed: give them a categorical dtype or name them here. `families_` says what each
-        column was taken for.
+        begin at 0 or 1, half of them below 10 and none above 100, are counts if their variance is
+        at least .7 of their mean, but for chance; all other numbers are real. Floats are integers
+        where pandas made them floats, for a missing cell. Codes are never guessed: give them a
+        categorical dtype or name them here. `families_` says what each column was taken for.
         """,
     )
     n_components: int | ShiftedBetaNegativeBinomial | None = parameter(
@@ -120,7 +121,7 @@ class MixtureParameters(BaseMCMCEstimator):
     mean_precision_prior: float | None = parameter(
         default=None,
         kind="float or None",
-        rules=[Interval(Real, _SMALLEST, _LARGEST, closed="both"), None],
+        rules=[Interval(Real, SMALLEST, LARGEST, closed="both"), None],
         text="""
         kappa0: the prior is worth that many rows, 1e-100 to 1e100. Larger draws the means to
         `mean_prior`. Default: sampled with the covariances, 0.01 where these are not learned.
@@ -152,7 +153,7 @@ class MixtureParameters(BaseMCMCEstimator):
     prior_scale: float | Grid = parameter(
         default=SCALE_GRID,
         kind=f"float or {LAWS['prior_scale'].__name__}",
-        rules=[Interval(Real, _SMALLEST, _LARGEST, closed="both"), LAWS["prior_scale"]],
+        rules=[Interval(Real, SMALLEST, LARGEST, closed="both"), LAWS["prior_scale"]],
         text="""
         Multiplier s of `covariance_prior`; only where that or `degrees_of_freedom_prior` is
         given. A grid of positive values, each alike, samples it; the default is 1, 1/2, ...,

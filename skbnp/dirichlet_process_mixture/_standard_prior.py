@@ -11,9 +11,10 @@ from skbnp.dirichlet_process_mixture._model import (
     default_degrees_of_freedom,
     guess_covariance,
 )
+from skbnp.dirichlet_process_mixture._parameters import LARGEST, SMALLEST
 from skbnp.dirichlet_process_mixture._unbounded import dependent_columns
 from skbnp.dirichlet_process_mixture.families import FAMILIES, GaussianPrior
-from skbnp.estimators.arguments import check_numbers_of_law
+from skbnp.estimators.arguments import check_numbers_of_law, number_or_law
 from skbnp.laws import Grid, Law
 from skbnp.mcmc.caller import warn
 from skbnp.units import Units, low_of, standard_units
@@ -22,7 +23,6 @@ from skbnp.units import Units, low_of, standard_units
 _MOST_COMPONENTS = 10_000
 # A prior mean enters the statistics squared: beyond this the data are lost in its rounding.
 _FARTHEST_MEAN = 1e6
-_SMALLEST, _LARGEST = 1e-100, 1e100
 # kappa0 where covariances are not learned.
 _FIXED_MEAN_PRECISION = 0.01
 # Dependent columns may be the work of the rows farthest out, at most this share of all.
@@ -99,9 +99,9 @@ class PriorMixin:
         """Values of the prior scale within its range, and a covariance that it multiplies."""
         if isinstance(self.prior_scale, Grid):
             values = np.array(self.prior_scale.values)
-            if not np.all((values >= _SMALLEST) & (values <= _LARGEST)):
+            if not np.all((values >= SMALLEST) & (values <= LARGEST)):
                 raise ValueError(
-                    f"prior_scale must have values from {_SMALLEST} to {_LARGEST}, got "
+                    f"prior_scale must have values from {SMALLEST} to {LARGEST}, got "
                     f"{self.prior_scale!r}"
                 )
         if d and self._learns_covariance() and self.prior_scale != SCALE_GRID:
@@ -228,13 +228,13 @@ class PriorMixin:
         return Prior(
             parts=tuple(one.of(self, here, X) for one, here in columns.items() if here.size),
             n_components=self.n_components,
-            concentration=_number_or_law(
+            concentration=number_or_law(
                 self.component_concentration
                 if isinstance(self.n_components, Law)
                 else self.concentration
             ),
-            discount=_number_or_law(self.discount),
-            prior_scale=_number_or_law(self.prior_scale),
+            discount=number_or_law(self.discount),
+            prior_scale=number_or_law(self.prior_scale),
         )
 
     def _gaussian_prior(self, columns, X):
@@ -276,16 +276,12 @@ class PriorMixin:
             else:
                 covariance = covariance / scale / scale
         variances = np.diag(covariance) if self.covariance_type == "full" else covariance
-        if not (np.all(variances >= _SMALLEST) and np.all(variances <= _LARGEST)):
+        if not (np.all(variances >= SMALLEST) and np.all(variances <= LARGEST)):
             raise ValueError(
-                f"covariance_prior must be within {_SMALLEST} and {_LARGEST} times the variances "
+                f"covariance_prior must be within {SMALLEST} and {LARGEST} times the variances "
                 f"of X, got {np.min(variances):.3g} to {np.max(variances):.3g} times"
             )
         return covariance
-
-
-def _number_or_law(value):
-    return value if isinstance(value, Law) else float(value)
 
 
 def _finite_array(name, value):

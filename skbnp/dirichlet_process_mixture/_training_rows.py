@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import softmax
 
 from skbnp.dirichlet_process_mixture._missing_cells import draw_training_cells
 from skbnp.dirichlet_process_mixture._model import Prior
@@ -110,9 +111,7 @@ class CompletedRows:
 
     def shares(self, draw):
         """Probability that each row is of each block of the draw, (n_rows, n_blocks)."""
-        log_p = self._log_densities(draw)
-        p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        return p / p.sum(axis=1, keepdims=True)
+        return softmax(self._log_densities(draw), axis=1)
 
     def labels(self, draw, rng):
         """Labels of these rows under a draw, drawn anew now that they are complete, (n_rows,)."""
@@ -121,7 +120,7 @@ class CompletedRows:
         return np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
 
     def _log_densities(self, draw):
-        """Of the blocks that there are; a block that opens is none of theirs."""
+        """Of the blocks that there are, without a new one."""
         weights = log_weights(draw, self._prior)
         log_p = log_densities(self._prepared, draw, self._prior, weights)
         return self._prepared.unsort(log_p[:, :-1])

@@ -7,6 +7,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from skbnp.laws import Law
+
 
 def refuses_by_name(method):
     """Let a method that classes inherit refuse arguments in the name of the class it is called on.
@@ -42,6 +44,11 @@ def check_numbers_of_law(name, law, low, high):
             raise ValueError(
                 f"{field.name} of {name} must be a number from {low:g} to {high:g}, got {law!r}"
             )
+
+
+def number_or_law(value):
+    """A hyperparameter as a prior takes it."""
+    return value if isinstance(value, Law) else float(value)
 
 
 def checked_array(name, value, n_features):

@@ -267,8 +267,8 @@ class BaseMCMCEstimator(
         skbnp.mcmc.NonFiniteLogJointError
             If a chain leaves the range of floats.
         KeyboardInterrupt
-            If Ctrl-C was pressed before every chain had kept a draw or twice, and nothing is
-            attached, or so late that the estimator is fitted in full.
+            If Ctrl-C was pressed before every chain had kept a draw, or a second time: nothing is
+            attached. Also if it was pressed after the last sweep: the estimator is fitted in full.
 
         Warns
         -----
@@ -375,7 +375,7 @@ class BaseMCMCEstimator(
         thin = None if self.thin == "auto" else self.thin
         self._max_work = max_work = self._work_allowed(X)
         # Chains that are an ensemble need not agree.
-        names = () if self._is_ensemble(X) else self._reported_traces
+        names = () if self._is_ensemble(X.shape[1]) else self._reported_traces
         return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
 
     def _work_allowed(self, X):
@@ -386,7 +386,7 @@ class BaseMCMCEstimator(
         """The number of chains that "auto" stands for."""
         return 4
 
-    def _is_ensemble(self, X):
+    def _is_ensemble(self, n_features):
         """Whether chains stay apart as long as anybody would run them, and are many and short.
 
         A warm-up in rounds then ends when `log_density` drifts no more, and `fit` does not warn of
@@ -525,7 +525,7 @@ class BaseMCMCEstimator(
 
     def _judge_chains(self):
         """Warn where the chains, or an ensemble of them, are not what they should be."""
-        if self._is_ensemble(np.empty((0, self.n_features_in_))):
+        if self._is_ensemble(self.n_features_in_):
             self._warn_if_ensemble_falls_short()
         else:
             self._warn_if_not_converged()

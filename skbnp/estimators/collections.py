@@ -262,7 +262,7 @@ class LabelsOfRows:
         self._X, self._kept, self._lengths = X, kept, lengths
         self._found = None
 
-    def rows(self, estimator):
+    def rows(self):
         """X and the lengths of its blocks."""
         if self._X is None:
             raise ValueError("X must be given: an array of which fit has kept some rows alone")
@@ -274,7 +274,7 @@ class LabelsOfRows:
         return self._X is None or kind_of(self._X) != SLICED
 
     def settle(self, estimator, labels):
-        """Find those of an array in memory at once, and let go of it."""
+        """Find those of an array in memory at once, and drop the array."""
         if isinstance(self._X, np.memmap) and self._X.filename is None:
             self._X, self._found = None, self.of(estimator, labels)
 

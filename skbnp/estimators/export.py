@@ -55,23 +55,19 @@ class ExportMixin:
 
     def _columns_axis(self, columns=None, dim="modelled_feature"):
         """The axis of all columns, or ``dim``, that of some of them where these are not all."""
-        names = np.array(self._column_names(), dtype=object)
+        names = np.array(self._column_labels(), dtype=object)
         if columns is None or len(columns) == len(names):
             return Axis("feature", names)
         return Axis(dim, names[columns])
 
-    def _column_names(self):
-        labels = self._form.labels()
-        return [f"x{j}" for j in range(self.n_features_in_)] if labels is None else labels
-
     def _rows_axis(self):
         labels, n = self._form.row_labels(), len(self._training_rows.observed_data())
-        # Of a part of the table nobody remembers which rows those are.
+        # Labels of a part of the table are not kept.
         return Axis("row", np.arange(n) if labels is None or len(labels) != n else labels)
 
     def _axes(self):
         columns = self._columns_axis(self._units.columns)
-        # Of nodes, columns first, the others have no fixed meaning.
+        # Of the nodes, columns come first; the others have no fixed meaning.
         return {"n_samples": self._rows_axis(), "n_modelled": columns, "columns_first": columns}
 
     # -- data

@@ -14,7 +14,7 @@ class NetworkMixin:
     ``unit_precision`` of all nodes, columns first. A subclass says
 
     - ``_node_names()``: names of all columns that nodes stand for, constant ones among them, and
-      ``_node_columns()``: which of them are nodes of the draws;
+      ``_node_columns()``: which of them are nodes of the draws; by default those of X;
     - ``_level_name``: what says where a node is, and ``_levels_of(draw)``: that of each node;
       ``_levels_of_constants()`` those of all columns, for constant ones.
     """
@@ -24,11 +24,11 @@ class NetworkMixin:
     def _node_names(self):
         return self._feature_names()
 
+    def _node_columns(self):
+        return self._units.columns
+
     def _feature_names(self):
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return [f"x{j}" for j in range(self.n_features_in_)]
-        return [str(name) for name in names]
+        return list(map(str, self._column_labels()))
 
     def _levels_of_constants(self):
         return np.zeros(len(self._node_names()))

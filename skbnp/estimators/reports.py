@@ -66,9 +66,8 @@ class ReportMixin:
         """The training rows with the names that the user gave them, or other ones."""
         X = self._observed_rows()
         n, d = X.shape
-        labels = self._form.labels()
         if names is None:
-            names = [f"x{j}" for j in range(d)] if labels is None else map(str, labels)
+            names = map(str, self._column_labels())
         rows = self._form.row_labels() if rows is None else rows
         known = self._at_limit(X)
         constant = np.flatnonzero(np.fmin.reduce(known, axis=0) == np.fmax.reduce(known, axis=0))
@@ -81,7 +80,7 @@ class ReportMixin:
             families=list(getattr(self, "families_", ["gaussian"] * d)),
             levels=getattr(self, "levels_", [None] * d),
             constant=constant.tolist(),
-            advice=self._advice_on_columns(X, labels is not None),
+            advice=self._advice_on_columns(X, not self._form.is_array),
             n_below=int(np.sum(self._is_below(X))),
         )
 
@@ -153,7 +152,7 @@ class ReportMixin:
         """Whether the chains agree."""
         posterior = self.posterior_
         names = [name for name in self._reported_traces if name in posterior.traces]
-        is_ensemble = self._is_ensemble(np.empty((0, self.n_features_in_)))
+        is_ensemble = self._is_ensemble(self.n_features_in_)
         problems, advice = [], self._lacks_of_ensemble() if is_ensemble else []
         if not is_ensemble:
             problems, advice = self._lacks_of_chains()

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skbnp.estimators.arguments import check_numbers_of_law
+from skbnp.estimators.arguments import check_numbers_of_law, number_or_law
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import FactorsMixin
@@ -17,11 +17,6 @@ from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
 from skbnp.reports import factors
 from skbnp.summaries.factors import aligned, column_signs, energy_correlation
 from skbnp.units import Units, check_units, standard_units
-
-
-def number_or_law(value):
-    """A hyperparameter as a prior takes it."""
-    return value if isinstance(value, Law) else float(value)
 
 
 class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEstimator):
@@ -92,6 +87,7 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
 
     # No parameter is read for the laws of draws: they are kept, and so is the order of factors.
     _parameters_of_laws = ()
+    _fewest_rows = 2
     # Sweeps of warm-up, and draws, where the user leaves them open.
     _length = 300
     _fitted_attributes: ClassVar[dict] = {
@@ -114,10 +110,8 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
     def _auto_lengths(self, X):
         return self._length, self._length
 
-    def _check_shared_parameters(self, X):
+    def _check_shared_parameters(self):
         """What rules of single parameters do not say."""
-        if len(X) < 2:
-            raise ValueError(f"X must have at least 2 samples, got n_samples = {len(X)}")
         for name in ("mass", "loading_variance"):
             self._check_law(name, getattr(self, name))
 

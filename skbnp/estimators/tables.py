@@ -2,10 +2,15 @@
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from skbnp.mcmc.caller import warn
-from skbnp.tables.columns import as_numbers, is_frame, refuse_inexact
+from skbnp.tables.columns import as_numbers, is_frame, labels_or_numbers, refuse_inexact
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
 from skbnp.tables.marks import (
@@ -29,6 +34,8 @@ class TablesMixin:
     _finite = "allow-nan"
     # Different whole numbers of a column that may be codes: 0 and 1 cannot be coded any better.
     _fewest_values = 3
+    # Rows that `fit` takes, at least.
+    _fewest_rows = 1
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -48,9 +55,13 @@ class TablesMixin:
         return X
 
     def _read_training(self, X):
-        """The same without a word on its rows and columns, other than what is refused."""
+        """The same without warnings: what cannot be fitted is refused."""
         self._form = TableForm.of(X, self.missing_values)
         X = self._as_floats(X)
+        if len(X) < self._fewest_rows:
+            raise ValueError(
+                f"X must have at least {self._fewest_rows} samples, got n_samples = {len(X)}"
+            )
         check_marks(self._form.marks, X.shape[1])
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
         if empty.size:
@@ -61,7 +72,7 @@ class TablesMixin:
         return X
 
     def _warn_of_empty_rows(self, rows, n_rows=None):
-        """Say which rows have no value: the first of so many, or all."""
+        """Warn of rows without a value, of which ``rows`` are the first, or all."""
         n_rows = len(rows) if n_rows is None else n_rows
         if n_rows:
             shown = ", ".join(map(str, rows[:10])) + (", ..." if n_rows > 10 else "")
@@ -81,7 +92,7 @@ class TablesMixin:
         ----------
         X : ndarray of shape (n_samples, n_features)
         is_named : bool
-            Whether it came as a frame, whose columns are things of their own.
+            Whether it came as a frame, each of whose columns may mean something else.
         """
         advice = []
         found = identifier_columns(X, self._nominal_columns())
@@ -137,6 +148,10 @@ class TablesMixin:
         """The name of a column, its place where there are none."""
         names = self._form.labels()
         return column if names is None else names[column]
+
+    def _column_labels(self):
+        """The names of all columns; x0, x1, ... where there are none."""
+        return labels_or_numbers(self._form.labels(), self.n_features_in_)
 
     def _nominal_columns(self):
         """Columns of the validated X whose numbers are codes of levels."""
@@ -276,3 +291,19 @@ class TablesMixin:
     def _as_sampled(self, X):
         """New rows in the form of the training table, with an index of their own."""
         return self._as_trained(X, whole=self._whole_columns(), with_index=False)
+
+
+class TargetMixin:
+    """Has a target beside X, which a subclass reads in ``_target(y)``."""
+
+    def _with_target(self, X, y):
+        """X and the target side by side."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        if np.ma.is_masked(y):
+            raise ValueError("y must not hold masked cells: every row needs its target")
+        target = self._target(y)
+        check_consistent_length(X, target)
+        return np.column_stack([X, target])

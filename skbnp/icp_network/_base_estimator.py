@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from skbnp.estimators.arguments import check_numbers_of_law
+from skbnp.estimators.arguments import check_numbers_of_law, number_or_law
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.network import ColumnGraphMixin
 from skbnp.estimators.network_parameters import NetworkChains
@@ -155,6 +155,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         *("n_fantasies", "density", "n_importance", "n_temperatures", "n_particles"),
     )
     _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "store_activations")
+    _fewest_rows = 2
     _saved_types = (Prior, Units, TrainingRows)
     _settings_type = ICPSampler
     _layers: ClassVar[tuple] = ()
@@ -193,7 +194,10 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         "_prior": Prior,
         "_reference": dict,
         "_training_rows": TrainingRows,
+        "_drops_rows": bool,
     }
+    # A file of 0.1 does not say it.
+    _not_always_fitted = (*BaseMCMCEstimator._not_always_fitted, "_drops_rows")
     _may_hold: ClassVar[dict] = {
         **BaseMCMCEstimator._may_hold,
         "table": (np.nan,),
@@ -212,11 +216,9 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
 
     def _check_training(self, X, y):
         X = super()._check_training(X, y)
-        n = len(X)
-        if n < 2:
-            raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
-        table = self._table(X, y)
-        if self.max_rows is not None and n > self.max_rows:
+        n, table = len(X), self._table(X, y)
+        self._drops_rows = self.max_rows is not None and n > self.max_rows
+        if self._drops_rows:
             chosen = np.random.default_rng(0).choice(n, self.max_rows, replace=False)
             table, whole = np.ascontiguousarray(table[np.sort(chosen)]), table
             if (_n_values(table) < np.minimum(_n_values(whole), 2)).any():
@@ -249,7 +251,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         if init == "prior":
             # To see that chains can start, before any does.
             draw_joint(self._prior, 0, np.random.default_rng(0))
-        # A copy: what the user does with X afterwards is no business of ours.
+        # A copy: the user may change X afterwards.
         self._training_rows = TrainingRows(
             X.copy(), visible, log_jacobian, labels, self._prior, self._density_options()
         )
@@ -295,7 +297,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
             value = getattr(self, name)
             if isinstance(value, Law):
                 check_numbers_of_law(name, value, 1e-6, 1e6)
-            values[name] = value if isinstance(value, Law) else float(value)
+            values[name] = number_or_law(value)
         return Prior(
             roles=tuple(roles), orders=tuple(orders), max_units=int(self.max_units), **values
         )

@@ -8,6 +8,9 @@ draw) are draws from the posterior given all rows but row i (Gelfand, Dey and Ch
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from skbnp.numerics.log_sums import log_totals
 
 # Standard deviation of the logarithm of the power under the law that holds it back near 1.
 _SPREAD = 0.5
@@ -56,7 +59,7 @@ def best_power(probability, labels):
     def loss(log_power):
         raised_log_p = np.exp(log_power) * log_p
         of_label = raised_log_p[np.arange(len(labels)), labels]
-        return np.sum(_log_totals(raised_log_p) - of_label) + 0.5 * (log_power / _SPREAD) ** 2
+        return np.sum(log_totals(raised_log_p) - of_label) + 0.5 * (log_power / _SPREAD) ** 2
 
     found = minimize_scalar(loss, bounds=(0.0, np.log(_MOST_POWER)), method="bounded")
     return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
@@ -66,14 +69,8 @@ def raised(probability, power):
     """Probabilities (n_rows, n_classes) to a power, and their rows made to sum to one again."""
     if power == 1.0:
         return probability / probability.sum(axis=1, keepdims=True)
-    log_p = power * _logs(probability)
-    return np.exp(log_p - _log_totals(log_p)[:, np.newaxis])
+    return softmax(power * _logs(probability), axis=1)
 
 
 def _logs(probability):
     return np.log(np.maximum(probability, np.finfo(np.float64).tiny))
-
-
-def _log_totals(log_p):
-    highest = log_p.max(axis=1)
-    return highest + np.log(np.exp(log_p - highest[:, np.newaxis]).sum(axis=1))

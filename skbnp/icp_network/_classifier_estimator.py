@@ -3,10 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from skbnp.estimators.export import Axis
 from skbnp.estimators.parameters import parameter
@@ -15,7 +12,6 @@ from skbnp.icp_network._classes_estimator import ClassProbabilitiesMixin
 from skbnp.icp_network._model import labels_of
 from skbnp.icp_network._supervised_estimator import SupervisedICPNetwork
 from skbnp.markup import counted
-from skbnp.mcmc.arviz import Group
 
 # Training rows that the power of class probabilities is chosen by, at most.
 _MOST_LEFT_OUT = 5000
@@ -208,16 +204,6 @@ class ICPNetworkClassifier(ClassProbabilitiesMixin, SupervisedICPNetwork):
 
     # -- before sampling
 
-    def _target(self, y):
-        y = column_or_1d(y, warn=True)
-        # First: what looks at the kind of target casts NaN to integers.
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must have at least 2 classes, got {len(self.classes_)} class(es)")
-        return codes.astype(np.float64)
-
     def _about_data(self):
         return [repr(label) for label in self.classes_.tolist()]
 
@@ -253,29 +239,11 @@ class ICPNetworkClassifier(ClassProbabilitiesMixin, SupervisedICPNetwork):
         names = self._node_names()[: self._n_latents()]
         return Axis("class", np.array(names, dtype=object))
 
-    def _observed_group(self):
-        rows = self._rows_axis()
-        return Group({"y": ((rows.dim,), self._training_rows.labels)}, rows.coords())
-
-    def _constant_group(self):
-        group = super()._constant_group()
-        names = np.array([str(label) for label in self.classes_.tolist()], dtype=object)
-        group.variables["classes"] = ("code",), names
-        return group
-
     def _replicated(self, A):
         return {"y": labels_of({"visible": A}, self._prior)}
 
     def _check_loaded(self):
         super()._check_loaded()
-        if self.power_ < 1.0:
-            raise ValueError(f"power_ must be >= 1, got {self.power_}")
-        labels, n_classes = self._training_rows.labels, len(self.classes_)
-        if labels.shape != (len(self._training_rows.table),) or labels.dtype.kind not in "iu":
-            raise ValueError("the training rows must have a label each")
-        if n_classes < 2 or not np.isin(labels, np.arange(n_classes)).all():
-            raise ValueError("labels of the training rows must be of classes that there are")
-        if self.classes_.ndim != 1 or not np.array_equal(np.unique(self.classes_), self.classes_):
-            raise ValueError("classes_ must be sorted, each once")
+        self._check_loaded_classes()
         if self._prior.roles.count("latent") != self._n_latents():
             raise ValueError("the prior must have a latent for each class, one for two")

@@ -74,7 +74,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     X_imputed_ : ndarray or frame of shape (n_samples, n_features)
         The training table with its holes filled, in the form of X; only if X has missing cells.
         It is averaged over all sweeps after the warm-up while the chains run, and costs nothing:
-        `impute` answers training rows with it. It is not kept where `max_rows` is at most the
+        `impute` answers training rows with it. It is not kept where `max_rows` is less than the
         number of rows: call `impute`.
     X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
         Standard deviations of what `X_imputed_` fills in, 0 for observed cells.
@@ -207,9 +207,10 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         text="""
         Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
         one core. It is counted from sweeps, rows and the size of the network and never timed, so
-        that a fit makes the same draws on every machine. The first round of warm-up and the draws
-        after it are made in any case. "auto" is in proportion to the rows, from 6.7 up to 100 rows
-        to 100 from 1,500 on.
+        that a fit makes the same draws on every machine. A sweep of many hidden nodes takes up to
+        two and a half times as long as is counted. The first round of warm-up and the draws after
+        it are made in any case: with ten columns and more a fit may take three times as long in
+        all. "auto" is in proportion to the rows, from 6.7 up to 100 rows to 100 from 1,500 on.
         """,
     )
     _most_rows_of_work = 1500
@@ -304,18 +305,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     @property
     def _fills_training_table(self):
         # With fewer rows than it has, what the chains fill is not the training table.
-        return self.max_rows is None or len(self._training_rows.table) < self.max_rows
-
-    # -- nodes
-
-    def _feature_units(self):
-        return self._units
-
-    def _node_columns(self):
-        return self._units.columns
-
-    def _node_names(self):
-        return self._feature_names()
+        return not getattr(self, "_drops_rows", self.max_rows is not None)
 
     def _check_loaded(self):
         check_units(self._units, self.n_features_in_, self._units.visible)

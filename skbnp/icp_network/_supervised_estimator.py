@@ -6,11 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.export import Axis
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.tables import TargetMixin
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import outputs_of, sample_rows
 from skbnp.laws import Law
@@ -37,7 +38,7 @@ def _share_a_range(X):
     return X.shape[1] > 1 and np.ptp(low) == 0.0 and np.mean(high == high.max()) >= 0.5
 
 
-class SupervisedICPNetwork(BaseICPNetwork):
+class SupervisedICPNetwork(TargetMixin, BaseICPNetwork):
     """Features are inputs of order 1, targets nodes of order 0."""
 
     scaling: str = parameter(
@@ -111,11 +112,6 @@ class SupervisedICPNetwork(BaseICPNetwork):
         "_input_units": Units,
     }
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
     # -- before sampling
 
     def _auto_lengths(self, X):
@@ -154,22 +150,13 @@ class SupervisedICPNetwork(BaseICPNetwork):
     def _of_inputs(self, X):
         """Units of the inputs X, scaled as asked for."""
         units = self._standard_units(X)
-        """The units of the features' columns, in which they are scaled as asked for."""
         scaling = self.scaling
         if scaling == "auto":
             scaling = "common" if _share_a_range(X[:, units.columns]) else "each"
         return units.with_common_scale() if scaling == "common" else units
 
     def _table(self, X, y):
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        if np.ma.is_masked(y):
-            raise ValueError("y must not hold masked cells: every row needs its target")
-        target = self._target(y)
-        check_consistent_length(X, target)
-        return np.column_stack([X, target])
+        return self._with_target(X, y)
 
     def _density_options(self):
         return {"n_fantasies": self.n_fantasies}

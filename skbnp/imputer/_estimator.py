@@ -479,7 +479,7 @@ class BNPImputer(
             return None, np.zeros((len(holes), len(modelled)))
         model, X = self.estimator_, self._as_seen(X, is_training)
         parts = []
-        for rows, known in self._row_groups(is_training, len(holes)):
+        for rows, known in self._row_groups(is_training):
             trained = getattr(model, "X_imputed_", None) if known else None
             if trained is not None:
                 answer = trained, model.X_imputed_std_ if return_std else None
@@ -515,7 +515,7 @@ class BNPImputer(
             )
         seed = self.random_state if random_state is None else random_state
         parts, X = [], self._as_seen(X, is_training)
-        for rows, known in self._row_groups(is_training, len(holes)):
+        for rows, known in self._row_groups(is_training):
             whole = known and holes[self._has_values][:, modelled].any()
             table = None if whole else take(X, modelled, rows)
             tables = model.sample_missing(table, n_tables=m, random_state=seed)
@@ -534,7 +534,7 @@ class BNPImputer(
             dtype=np.float64,
         )
 
-    def _row_groups(self, is_training, n_rows):
+    def _row_groups(self, is_training):
         """Rows to ask the model about together: yields (rows, whether they are all it has seen)."""
         if not is_training:
             yield None, False

@@ -8,11 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbnp.markup import counted
 from skbnp.mcmc.caller import said_by, warn
-from skbnp.mcmc.diagnostics import least_ess
+from skbnp.mcmc.diagnostics import MOST_RHAT, least_ess
 from skbnp.reports import cells
-from skbnp.reports.convergence import MOST_RHAT
 from skbnp.reports.page import Report
-from skbnp.tables.columns import columns_of, is_pandas, names_of
+from skbnp.tables.columns import columns_of, is_pandas, labels_or_numbers, names_of
 
 
 def said_by_model(model):
@@ -55,7 +54,7 @@ class ReportMixin:
             return False
         posterior = model.posterior_
         n_draws = posterior.n_chains * posterior.n_draws
-        is_ensemble = model._is_ensemble(np.empty((0, model.n_features_in_)))
+        is_ensemble = model._is_ensemble(model.n_features_in_)
         return not is_ensemble and n_draws >= least_ess(posterior.n_chains)
 
     def report(self):
@@ -75,8 +74,7 @@ class ReportMixin:
         X, layout, model = self._training, self._layout, self.estimator_
         columns = columns_of(X)
         n, d = len(columns[0].missing), len(columns)
-        names = names_of(X)
-        names = np.array([f"x{j}" for j in range(d)] if names is None else list(map(str, names)))
+        names = np.array(list(map(str, labels_or_numbers(names_of(X), d))))
         missing = np.array([column.missing.sum() for column in columns])
         constant = [j for j in layout.constants if missing[j]]
         sections = [

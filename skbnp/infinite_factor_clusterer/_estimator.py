@@ -195,7 +195,7 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
 
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
-        self._check_parameters(X)
+        self._check_parameters()
         self._units = self._fitted_units(X)
         A, limit = self._modelled(X), self._standard_limit()
         self._prior = self._make_prior()

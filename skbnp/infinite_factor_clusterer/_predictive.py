@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, stdtr
+from scipy.special import gammaln, log_ndtr, softmax, stdtr
 
 from skbnp.infinite_factor_clusterer._components import Components, new_clusters, upper_variances
 from skbnp.likelihoods.dense_rows import DenseRows
@@ -194,8 +194,8 @@ def _log_densities(rows, parts, n_components):
 def _dense_laws(rows, parts, n_components):
     """Means, scale matrices and degrees of freedom of components, or None: they are not for that.
 
-    Few rows meet the components of all draws together instead; censored cells and layers above the
-    clusters need the scores.
+    For few rows the components of all draws are conditioned together instead; censored cells and
+    layers above the clusters need the scores.
     """
     is_narrow = rows.x.shape[1] <= _MOST_DENSE_FEATURES and parts.loadings.ndim == 2
     whole = parts.together
@@ -347,7 +347,7 @@ def _unmixed(rows, center, log_density, scores, covariance, inflation):
 
 def _mixed(rows, center, log_density, scores, covariance, inflation):
     """Density, mean and covariance over the draws of the layers above, row by row."""
-    share = responsibilities(log_density.T).T
+    share = softmax(log_density, axis=0)
     mean = np.einsum("jn,jnk->nk", share, scores)
     total = np.sum(share * inflation, axis=0)
     weight = share * inflation
@@ -427,16 +427,10 @@ def log_densities(rows, parts, new=True):
     return out
 
 
-def responsibilities(log_p):
-    """Probabilities of clusters, from the logarithms of weights times densities."""
-    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True)
-
-
 def cluster_probabilities(rows, parts):
     """r_tg (n, G), a new cluster left out."""
     log_p = log_densities(rows, parts, new=False) + parts.log_weight
-    return responsibilities(log_p[:, :-1])
+    return softmax(log_p[:, :-1], axis=1)
 
 
 def expected_scores(rows, parts):
@@ -497,8 +491,7 @@ def _by_component(rows, parts):
 
 def _shares(parts, log_density):
     """Responsibilities (C, n) of the clusters, which have a component each."""
-    share = responsibilities(log_density.T + parts.log_weight[: parts.n_clusters])
-    return np.ascontiguousarray(share.T)
+    return softmax(log_density + parts.log_weight[: parts.n_clusters, np.newaxis], axis=0)
 
 
 def sample_rows(draw, prior, n, rng):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from skbnp.estimators.sparse_factors import number_or_law
+from skbnp.estimators.arguments import number_or_law
 from skbnp.infinite_factor_clusterer._model import NOISE_RATE_LAW, Prior
 from skbnp.infinite_factor_clusterer._parameters import MOST_CONCENTRATION
 from skbnp.laws import Law
@@ -11,9 +11,9 @@ from skbnp.laws import Law
 class PriorMixin:
     """What the parameters say, as the model takes it."""
 
-    def _check_parameters(self, X):
+    def _check_parameters(self):
         """What rules of single parameters do not say."""
-        self._check_shared_parameters(X)
+        self._check_shared_parameters()
         self._check_law("score_variance", self.score_variance)
         self._check_noise()
         self._check_law("concentration", self.concentration)

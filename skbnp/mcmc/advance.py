@@ -45,8 +45,8 @@ class NonFiniteLogJointError(ArithmeticError):
 class Plan:
     """What all chains have in common.
 
-    The plan of a round of warm-up ends with that round, keeps no draws, and ``recorded`` are the
-    sweep from which on figures are recorded, and every so manieth.
+    The plan of a round of warm-up ends with that round and keeps no draws; its ``recorded`` says
+    from which sweep on figures are recorded, and how many sweeps apart.
     """
 
     make_sampler: Callable

@@ -16,6 +16,8 @@ MIN_DRAWS = 4
 _MIN_DRAWS_OF_LOO = 25
 # Effective draws that raise no warning: so many for each chain, up to so many of all. One chain
 # alone needs no more than each of four.
+# Chains with a higher R-hat do not agree.
+MOST_RHAT = 1.05
 _ESS_PER_CHAIN, _MOST_ESS = 25, 100
 # Importance weights none of which is above so many times their mean have no tail to speak of.
 _EVEN_WEIGHTS = 5.0
@@ -171,7 +173,7 @@ def least_ess(n_chains):
     return min(_MOST_ESS, _ESS_PER_CHAIN * n_chains)
 
 
-def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=None):
+def convergence_problems(traces, names=None, max_rhat=MOST_RHAT, min_ess=None):
     """What speaks against convergence.
 
     Parameters
@@ -200,7 +202,7 @@ def convergence_problems(traces, names=None, max_rhat=1.05, min_ess=None):
     ]
 
 
-def gap(trace, max_rhat=1.05):
+def gap(trace, max_rhat=MOST_RHAT):
     """How far the means of chains are apart, where that alone would make R-hat too high.
 
     Parameters

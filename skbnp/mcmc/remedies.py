@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.mcmc.diagnostics import drift, ess, gap, is_constant, least_ess, rhat
+from skbnp.mcmc.diagnostics import MOST_RHAT, drift, ess, gap, is_constant, least_ess, rhat
 
 # What is said of chains whose log_density differs by less than is worth having.
 LITTLE = "which is little: they describe rows alike"
@@ -18,7 +18,7 @@ def remedies(
     findings,
     longer="raise n_warmup",
     thin=1,
-    max_rhat=1.05,
+    max_rhat=MOST_RHAT,
     min_ess=None,
 ):
     """What ails chains that have not converged, and what helps.

@@ -6,7 +6,7 @@ import numpy as np
 
 from skbnp.plot._style import check_estimator, import_pyplot, styled
 from skbnp.summaries.profiles import profiles
-from skbnp.tables.columns import columns_of, in_words, names_of
+from skbnp.tables.columns import columns_of, in_words, labels_or_numbers, names_of
 
 # Beyond so many cells numbers would overlap.
 _MOST_NUMBERS = 160
@@ -101,7 +101,7 @@ class ClusterProfileDisplay:
             labels, rows = estimator.predict(X), _as_numbers(X, levels)
             names = names_of(X) if names is None else names
         rows = estimator._at_limit(rows)
-        names = [f"x{j}" for j in range(len(levels))] if names is None else list(names)
+        names = labels_or_numbers(names, len(levels))
         found = profiles(rows, labels, [None if one is None else len(one) for one in levels])
         traits = [
             str(names[j]) if code < 0 else f"{names[j]} = {levels[j][code]}"
@@ -162,7 +162,7 @@ class ClusterProfileDisplay:
                 f"difference must have shape (n_clusters, n_traits), got {difference.shape}"
             )
         n_clusters, n_traits = difference.shape
-        names = [f"x{j}" for j in range(n_traits)] if self.names is None else list(self.names)
+        names = labels_or_numbers(self.names, n_traits)
         if len(names) != n_traits:
             raise ValueError(f"names must have {n_traits} entries, got {len(names)}")
         sizes = None if self.sizes is None else np.asarray(self.sizes)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from skbnp.markup import counted, listed, measured, number, percent
+from skbnp.mcmc.diagnostics import MOST_RHAT
 from skbnp.reports import pictures
-from skbnp.reports.convergence import MOST_RHAT
 from skbnp.reports.page import Section, Verdict
 
 # Relative to the spread of the column: what fills a cell is well known up to, and hardly known from

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbnp.markup import counted, listed, number
 from skbnp.mcmc import diagnostics
+from skbnp.mcmc.diagnostics import MOST_RHAT
 from skbnp.mcmc.remedies import LITTLE, SAME_DENSITY
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
@@ -25,7 +26,6 @@ _WORDS = {
     "n_edges": "the number of edges",
     "width1": "the number of lowest hidden units",
 }
-MOST_RHAT, LEAST_ESS = 1.05, 100
 
 
 def section(posterior, names, problems, advice, is_ensemble=False):
@@ -42,10 +42,11 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         Whether chains are meant to differ.
     """
     records, verdicts = [], []
+    least_ess = diagnostics.least_ess(posterior.n_chains)
     differ_little = any(LITTLE in one for one in advice)
     for name in names:
         figures = diagnostics.summary_of(posterior.traces[name])
-        verdict = None if is_ensemble else _verdict(name, figures)
+        verdict = None if is_ensemble else _verdict(name, figures, least_ess)
         if name == "log_density":
             differ_little = differ_little and np.isfinite(figures["rhat"])
         if differ_little and name == "log_density":
@@ -76,7 +77,7 @@ def section(posterior, names, problems, advice, is_ensemble=False):
             )
         )
     else:
-        sentences += _agreement(problems, names, are_fine)
+        sentences += _agreement(problems, names, are_fine, least_ess)
     gain = posterior.pool().get("pool_gain")
     if gain is not None and posterior.n_chains > 1:
         sentences.append(
@@ -130,11 +131,11 @@ def _run_in_words(posterior):
     return f"{run} Chains start from different places; only what they agree on can be trusted."
 
 
-def _agreement(problems, names, are_fine):
+def _agreement(problems, names, are_fine, least_ess):
     how = (
         f"R-hat compares the chains with one another: 1 is agreement, up to {MOST_RHAT:g} is fine. "
         "Effective draws say how many independent draws the chains are worth: "
-        f"{LEAST_ESS} or more are enough."
+        f"{least_ess} or more are enough."
     )
     if not problems:
         return [how, "By both figures the chains agree on all that is listed."]
@@ -155,7 +156,7 @@ def _ensemble(advice):
     return [*sentences, "More of them would describe the rows hardly better."]
 
 
-def _verdict(name, figures):
+def _verdict(name, figures, least_ess):
     """How far one quantity can be trusted by its figures alone."""
     part = _WORDS.get(name, name)
     rhat, ess = figures["rhat"], figures["ess_bulk"]
@@ -166,5 +167,5 @@ def _verdict(name, figures):
     shown = diagnostics.apart_from(MOST_RHAT, rhat, 2)
     why = f"R-hat {shown}, {counted(_whole(ess), 'effective draw')}"
     if rhat <= MOST_RHAT:
-        return Verdict(part, "yes" if ess >= LEAST_ESS else "with care", why)
+        return Verdict(part, "yes" if ess >= least_ess else "with care", why)
     return Verdict(part, "with care" if rhat <= 1.2 else "no", why)

@@ -88,7 +88,7 @@ def sections(partition, table):
     """What was found of clusters: the clusters, their profiles, rows, their number, pairs."""
     probability = membership(partition.labels, partition.draws)
     return [
-        clusters(partition, table, probability),
+        clusters(partition, probability),
         *profiles.sections(partition, table),
         rows(partition, table, probability),
         how_many(partition),
@@ -99,7 +99,7 @@ def sections(partition, table):
 # -- clusters and their sizes
 
 
-def clusters(partition, table, probability):
+def clusters(partition, probability):
     """Sizes, and how sure rows are of each cluster."""
     labels, n = partition.labels, len(partition.labels)
     own = probability[np.arange(n), labels]

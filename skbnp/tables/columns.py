@@ -379,3 +379,8 @@ def names_of(X):
     if is_pandas(X):
         return X.columns.tolist()
     return list(nw.from_native(X, eager_only=True).columns) if is_frame(X) else None
+
+
+def labels_or_numbers(names, n_columns):
+    """Names of columns as a list; x0, x1, ... where there are none."""
+    return [f"x{j}" for j in range(n_columns)] if names is None else list(names)

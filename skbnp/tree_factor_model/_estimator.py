@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
+from sklearn.base import ClusterMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -180,6 +181,7 @@ class TreeFactorModel(
     _parameters_of_laws = ("new_branch",)
     # Not the noise precision: only their priors tell it from the scales of the branches.
     _reported_traces = ("log_density", "n_branches")
+    _fewest_rows = 2
     _findings = "trees"
     # With one path, or one row, no path is proposed.
     _moves_of_traces: ClassVar[dict] = {"n_branches": ("paths",)}
@@ -205,6 +207,9 @@ class TreeFactorModel(
     _may_hold: ClassVar[dict] = {**TreeParameters._may_hold, "X": (np.nan,), "tail_df": (np.inf,)}
 
     # -- prediction
+
+    # Its branches are labels, and the model a density before anything else.
+    fit_predict = ClusterMixin.fit_predict
 
     def transform(self, X):
         """Expected scores of the nodes of the reference draw.
@@ -294,19 +299,20 @@ class TreeFactorModel(
     # -- before sampling
 
     def _auto_n_chains(self, X):
-        return next(n for least, n, *_ in _CHAINS if self._width_that_freezes(X) >= least)
+        width = self._width_that_freezes(X.shape[1])
+        return next(n for least, n, *_ in _CHAINS if width >= least)
 
     def _auto_lengths(self, X):
-        width = self._width_that_freezes(X) if self.n_chains == "auto" else 0
+        width = self._width_that_freezes(X.shape[1]) if self.n_chains == "auto" else 0
         return next(tuple(lengths) for least, _, *lengths in _CHAINS if width >= least)
 
-    def _is_ensemble(self, X):
-        return self.n_chains == "auto" and self._width_that_freezes(X) >= _CHAINS[-2][0]
+    def _is_ensemble(self, n_features):
+        return self.n_chains == "auto" and self._width_that_freezes(n_features) >= _CHAINS[-2][0]
 
-    def _width_that_freezes(self, X):
+    def _width_that_freezes(self, n_features):
         """The number of columns, 0 where rows change their branches or lengths are given."""
         freezes = self.structure != "single" and self.n_warmup == "auto"
-        return X.shape[1] if freezes else 0
+        return n_features if freezes else 0
 
     def _density(self, X, rows):
         return WatchedRows(self._training_rows.X[rows], self._units)
@@ -314,8 +320,6 @@ class TreeFactorModel(
     def _prepare(self, X):
         """Check the parameters against X, standardise it and say how to build a sampler."""
         n, d = X.shape
-        if n < 2:
-            raise ValueError(f"X must have at least 2 samples, got n_samples = {n}")
         self._advise()
         self._settle(n, d)
         scaling = scaling_of(X) if self.scaling == "auto" else self.scaling

@@ -111,7 +111,7 @@ def test_what_many_columns_stand_for(wide, changes, n_chains, row_clusters, max_
 def test_fewer_columns_have_none_of_it(wide):
     net = CIBPBeliefNet()
     narrow = wide[:, :39]
-    assert net._auto_n_chains(narrow) == 4 and not net._is_ensemble(narrow)
+    assert net._auto_n_chains(narrow) == 4 and not net._is_ensemble(narrow.shape[1])
     assert not net._has_row_clusters(narrow) and net._largest_number_of_layers(narrow) == 3
     assert CIBPBeliefNet(row_clusters=True)._largest_number_of_layers(narrow) == 1
 

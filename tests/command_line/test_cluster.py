@@ -14,7 +14,8 @@ from matplotlib import image
 
 from checks.callbacks import NEEDS_CALLBACKS
 from skbnp import DirichletProcessMixture
-from skbnp.command_line import fitting
+from skbnp.command_line import cluster, fitting
+from skbnp.dirichlet_process_mixture.families import KINDS
 
 SHORT = ["--chains", "2", "--warmup", "20", "--draws", "20", "--jobs", "1"]
 BARE = [*SHORT, "--quiet", "--no-picture"]
@@ -40,6 +41,10 @@ def people(tmp_path):
 
 def same_groups(labels, group):
     return len(set(zip(labels, group, strict=True))) == len(set(group)) == len(set(labels))
+
+
+def test_families_are_those_of_the_mixture():
+    assert sorted(cluster._FAMILIES) == sorted(KINDS)
 
 
 def test_as_a_process(process, people, tmp_path):

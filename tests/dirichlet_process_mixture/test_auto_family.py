@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
 
@@ -41,7 +42,8 @@ COLUMNS = {
     "zeros and ones with holes": (holed(GROUP), "bernoulli"),
     "counts": (RNG.poisson(3.0, N), "poisson"),
     "counts with holes": (holed(RNG.poisson(3.0, N)), "poisson"),
-    "counts from one": (1 + RNG.poisson(3.0, N), "poisson"),
+    "counts from one": (RNG.geometric(0.25, N), "poisson"),
+    "answers": (np.clip(np.rint(3.0 + REAL), 1, 5).astype(int), "gaussian"),
     "whole objects": (RNG.poisson(3.0, N).astype(object), "poisson"),
     "nullable counts": (pd.array(RNG.poisson(3.0, N), dtype="Int64"), "poisson"),
     "ages": (RNG.integers(0, 90, N), "gaussian"),
@@ -83,6 +85,21 @@ def test_an_array_is_real(dtype):
     # In a sequence too, "auto" says what it says alone.
     other = mixture(family=["auto", "gaussian"]).fit(given)
     assert_array_equal(one.posterior_.traces["log_joint"], other.posterior_.traces["log_joint"])
+
+
+def test_integers_of_less_variance_than_counts_can_have_are_real():
+    """No mixture of Poisson laws has less variance than mean: answers would be one cluster."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(3, size=200)
+    level = 2.0 + (group[:, np.newaxis] + np.arange(6)) % 3
+    X = np.clip(np.round(level + 0.8 * rng.normal(size=(200, 6))), 1, 5).astype(int)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    assert (frame.var() < 0.6 * frame.mean()).all()
+    model = DirichletProcessMixture(n_chains=1, n_warmup=200, n_draws=50, random_state=0).fit(frame)
+    assert model.families_.tolist() == ["gaussian"] * 6
+    assert adjusted_rand_score(group, model.labels_) > 0.6
+    counts = frame.assign(a=rng.poisson(2.0, 200), b=rng.poisson(4.0 * (group == 1)))
+    assert families(counts)[:2] == ["poisson", "poisson"]
 
 
 def test_an_array_of_objects_with_names_is_read_like_a_frame():

@@ -16,11 +16,13 @@ from skbnp.dirichlet_process_mixture import _model
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.dirichlet_process_mixture._searching import (
+    COMPARED_SWEEPS,
     SEARCHED_BLOCKS,
     SEARCHED_ROWS,
     SEARCHED_WARMUP,
+    ComparingSampler,
     SearchingSampler,
-    searches,
+    kind_of_sampler,
 )
 from skbnp.dirichlet_process_mixture.records import _start
 from skbnp.dirichlet_process_mixture.records._start_search import StartSearch
@@ -181,15 +183,18 @@ def test_nothing_is_searched_after_the_first_sweeps_of_a_warm_up():
 @pytest.mark.parametrize(
     "n_samples, algorithm, n_warmup, expected",
     [
-        (SEARCHED_ROWS, "collapsed", "auto", True),
-        (SEARCHED_ROWS, "collapsed", SEARCHED_WARMUP, True),
-        (SEARCHED_ROWS, "collapsed", SEARCHED_WARMUP - 1, False),
-        (SEARCHED_ROWS - 1, "collapsed", "auto", False),
-        (SEARCHED_ROWS, "gibbs", "auto", False),
+        (SEARCHED_ROWS, "collapsed", "auto", SearchingSampler),
+        (SEARCHED_ROWS, "collapsed", SEARCHED_WARMUP, SearchingSampler),
+        (SEARCHED_ROWS, "collapsed", SEARCHED_WARMUP - 1, Sampler),
+        (SEARCHED_ROWS - 1, "collapsed", "auto", ComparingSampler),
+        (SEARCHED_ROWS - 1, "collapsed", 2 * COMPARED_SWEEPS, ComparingSampler),
+        (SEARCHED_ROWS - 1, "collapsed", 2 * COMPARED_SWEEPS - 1, Sampler),
+        (SEARCHED_ROWS, "gibbs", "auto", Sampler),
+        (100, "gibbs", "auto", Sampler),
     ],
 )
-def test_which_chains_search(n_samples, algorithm, n_warmup, expected):
-    assert searches(n_samples, algorithm, n_warmup) == expected
+def test_which_chains_search_and_which_compare(n_samples, algorithm, n_warmup, expected):
+    assert kind_of_sampler(n_samples, algorithm, n_warmup) is expected
     assert SEARCHED_WARMUP > _start.START_SWEEPS
 
 
@@ -222,3 +227,81 @@ def test_a_short_warm_up_keeps_no_draws_of_a_search():
             mixture.fit(X[:n])
         sizes.append(mixture.posterior_.traces["n_clusters"].mean())
     assert sizes[0] == pytest.approx(sizes[1], rel=0.3)
+
+
+# -- chains that are held by few blocks
+
+
+def factors_apart(n=300, d=20, seed=0):
+    """Three clusters in two factors, and all other variance of the columns is common to them."""
+    rng = np.random.default_rng(seed)
+    label = np.arange(n) % 3
+    centers = 3.0 * np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.5]])
+    loadings = rng.normal(size=(2, d)) * (rng.random((2, d)) < 0.5)
+    X = (centers[label] + rng.normal(size=(n, 2))) @ loadings + 0.7 * rng.normal(size=(n, d))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    prior = learned_prior("full", np.zeros(d), np.corrcoef(X.T), concentration=Gamma(1.0, 1.0))
+    return X, label, prior
+
+
+def comparing(X, prior, labels, seed):
+    return ComparingSampler(X, prior, labels, np.random.default_rng(seed).bit_generator)
+
+
+def test_a_chain_that_is_held_by_one_block_goes_on_from_another():
+    X, truth, prior = factors_apart()
+    held = Sampler(X, prior, np.zeros(len(X), np.intp), np.random.default_rng(0).bit_generator)
+    chain = comparing(X, prior, np.zeros(len(X), np.intp), 0)
+    for sampler in (held, chain):
+        warm_up(sampler, range(COMPARED_SWEEPS - 1))
+    np.testing.assert_array_equal(chain.labels, held.labels)
+    for sampler in (held, chain):
+        warm_up(sampler, range(COMPARED_SWEEPS - 1, COMPARED_SWEEPS + 20))
+    assert adjusted_rand_score(held.labels, truth) < 0.1
+    assert adjusted_rand_score(chain.labels, truth) > 0.9
+    assert chain.log_joint() > held.log_joint() + 50
+    # It compares once, and a state of it is one to go on from.
+    again = comparing(X, prior, np.zeros(len(X), np.intp), 1)
+    again.set_state(chain.get_state())
+    for sampler in (chain, again):
+        warm_up(sampler, range(COMPARED_SWEEPS + 20, COMPARED_SWEEPS + 30))
+    np.testing.assert_array_equal(again.labels, chain.labels)
+
+
+def test_any_other_chain_makes_the_draws_that_it_would_make_alone():
+    X, prior = blobs(120, np.random.default_rng(0)), prior_of("full")
+    for labels in (np.zeros(len(X), np.intp), np.arange(len(X)) % 7):
+        alone = Sampler(X, prior, labels, np.random.default_rng(3).bit_generator)
+        chain = comparing(X, prior, labels, 3)
+        for sampler in (alone, chain):
+            warm_up(sampler, range(COMPARED_SWEEPS + 5))
+        np.testing.assert_array_equal(chain.labels, alone.labels)
+        assert chain.log_joint() == alone.log_joint()
+
+
+@pytest.mark.parametrize(
+    "gain, n_blocks, goes_on",
+    [(3.5, 2.0, True), (2.5, 2.0, False), (3.5, 1.6, True), (3.5, 1.4, False)],
+)
+def test_it_goes_on_from_what_is_far_more_probable_and_has_no_fewer_blocks(
+    monkeypatch, gain, n_blocks, goes_on
+):
+    """In standard deviations of the other's log joint, from the better of the two others."""
+    X, _, prior = factors_apart(n=60, d=4)
+    two, three = np.arange(60) % 2, np.arange(60) % 3
+
+    def rival(self, number):
+        other = Sampler(X, prior, three, np.random.default_rng(number).bit_generator)
+        log_joint = self.log_joint() + 2.0 * (gain - 9.0 * (number == 0)) + np.array([-2.0, 2.0])
+        return other, np.array([log_joint, np.full(2, n_blocks)])
+
+    monkeypatch.setattr(ComparingSampler, "_rival", rival)
+    chain = comparing(X, prior, two, 5)
+    chain.adapt(COMPARED_SWEEPS - 1)
+    assert chain.n_clusters == (3 if goes_on else 2)
+
+
+def test_one_chain_alone_finds_clusters_in_many_columns():
+    X, truth, _ = factors_apart(seed=4)
+    mixture = DirichletProcessMixture(n_chains=1, n_warmup=200, n_draws=50, random_state=0).fit(X)
+    assert adjusted_rand_score(mixture.labels_, truth) > 0.9

@@ -421,6 +421,7 @@ def test_networks(X, Xy):
         (regressor().fit(full, Y[:, 0]), ["y", "x0", "x1", "x2"]),
         (classifier().fit(frame.fillna(0.0), labels), ["ant", "bee", "cat", "a", "b", "c"]),
         (classifier().fit(full, labels == "cat"), ["True", "x0", "x1", "x2"]),
+        (regressor().fit(pd.DataFrame(full), Y[:, 0]), ["y", "0", "1", "2"]),
     ):
         for draw in (None, net.posterior_[1, 3]):
             network, graph = net.network(draw), net.structure_graph(draw)

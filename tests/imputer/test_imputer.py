@@ -347,7 +347,7 @@ def test_few_draws_and_ensembles_are_judged_by_the_model(X, monkeypatch):
         imputer = tree().fit(X)
     assert imputer.r_hat_ > 1.0
     assert not imputer.report().sections["imputer"].verdicts
-    monkeypatch.setattr(TreeFactorModel, "_is_ensemble", lambda self, X: True)
+    monkeypatch.setattr(TreeFactorModel, "_is_ensemble", lambda self, n_features: True)
     monkeypatch.setattr(_reporting, "MOST_RHAT", 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

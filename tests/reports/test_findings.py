@@ -175,11 +175,10 @@ def test_the_summary_says_where_rows_are_doubtful():
     labels = np.repeat([0, 1, 2], [8, 8, 4])
     moved = labels.copy()
     moved[:6] = 1
-    rows = training(np.arange(20.0)[:, np.newaxis])
 
     def clusters(draws):
         found = of_draws(draws, labels)
-        return partition.clusters(found, rows, membership(labels, draws))
+        return partition.clusters(found, membership(labels, draws))
 
     found, sure = clusters([labels, moved]), clusters([labels])
     assert found.in_short.endswith("where clusters 0 and 1 meet: 14 rows may be of either.")
@@ -436,7 +435,7 @@ def test_chains_that_are_stuck_near_one_another_may_not():
 
 
 def test_figures_of_chains_are_on_their_side_of_the_limit():
-    verdict = convergence._verdict("x", {"rhat": 1.0504, "ess_bulk": 99.8})
+    verdict = convergence._verdict("x", {"rhat": 1.0504, "ess_bulk": 99.8}, 100)
     assert (verdict.trust, verdict.why) == ("with care", "R-hat 1.0504, 99 effective draws")
 
 
@@ -460,6 +459,9 @@ def test_one_chain_has_nobody_to_agree_with():
     trace = np.random.default_rng(0).normal(size=(1, 40))
     found = convergence.section(posterior_of({"log_density": trace}), ["log_density"], [], [])
     assert "is not known" in said(found)
+    # Nor is it asked for as many effective draws as several are: for 25, as by `fit`.
+    assert verdicts(found)["how well rows are described"].trust == "yes"
+    assert "25 or more are enough" in said(found)
 
 
 def test_the_picture_of_chains_is_drawn():

@@ -91,7 +91,7 @@ def lengths(n_columns, **options):
     model = TreeFactorModel(**options)
     X = np.zeros((50, n_columns))
     n_chains = model._auto_n_chains(X) if model.n_chains == "auto" else model.n_chains
-    return n_chains, *model._auto_lengths(X), model._is_ensemble(X)
+    return n_chains, *model._auto_lengths(X), model._is_ensemble(X.shape[1])
 
 
 def test_wide_tables_have_many_short_chains():

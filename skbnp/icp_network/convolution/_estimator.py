@@ -5,9 +5,7 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.chains import BaseMCMCEstimator
@@ -31,9 +29,9 @@ from skbnp.icp_network.convolution._sampler_settings import ICPConvSampler
 from skbnp.icp_network.convolution._search import make_search, start_graph
 from skbnp.icp_network.convolution._structure import KINDS
 from skbnp.icp_network.convolution._weights_estimator import WeightsMixin
-from skbnp.mcmc.arviz import Group
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.posterior import Posterior
+from skbnp.mcmc.posterior_diagnostics import evenly
 from skbnp.summaries.reference import reference_draw
 from skbnp.units import Units, check_units
 
@@ -130,9 +128,9 @@ class ICPConvClassifier(
     weights that stay are trained on and on. Posteriors of architectures are *indicative*.
 
     **Weights** of `n_architectures` of them are then drawn on all images, by stochastic-gradient
-    Hamiltonian Monte Carlo [2]_ of the posterior raised to the power 1 / `temperature`. Such a
-    tempered posterior is none, and predicts better here ("cold posteriors" [3]_). Steps are shorter
-    for many images, and are halved for a network that they lead astray.
+    Hamiltonian Monte Carlo [2]_ of the posterior raised to the power 1 / `temperature`. That is not
+    the posterior of the model, and predicts better here ("cold posteriors" [3]_). Steps are shorter
+    for many images, and are halved for a network whose weights they make worse.
 
     **Probabilities** are averages over all these draws, raised to one power and made to sum to one
     again. The power is chosen by training images that weights have not seen: they are drawn a
@@ -140,7 +138,7 @@ class ICPConvClassifier(
 
     A search costs about `n_steps` gradients a proposal, of `batch_size` images each. On 500 images
     of 8 x 8 pixels a fit takes a minute or two of one core. There are no augmentation, no
-    dropout and no batch normalisation: each would end the meaning of a posterior. All is compiled
+    dropout and no batch normalisation: draws with these would be of no posterior. All is compiled
     for CPUs in single precision. For a GPU, or for more than about 1e6 weights, use torch.
 
     Pixels are centred and scaled by one mean and one deviation over all training pixels. Missing
@@ -265,7 +263,6 @@ class ICPConvClassifier(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         tags.input_tags.three_d_array = True
         return tags
 
@@ -274,25 +271,9 @@ class ICPConvClassifier(
     def _check_training(self, X, y):
         shape = self._shape_of(X)
         X = super()._check_training(self._rows(X, shape), y)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        if np.ma.is_masked(y):
-            raise ValueError("y must not hold masked cells: every image needs its label")
-        labels = self._labels(y)
-        check_consistent_length(X, labels)
+        table = self._with_target(X, y)
         self.image_shape_ = self._image_shape(shape)
-        return np.column_stack([X, labels])
-
-    def _labels(self, y):
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must have at least 2 classes, got {len(self.classes_)} class(es)")
-        return labels.astype(np.float64)
+        return table
 
     def _shape_of(self, X):
         """What X itself says of the shape of images: None where its rows are flat."""
@@ -358,7 +339,7 @@ class ICPConvClassifier(
                 "prior"
             )
         data = LabelledImages(images, labels, learnt, kept)
-        # A copy: what the user does with X afterwards is no business of ours.
+        # A copy: the user may change X afterwards.
         self._training_rows = TrainingImages(X[:, :-1].copy(), images, labels, self._prior)
         return partial(
             make_search,
@@ -397,9 +378,6 @@ class ICPConvClassifier(
                 "multiplications, more than 1e9: make them smaller, or set allow_slow=True"
             )
 
-    def _feature_units(self):
-        return self._units
-
     def _check_new(self, X):
         shape = self._shape_of(X)
         check_is_fitted(self, "posterior_")
@@ -428,16 +406,16 @@ class ICPConvClassifier(
     def _chosen_draws_of_chains(self):
         """Draws to average over: evenly spaced in each chain, as many of each.
 
-        Chains stay near where they started; that their architectures differ serves the average
-        more than that those of some chains are better by themselves.
+        Chains stay near where they started. An average gains more from architectures that differ
+        than from those of the better chains alone.
         """
         chains = self.posterior_.all_draws()
         lengths = [len(draws) for draws in chains]
         counts = shared_out(min(self.n_architectures, sum(lengths)), lengths)
         return [
-            draws[int((i + 0.5) * len(draws) / count)]
+            draws[t]
             for draws, count in zip(chains, counts, strict=True)
-            for i in range(count)
+            for t in evenly(len(draws), count)
         ]
 
     def _predicted(self, X):
@@ -462,16 +440,6 @@ class ICPConvClassifier(
         self.posterior_.attach_rows(self._training_rows)
 
     # -- for ArviZ
-
-    def _observed_group(self):
-        rows = self._rows_axis()
-        return Group({"y": ((rows.dim,), self._training_rows.labels)}, rows.coords())
-
-    def _constant_group(self):
-        group = self._table_group("X", self._training_rows.table)
-        names = np.array([str(label) for label in self.classes_.tolist()], dtype=object)
-        group.variables["classes"] = ("code",), names
-        return group
 
     def _replicate(self, draw, rng):
         probability, _ = self._probabilities(draw, 0, self._training_rows.images)
@@ -510,8 +478,7 @@ class ICPConvClassifier(
             raise ValueError("image_shape_ must be that of the prior")
         if self._prior.n_pixels != self.n_features_in_ or self._prior.n_bins != self.n_bins_:
             raise ValueError("the prior must be of as many pixels as there are features")
-        if self.classes_.ndim != 1 or not np.array_equal(np.unique(self.classes_), self.classes_):
-            raise ValueError("classes_ must be sorted, each once")
+        self._check_loaded_classes()
         if len(self.classes_) != self._prior.n_classes:
             raise ValueError("the prior must have a class for each of classes_")
         for chain in self.ensemble_.all_draws():
@@ -525,10 +492,6 @@ class ICPConvClassifier(
             raise ValueError("the training images must be of the prior")
         if rows.images.shape != rows.table.shape or rows.images.dtype != np.float32:
             raise ValueError("the training images must be there as they are scaled inside")
-        if rows.labels.ndim != 1 or not np.isin(rows.labels, np.arange(len(self.classes_))).all():
-            raise ValueError("labels of the training images must be of classes that there are")
-        if self.power_ < 1.0:
-            raise ValueError(f"power_ must be >= 1, got {self.power_}")
         draw = self._reference
         self._check_draw(draw)
         found = (len(draw["order"]) - 2, len(draw["edges"]), self._layout(draw).depth)

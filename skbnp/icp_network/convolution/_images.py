@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
+from scipy.special import log_softmax
 
 from skbnp.icp_network.convolution._model import Prior, network_of
 from skbnp.units import Units
@@ -134,8 +135,7 @@ def log_probabilities(draw, prior, images):
     """Of the classes given images, (n, n_classes)."""
     network, weights = network_of(draw, prior)
     logits = network.logits(np.ascontiguousarray(images), weights).astype(np.float64)
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return log_softmax(logits, axis=1)
 
 
 def sizes_of(name, shape):
