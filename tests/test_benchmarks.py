@@ -10,7 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import adjusted_rand_score
 
 from checks.scripts import load_benchmark as load
 from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
@@ -30,6 +32,20 @@ def test_number_of_draws(monkeypatch):
     X, label = module.generated(60, 2, 2, 0, 3.0)
     found = module.figures(X, label, 20, 4, 0)
     assert 0.5 < found["R-hat"] < 3 and 1 < found["effective draws"] < 400
+
+
+def test_clusters_in_factors(monkeypatch):
+    module = load("clusters_in_factors", monkeypatch)
+    X, label = module.factors(21)
+    assert X.shape == (393, 17) and set(label) == {0, 1}
+    monkeypatch.setattr(module, "cpu_seconds", lambda fit, X: (fit(X), 1.0))
+    short = dict(n_warmup=200, n_draws=20, n_chains=1)
+    kind = partial(module.DirichletProcessMixture, **short)
+    monkeypatch.setattr(module, "DirichletProcessMixture", kind)
+    with pytest.warns(ConvergenceWarning):
+        found, alone = (module.figures(X, label, compares) for compares in (True, False))
+    assert found["ARI"] > 0.9 and alone["ARI"] < 0.1
+    assert adjusted_rand_score(label, module.peer(X)) > 0.9
 
 
 @pytest.mark.parametrize("shape", ["full", "tied", "diag", "spherical"])

@@ -1,0 +1,91 @@
+"""Clusters that differ in two to four factors of many columns, whose other variance is common.
+
+For a choice, not a comparison: generated tables, the mixture at its defaults with and without the
+comparison of its chains with others early in the warm-up. Beside them, as a measure of how hard a
+table is, the Gaussian mixture of scikit-learn of lowest BIC. Prints Markdown.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+from _report import cpu_seconds, markdown
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from skbnp import DirichletProcessMixture
+from skbnp.dirichlet_process_mixture import _estimator, _searching
+
+FIGURES = ("ARI", "CPU s")
+
+
+def factors(seed):
+    """Rows, and their clusters."""
+    rng = np.random.default_rng(1000 + seed)
+    d, n = int(rng.integers(12, 41)), int(rng.integers(150, 800))
+    n_factors, n_clusters = int(rng.integers(2, 5)), int(rng.integers(2, 6))
+    loadings = rng.normal(size=(n_factors, d)) * (rng.random((n_factors, d)) < 0.5)
+    centers = 3.0 * rng.normal(size=(n_clusters, n_factors))
+    label = rng.integers(n_clusters, size=n)
+    scores = centers[label] + rng.normal(size=(n, n_factors))
+    return scores @ loadings + 0.7 * rng.normal(size=(n, d)), label
+
+
+def peer(X):
+    """The labels of lowest BIC."""
+    Z = StandardScaler().fit_transform(X)
+    mixtures = [
+        GaussianMixture(k, covariance_type=shape, n_init=3, reg_covar=1e-3, random_state=0).fit(Z)
+        for shape in ("full", "tied", "diag", "spherical")
+        for k in range(1, 9)
+    ]
+    return min(mixtures, key=lambda mixture: mixture.bic(Z)).predict(Z)
+
+
+def figures(X, label, compares):
+    """Of one fit."""
+    kind = _searching.kind_of_sampler
+    _estimator.kind_of_sampler = kind if compares else lambda *of_chain: _searching.Sampler
+    try:
+        mixture = DirichletProcessMixture(random_state=0)
+        _, seconds = cpu_seconds(mixture.fit, X)
+    finally:
+        _estimator.kind_of_sampler = kind
+    traces = mixture.posterior_.traces
+    return {
+        "ARI": adjusted_rand_score(label, mixture.labels_),
+        "clusters": mixture.n_clusters_,
+        "log joint, widest gap": np.ptp(traces["log_joint"].mean(axis=1)),
+        "R-hat log_density": mixture.posterior_.rhat()["log_density"],
+        "CPU s": seconds,
+    }
+
+
+def main():
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tables", type=int, default=16)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows, all_of = [], {name: [] for name in FIGURES}
+    with threadpool_limits(1):
+        for seed in range(arguments.tables):
+            X, label = factors(seed)
+            one, other = figures(X, label, True), figures(X, label, False)
+            rows.append({
+                "table": f"{X.shape[0]} x {X.shape[1]}, {label.max() + 1} clusters",
+                **{f"{name}, without": f"{one[name]:.3g}, {other[name]:.3g}" for name in one},
+                "ARI, lowest BIC": adjusted_rand_score(label, peer(X)),
+            })  # fmt: skip
+            for name in FIGURES:
+                all_of[name].append((one[name], other[name]))
+    print(markdown(rows))
+    for name, values in all_of.items():
+        print(f"mean {name}, without: {np.mean(values, axis=0).round(3).tolist()}")
+    print(f"mean ARI, lowest BIC: {np.mean([row['ARI, lowest BIC'] for row in rows]):.3f}")
+
+
+if __name__ == "__main__":
+    main()
