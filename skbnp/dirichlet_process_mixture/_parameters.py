@@ -50,10 +50,10 @@ class MixtureParameters(BaseMCMCEstimator):
         it leaves out are "auto". "auto" takes an array of numbers as real. It goes by the columns
         of a frame, and of an array of objects with names among them: categories, strings and other
         objects are categorical; bool, and integers that are 0 and 1, are Bernoulli; integers that
-        begin at 0 or 1, half of them below 10 and none above 100, are counts if their variance is
-        at least .7 of their mean, but for chance; all other numbers are real. Floats are integers
-        where pandas made them floats, for a missing cell. Codes are never guessed: give them a
-        categorical dtype or name them here. `families_` says what each column was taken for.
+        begin at 0 or 1, half of them below 10 and none above 100, are counts; all other numbers
+        are real. Floats are integers where pandas made them floats, for a missing cell. Codes are
+        never guessed: give them a categorical dtype or name them here. `families_` says what each
+        column was taken for.
         """,
     )
     n_components: int | ShiftedBetaNegativeBinomial | None = parameter(

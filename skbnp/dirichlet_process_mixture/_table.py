@@ -14,9 +14,6 @@ from skbnp.tables.columns import (
 )
 from skbnp.tables.labels import labels_from_data, labels_to_data
 
-# Variance of counts in units of their mean: 1 or more, and less where they begin at 1.
-_LEAST_DISPERSION = 0.7
-
 
 def is_plainly_real(X, family):
     """Whether all columns are real without a look at any of them."""
@@ -162,18 +159,14 @@ def _kind_of_integers(values):
 
     Counts begin at 0 or 1, half of them are below 10, none is above 100. Where counts are larger, a
     normal law fits them as well; a Poisson law for a measurement would need a cluster for every
-    few units, its variance being its mean. And no mixture of Poisson laws has less variance than
-    mean: answers from 1 to 5 have, and all of them would be one cluster.
+    few units, its variance being its mean.
     """
     if not len(values):
         return "float"
     if np.isin(values, (0.0, 1.0)).all():
         return "bool"
     is_count = 0 <= values.min() <= 1 and np.median(values) < 10 and values.max() <= 100
-    # Of a Poisson law's values the ratio has about this error.
-    error = np.sqrt(2.0 / len(values))
-    varies = values.var() >= _LEAST_DISPERSION * (1.0 - error) * values.mean()
-    return "integer" if is_count and varies else "float"
+    return "integer" if is_count else "float"
 
 
 def _levels(column, label):

@@ -42,8 +42,7 @@ COLUMNS = {
     "zeros and ones with holes": (holed(GROUP), "bernoulli"),
     "counts": (RNG.poisson(3.0, N), "poisson"),
     "counts with holes": (holed(RNG.poisson(3.0, N)), "poisson"),
-    "counts from one": (RNG.geometric(0.25, N), "poisson"),
-    "answers": (np.clip(np.rint(3.0 + REAL), 1, 5).astype(int), "gaussian"),
+    "counts from one": (1 + RNG.poisson(3.0, N), "poisson"),
     "whole objects": (RNG.poisson(3.0, N).astype(object), "poisson"),
     "nullable counts": (pd.array(RNG.poisson(3.0, N), dtype="Int64"), "poisson"),
     "ages": (RNG.integers(0, 90, N), "gaussian"),
@@ -87,21 +86,6 @@ def test_an_array_is_real(dtype):
     assert_array_equal(one.posterior_.traces["log_joint"], other.posterior_.traces["log_joint"])
 
 
-def test_integers_of_less_variance_than_counts_can_have_are_real():
-    """No mixture of Poisson laws has less variance than mean: answers would be one cluster."""
-    rng = np.random.default_rng(0)
-    group = rng.integers(3, size=200)
-    level = 2.0 + (group[:, np.newaxis] + np.arange(6)) % 3
-    X = np.clip(np.round(level + 0.8 * rng.normal(size=(200, 6))), 1, 5).astype(int)
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    assert (frame.var() < 0.6 * frame.mean()).all()
-    model = DirichletProcessMixture(n_chains=1, n_warmup=200, n_draws=50, random_state=0).fit(frame)
-    assert model.families_.tolist() == ["gaussian"] * 6
-    assert adjusted_rand_score(group, model.labels_) > 0.6
-    counts = frame.assign(a=rng.poisson(2.0, 200), b=rng.poisson(4.0 * (group == 1)))
-    assert families(counts)[:2] == ["poisson", "poisson"]
-
-
 def test_an_array_of_objects_with_names_is_read_like_a_frame():
     X = np.empty((N, 3), dtype=object)
     X[:, 0], X[:, 1], X[:, 2] = REAL, np.where(GROUP, "u", "v"), RNG.poisson(3.0, N)
@@ -130,3 +114,25 @@ def test_a_file_of_real_columns_is_read(tmp_path):
     again = DirichletProcessMixture.load(tmp_path / "file")
     assert again.family == "auto"
     assert_array_equal(again.score_samples(X), newer.score_samples(X))
+
+
+def test_answers_are_said_to_tell_clusters_apart_as_categorical_columns():
+    """No mixture of Poisson laws has less variance than mean: as counts they are one cluster."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(3, size=200)
+    level = (group[:, np.newaxis] + np.arange(5)) % 3
+    X = np.clip(np.round(1.0 + level + 0.8 * rng.normal(size=(200, 5))), 0, 4).astype(int)
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(
+        a=1 + X[:, 0], b=3 + X[:, 1] // 3, visits=rng.poisson(3.0 * (group == 1)), x=REAL[group]
+    )
+    assert (frame.loc[:, "c":"e"].min() == 0).all()
+    with pytest.warns(UserWarning, match="ten different whole numbers") as caught:
+        model = mixture().fit(frame)
+    assert model.families_.tolist() == ["poisson", "gaussian", *["poisson"] * 4, "gaussian"]
+    (said,) = [str(one.message) for one in caught if "ten different" in str(one.message)]
+    assert "in column(s) 'a', 'b', 'c', 'd', 'e', which" in said and "visits" not in said
+    assert "'b': 'categorical'" in said and "answers such as 1 to 5" in said
+    options = dict(n_chains=1, n_warmup=200, n_draws=50, random_state=0)
+    answers = frame[list("abcde")]
+    found = DirichletProcessMixture(family="categorical", **options).fit(answers).labels_
+    assert adjusted_rand_score(group, found) > 0.5
