@@ -103,7 +103,7 @@ def _step(advice, posterior, are_fine):
     begin = "Fit again, so that the chains can be trusted"
     if are_fine:
         begin = "The chains may stay as they are"
-    elif advice.startswith(SAME_DENSITY):
+    elif advice.startswith(SAME_DENSITY) and "effective draws" not in advice:
         begin = "Where only densities and predictions count, the chains may stay as they are"
     return (
         f"{begin}: {advice} (this fit had n_chains={posterior.n_chains}, "

@@ -416,7 +416,7 @@ def test_chains_that_describe_rows_alike_may_stay_for_predictions():
     alike = f"{SAME_DENSITY}, if by different networks"
     for advice, stays in (
         ([alike], True),
-        ([alike, "raise n_draws"], True),
+        ([alike, "log_density has few effective draws: raise n_draws or thin"], False),
         (["log_density is still improving: raise n_warmup", alike], False),
     ):
         found = convergence.section(posterior_of(traces), list(traces), problems, advice)
