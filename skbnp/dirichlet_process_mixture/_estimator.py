@@ -563,8 +563,9 @@ def _partition_figures(posterior):
 
 
 def _varies_little(x):
-    """Whether a column varies less than counts do, whose variance is at least their mean."""
-    return np.nanvar(x) < _LEAST_DISPERSION * np.nanmean(x)
+    """Whether a column varies less than counts do, and than they do by chance."""
+    error = np.sqrt(2.0 / np.isfinite(x).sum())
+    return np.nanvar(x) < _LEAST_DISPERSION * (1.0 - error) * np.nanmean(x)
 
 
 def _make_sampler(
