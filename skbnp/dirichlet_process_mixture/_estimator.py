@@ -586,5 +586,5 @@ def _make_sampler(
     if algorithm == "parallel":
         rows = RowsInMemory(X, prior, prior.start(), for_rows)
         return RecordSampler(rows, prior, labels, bit_generator, **options)
-    kind = kind_of_sampler(len(X), algorithm, n_warmup)
+    kind = kind_of_sampler(X, prior, algorithm, n_warmup)
     return kind(X, prior, labels, bit_generator, algorithm=algorithm, for_rows=for_rows, **options)

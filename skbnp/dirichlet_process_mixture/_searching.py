@@ -8,6 +8,7 @@ import numpy as np
 
 from skbnp.dirichlet_process_mixture._model import start_labels
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.dirichlet_process_mixture._work import work_of_sweep
 from skbnp.dirichlet_process_mixture.records._start import divide_and_unite
 
 # With fewer rows chains find them as well by themselves, and from more sides.
@@ -20,15 +21,23 @@ SEARCHED_BLOCKS = 300
 COMPARED_SWEEPS, N_RIVALS = 100, 2
 # Standard deviations of a log joint from sweep to sweep: chains of the same blocks differ by less.
 COMPARED_GAIN = 3.0
+# Nominal seconds that the others may take. Nothing can interrupt them, nor does `max_work` count
+# them: thousands of incomplete rows in many columns would take minutes.
+COMPARED_WORK = 10.0
+_BLOCKS_OF_OTHERS = 10
 
 
-def kind_of_sampler(n_samples, algorithm, n_warmup):
-    """The class of a chain; ``n_warmup`` is a number or "auto"."""
-    searches = n_samples >= SEARCHED_ROWS
+def kind_of_sampler(X, prior, algorithm, n_warmup):
+    """The class of a chain over X; ``n_warmup`` is a number or "auto"."""
+    searches = len(X) >= SEARCHED_ROWS
     least = SEARCHED_WARMUP if searches else 2 * COMPARED_SWEEPS
     if algorithm != "collapsed" or (n_warmup != "auto" and n_warmup < least):
         return Sampler
-    return SearchingSampler if searches else ComparingSampler
+    if searches:
+        return SearchingSampler
+    n_sweeps = N_RIVALS * COMPARED_SWEEPS
+    work = n_sweeps * work_of_sweep(_BLOCKS_OF_OTHERS, X, prior, algorithm)
+    return ComparingSampler if work <= COMPARED_WORK else Sampler
 
 
 class SearchingSampler(Sampler):
@@ -59,15 +68,22 @@ class ComparingSampler(Sampler):
         """After each sweep of warm-up."""
         super().adapt(sweep)
         if sweep + 1 == COMPARED_SWEEPS:
-            rivals = [self._rival(number) for number in range(N_RIVALS)]
-            sampler, figures = max(rivals, key=lambda rival: rival[1][0].mean())
-            log_joint, n_blocks = figures
-            gain = log_joint.mean() - self.log_joint()
-            if gain > COMPARED_GAIN * log_joint.std() and n_blocks.mean() > self.n_clusters - 0.5:
-                self.set_state(sampler.get_state())
+            self._compare(list(filter(None, map(self._rival, range(N_RIVALS)))))
+
+    def _compare(self, rivals):
+        """Go on from the best of the others if it is that much better."""
+        if not rivals:
+            return
+        sampler, (log_joint, n_blocks) = max(rivals, key=lambda rival: rival[1][0].mean())
+        gain = log_joint.mean() - self.log_joint()
+        if gain > COMPARED_GAIN * log_joint.std() and n_blocks.mean() > self.n_clusters - 0.5:
+            self.set_state(sampler.get_state())
 
     def _rival(self, number):
-        """Another chain after as many sweeps; log joint and number of blocks in the last ones."""
+        """Another chain after as many sweeps; log joint and number of blocks in the last ones.
+
+        None if it breaks down, which is no fault of this one.
+        """
         # It has a seed of its own: a chain that goes on where it is makes the draws that it made.
         seed = self.bit_generator.seed_seq
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
@@ -76,8 +92,12 @@ class ComparingSampler(Sampler):
         labels = start_labels("kmeans", self._X, self._prior, rng)
         sampler = Sampler(self._X, self._prior, labels, bit_generator, **self._options)
         figures = []
-        for sweep in range(COMPARED_SWEEPS):
-            sampler.sweep()
-            sampler.adapt(sweep)
-            figures.append((sampler.log_joint(), sampler.n_clusters))
-        return sampler, np.array(figures[3 * COMPARED_SWEEPS // 4 :]).T
+        try:
+            for sweep in range(COMPARED_SWEEPS):
+                sampler.sweep()
+                sampler.adapt(sweep)
+                figures.append((sampler.log_joint(), sampler.n_clusters))
+        except ArithmeticError:
+            return None
+        figures = np.array(figures[3 * COMPARED_SWEEPS // 4 :]).T
+        return (sampler, figures) if np.isfinite(figures).all() else None

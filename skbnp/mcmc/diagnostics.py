@@ -14,10 +14,10 @@ from skbnp.mcmc.caller import warn
 MIN_DRAWS = 4
 # A tail of five draws, the fifth part of all, is the shortest that can be smoothed.
 _MIN_DRAWS_OF_LOO = 25
-# Effective draws that raise no warning: so many for each chain, up to so many of all. One chain
-# alone needs no more than each of four.
 # Chains with a higher R-hat do not agree.
 MOST_RHAT = 1.05
+# Effective draws that raise no warning: so many for each chain, up to so many of all. One chain
+# alone needs no more than each of four.
 _ESS_PER_CHAIN, _MOST_ESS = 25, 100
 # Importance weights none of which is above so many times their mean have no tail to speak of.
 _EVEN_WEIGHTS = 5.0

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from checks.dirichlet_process_mixture import learned_prior, make_sampler, state_of
 from checks.mixture_priors import mixed_prior
 from skbnp import DirichletProcessMixture
-from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture import _model, _searching
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.dirichlet_process_mixture._searching import (
@@ -194,8 +194,17 @@ def test_nothing_is_searched_after_the_first_sweeps_of_a_warm_up():
     ],
 )
 def test_which_chains_search_and_which_compare(n_samples, algorithm, n_warmup, expected):
-    assert kind_of_sampler(n_samples, algorithm, n_warmup) is expected
+    X, prior = np.zeros((n_samples, 3)), prior_of("full")
+    assert kind_of_sampler(X, prior, algorithm, n_warmup) is expected
     assert SEARCHED_WARMUP > _start.START_SWEEPS
+
+
+def test_chains_whose_others_would_take_long_are_not_compared():
+    prior = learned_prior("full", np.zeros(40), np.eye(40))
+    X = np.zeros((4000, 40))
+    assert kind_of_sampler(X, prior, "collapsed", "auto") is ComparingSampler
+    X[::5, 0] = np.nan
+    assert kind_of_sampler(X, prior, "collapsed", "auto") is Sampler
 
 
 def test_more_blocks_than_pairs_can_be_looked_at_are_left_alone():
@@ -299,6 +308,33 @@ def test_it_goes_on_from_what_is_far_more_probable_and_has_no_fewer_blocks(
     chain = comparing(X, prior, two, 5)
     chain.adapt(COMPARED_SWEEPS - 1)
     assert chain.n_clusters == (3 if goes_on else 2)
+
+
+@pytest.mark.parametrize("n_broken", [1, 2])
+@pytest.mark.parametrize("how", ["raises", "is not finite"])
+def test_others_that_break_down_are_left_out(monkeypatch, n_broken, how):
+    X, _, prior = factors_apart(n=60, d=4)
+    done = []
+
+    class Breaking(Sampler):
+        def adapt(self, sweep):
+            super().adapt(sweep)
+            self.breaks = done.count(COMPARED_SWEEPS - 1) < n_broken
+            done.append(sweep)
+            if sweep == COMPARED_SWEEPS - 1 and self.breaks and how == "raises":
+                raise ArithmeticError("too far out")
+
+        def log_joint(self):
+            return np.nan if self.breaks and how == "is not finite" else super().log_joint()
+
+    monkeypatch.setattr(_searching, "Sampler", Breaking)
+    chain, found = comparing(X, prior, np.zeros(60, np.intp), 0), []
+    monkeypatch.setattr(ComparingSampler, "_compare", lambda self, rivals: found.append(rivals))
+    chain.adapt(COMPARED_SWEEPS - 1)
+    assert len(found[0]) == 2 - n_broken
+    monkeypatch.undo()
+    chain._compare([])
+    assert chain.n_clusters == 1
 
 
 def test_one_chain_alone_finds_clusters_in_many_columns():
