@@ -459,8 +459,9 @@ class CIBPBeliefNet(
         return [self._network_section(words), self._association_section(training)]
 
     def _attach_rows(self):
+        # Rows of one cluster hang together.
         if not self._prior.row_clusters:
-            self.posterior_.attach_rows(self._training_rows)
+            super()._attach_rows()
 
     # -- files
 

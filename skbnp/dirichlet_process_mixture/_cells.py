@@ -54,8 +54,7 @@ class CellsMixin(CompletionMixin, DensityMixin):
         """
         check_is_fitted(self, "posterior_")
         whole = self._whole_columns() if rounding else []
-        known = vars(self).get("_training_cells")
-        return self._impute(X, return_std, self._cell_moments_of, whole, known)
+        return self._impute(X, return_std, self._cell_moments_of, whole, self._training_cells)
 
     def _drawn_in_units(self, A, drawn):
         return self._in_range(A, drawn)
@@ -68,7 +67,7 @@ class CellsMixin(CompletionMixin, DensityMixin):
         standard = self._units.to_visible(X)
         new = np.flatnonzero(holes.any(axis=1))
         known, equals = new[:0], []
-        if self._knows_training_cells():
+        if self._training_cells is not None:
             found = self._training_cells.matches(X[new])
             is_known = np.array([len(places) > 0 for places in found], dtype=bool)
             equals = [self._training_cells.rows[places] for places in found if places]

@@ -134,7 +134,7 @@ class CollectionFitMixin(CollectionsMixin):
 
     def _keeps_some_rows(self):
         """Whether those in memory are not all that draws rest on."""
-        return isinstance(vars(self).get("_training_rows"), KeptRows)
+        return isinstance(self._training_rows, KeptRows)
 
     def _n_training(self, X):
         """Rows that are sampled."""
@@ -226,7 +226,7 @@ class CollectionFitMixin(CollectionsMixin):
     @property
     def kept_rows_(self):
         """Numbers of the training rows that are in memory, ascending."""
-        if "_training_rows" not in vars(self):
+        if self._training_rows is None:
             raise AttributeError("kept_rows_ is there once fit has seen X")
         if self._keeps_some_rows():
             return kept_rows(self._n_of_draws())
@@ -407,7 +407,7 @@ class CollectionFitMixin(CollectionsMixin):
             super()._keep_training_cells(X)
 
     def _check_knows_training_cells(self, name):
-        if self._keeps_some_rows() and not self._knows_training_cells():
+        if self._keeps_some_rows() and self._training_cells is None:
             raise AttributeError(f"{name} is not kept for the rows of a collection: call impute(X)")
         super()._check_knows_training_cells(name)
 

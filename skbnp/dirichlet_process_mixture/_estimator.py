@@ -508,7 +508,7 @@ class DirichletProcessMixture(
 
     def _attach_rows(self):
         self._attach_kept_rows()
-        self.posterior_.attach_rows(self._training_rows)
+        super()._attach_rows()
         self.posterior_.attach_figures(_partition_figures)
 
     def _check_draw(self, draw):

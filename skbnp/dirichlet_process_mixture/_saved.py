@@ -120,7 +120,7 @@ def check_fitted(estimator):
         raise ValueError("the training rows must have the prior and the units of the draws")
     if estimator._n_features_out != estimator.n_clusters_:
         raise ValueError("_n_features_out must be n_clusters_")
-    if estimator._knows_training_cells():
+    if estimator._training_cells is not None:
         estimator._training_cells.check(np.isnan(rows.X), estimator._prior.columns_of_values)
     if type(estimator.n_clusters_) is not int:
         raise ValueError("n_clusters_ must be an integer")

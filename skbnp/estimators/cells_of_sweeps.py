@@ -23,4 +23,4 @@ class CellsOfSweepsMixin:
             self._training_cells = TrainingCells.of_states(X, columns, chains)
 
     def _known_cells(self):
-        return vars(self).get("_training_cells")
+        return self._training_cells

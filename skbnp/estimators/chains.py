@@ -227,6 +227,10 @@ class BaseMCMCEstimator(
         "_fitted_on": dict,
         "_sklearn_output_config": dict,
     }
+    # None where no cell of the training table was missing, or they are not kept.
+    _training_cells = None
+    # None where a model keeps none.
+    _training_rows = None
     # Those among them that depend on parameters or data.
     _not_always_fitted = ("feature_names_in_", "_training_cells", "_sklearn_output_config")
     # Names of arrays and numbers in files that need not be finite, and what they may hold. An
@@ -489,7 +493,9 @@ class BaseMCMCEstimator(
         return _STORE_AUTO if self.store == "auto" else int(self.store * _MEGABYTE)
 
     def _attach_rows(self):
-        """Let ``posterior_`` know the training rows, where they are exchangeable."""
+        """Let ``posterior_`` know the training rows: given a draw they are independent."""
+        if self._training_rows is not None:
+            self.posterior_.attach_rows(self._training_rows)
 
     # -- warnings
 

@@ -45,7 +45,7 @@ class CompletionMixin:
         """
         check_is_fitted(self, "posterior_")
         check_count("n_tables", n_tables)
-        given, cells = X, vars(self).get("_training_cells")
+        given, cells = X, self._training_cells
         if given is None and cells is None:
             raise ValueError("X must be given, for fit has seen no missing cells; got None")
         X = cells.X if given is None else self._check_new(X)

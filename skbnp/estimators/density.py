@@ -260,7 +260,7 @@ class DensityMixin:
 
     def _far_training_cells(self):
         """Which of them: (n_samples, n_features) of bool."""
-        if not self._knows_training_cells():
+        if self._training_cells is None:
             return np.zeros((0, self.n_features_in_), dtype=bool)
         return self._far_fills(self._training_cells.X, self._filled_training()[0])
 
@@ -269,7 +269,7 @@ class DensityMixin:
 
         Farther outside all training values than these reach; none where no training rows are kept.
         """
-        if "_training_rows" not in vars(self):
+        if self._training_rows is None:
             return np.zeros(X.shape, dtype=bool)
         low, high = self._kept("reach", self._reach)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -292,11 +292,8 @@ class DensityMixin:
     def _advice_on_far_cells(self):
         return "Look at their standard deviations before you use them"
 
-    def _knows_training_cells(self):
-        return "_training_cells" in vars(self)
-
     def _check_knows_training_cells(self, name):
-        if self._knows_training_cells():
+        if self._training_cells is not None:
             return
         if self._fills_training_table:
             raise AttributeError(f"{name} is there once fit has seen an X with missing cells")
@@ -320,7 +317,7 @@ class DensityMixin:
     def _check_training_cells(self, missing):
         """Raise a ValueError unless what a file has of them fits a table with these holes."""
         # A file of 0.1 may have none.
-        if self._knows_training_cells():
+        if self._training_cells is not None:
             self._training_cells.check(missing, self._modelled_columns())
 
     def _filled_training(self):

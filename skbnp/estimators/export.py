@@ -48,7 +48,7 @@ class ExportMixin:
     _draw_fields = ()
 
     def _attach_exporter(self):
-        if hasattr(self, "_training_rows"):
+        if self._training_rows is not None:
             self.posterior_.attach_exporter(Exporter(self))
 
     # -- names
@@ -97,7 +97,7 @@ class ExportMixin:
         group.variables["center"] = (columns.dim,), self._units.center
         group.variables["scale"] = (columns.dim,), self._units.scale
         group.add(self._levels())
-        if self._knows_training_cells():
+        if self._training_cells is not None:
             group.add(self._cells())
             mean, std = self._filled_training()
             holes = np.isnan(self._training_cells.X)

@@ -99,7 +99,7 @@ class CalibratedCellsMixin:
         if not hasattr(self, "std_scale_"):
             return super()._deviation_scales(X)
         scales = np.full(len(X), self.new_std_scale_)
-        if self._knows_training_cells():
+        if self._training_cells is not None:
             found = self._training_cells.matches(X)
             scales[[len(places) > 0 for places in found]] = self.std_scale_
         return scales

@@ -97,10 +97,11 @@ class ReportMixin:
 
         None where they are not kept.
         """
-        if "_training_cells" in vars(self):
+        if self._training_cells is not None:
             return self._training_cells.X
-        rows = vars(self).get("_training_rows")
-        return None if rows is None else _whole_again(rows.observed_data())
+        if self._training_rows is None:
+            return None
+        return _whole_again(self._training_rows.observed_data())
 
     # -- sections that several estimators have
 
@@ -137,7 +138,7 @@ class ReportMixin:
         if not training.holes.any():
             return None
         filled = std = None
-        if "_training_cells" in vars(self):
+        if self._training_cells is not None:
             filled, std = self._filled_training()
         return cells.section(
             training,

@@ -180,8 +180,5 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
         """Loadings for scores of mean square one: standard deviations of scaled columns."""
         return draw["loadings1"] * self._score_sizes(draw)
 
-    def _attach_rows(self):
-        self.posterior_.attach_rows(self._training_rows)
-
     def _check_loaded(self):
         check_units(self._units, self.n_features_in_)

@@ -318,9 +318,6 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
     def _density(self, X, rows):
         return WatchedRows(self._training_rows, rows)
 
-    def _attach_rows(self):
-        self.posterior_.attach_rows(self._training_rows)
-
     # -- files
 
     @classmethod

@@ -25,7 +25,7 @@ class ReportMixin:
     def _judge_chains(self):
         """Set ``r_hat_``, and warn where chains differ in what an imputer takes of them: cells."""
         model = self.estimator_
-        cells = vars(model).get("_training_cells")
+        cells = model._training_cells
         self.r_hat_ = np.nan if cells is None else cells.r_hat
         if not self._are_judged_by_cells():
             with said_by_model(model):

@@ -270,8 +270,9 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         check_fitted(self)
         missing = np.zeros((len(self._training_rows.X), self.n_features_in_), dtype=bool)
         # Of columns that do not vary the rows of the model know nothing.
-        if self._knows_training_cells() and self._training_cells.X.shape == missing.shape:
-            missing = np.isnan(self._training_cells.X)
+        cells = self._training_cells
+        if cells is not None and cells.X.shape == missing.shape:
+            missing = np.isnan(cells.X)
         missing[:, self._units.columns] = np.isnan(self._training_rows.X)
         self._check_training_cells(missing)
 

@@ -382,9 +382,6 @@ class TreeFactorModel(
             "leaf_mean": draw["leaf_mean"] * self._units.scale + self._units.center,
         }
 
-    def _attach_rows(self):
-        self.posterior_.attach_rows(self._training_rows)
-
     # -- files
 
     @classmethod

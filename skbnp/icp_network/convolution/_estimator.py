@@ -436,9 +436,6 @@ class ICPConvClassifier(
     def _density(self, X, rows):
         return WatchedLabels(self._training_rows, rows)
 
-    def _attach_rows(self):
-        self.posterior_.attach_rows(self._training_rows)
-
     # -- for ArviZ
 
     def _replicate(self, draw, rng):
