@@ -492,6 +492,11 @@ class BaseMCMCEstimator(
             return None
         return _STORE_AUTO if self.store == "auto" else int(self.store * _MEGABYTE)
 
+    @property
+    def _training_labels(self):
+        """Clusters of the training rows that are in memory, None of a model without clusters."""
+        return getattr(self, "labels_", None)
+
     def _attach_rows(self):
         """Let ``posterior_`` know the training rows: given a draw they are independent."""
         if self._training_rows is not None:

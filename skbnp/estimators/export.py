@@ -92,7 +92,7 @@ class ExportMixin:
         group = Group(coords=rows.coords() | columns.coords())
         for name in ("labels_", "component_labels_"):
             if hasattr(self, name):
-                found = _labels_in_memory(self) if name == "labels_" else getattr(self, name)
+                found = self._training_labels if name == "labels_" else getattr(self, name)
                 group.variables[name[:-1]] = (rows.dim,), found
         group.variables["center"] = (columns.dim,), self._units.center
         group.variables["scale"] = (columns.dim,), self._units.scale
@@ -165,7 +165,7 @@ class ExportMixin:
 
         No draw is relabelled: it is the same however the blocks of a draw are numbered.
         """
-        found = _labels_in_memory(self)
+        found = self._training_labels
         if found is None or self._block_means(draws[0][0]) is None:
             return Group()
         n_clusters = int(found.max()) + 1
@@ -352,11 +352,3 @@ class Exporter:
 def _chosen(posterior, places):
     """Stored draws at the same places of each chain, (n_chains, n_draws)."""
     return [[posterior[c, t] for t in places] for c in range(posterior.n_chains)]
-
-
-def _labels_in_memory(estimator):
-    """Clusters of the training rows, None for an estimator without."""
-    for name in ("_training_labels", "labels_"):
-        if hasattr(estimator, name):
-            return getattr(estimator, name)
-    return None

@@ -40,11 +40,6 @@ class PartitionMixin:
     # Whether a draw counts by its density of the row, as Bayes' rule has it, or all draws alike.
     _weighs_draws = True
 
-    @property
-    def _training_labels(self):
-        """Clusters of the training rows that are in memory: ``labels_``, where all are."""
-        return self.labels_
-
     @staticmethod
     def _labels_of(draw):
         """Labels of a draw, (n_samples,)."""

@@ -209,6 +209,13 @@ def check_estimator(estimator, attribute):
         raise TypeError(f"estimator must have {attribute!r}, which {kind} has not")
 
 
+def labels_in_memory(estimator):
+    """``labels_``, of more than 100,000 rows those of the rows that are in memory, or None."""
+    if hasattr(estimator, "_training_labels"):
+        return estimator._training_labels
+    return getattr(estimator, "labels_", None)
+
+
 def _is_fitted(estimator, attribute):
     if not hasattr(estimator, "fit"):  # no estimator, but something that looks like a fitted one
         return hasattr(estimator, attribute)

@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skbnp.plot._style import check_estimator, import_pyplot, styled
+from skbnp.plot._style import check_estimator, import_pyplot, labels_in_memory, styled
 from skbnp.summaries.profiles import profiles
 from skbnp.tables.columns import columns_of, in_words, labels_or_numbers, names_of
 
@@ -74,7 +74,7 @@ class ClusterProfileDisplay:
             Fitted, with ``labels_`` and ``posterior_`` and, for an `X`, with ``predict``.
         X : array-like or frame of shape (n, n_features), default=None
             New rows, which are put into clusters by ``predict``. None shows the training rows by
-            ``labels_``.
+            ``labels_``, of more than 100,000 those that are in memory.
         max_columns : int, default=20
             As of the class.
         ax : matplotlib Axes, default=None
@@ -96,7 +96,7 @@ class ClusterProfileDisplay:
         levels = getattr(estimator, "levels_", None) or [None] * estimator.n_features_in_
         names = getattr(estimator, "feature_names_in_", None)
         if X is None:
-            labels, rows = estimator.labels_, estimator.posterior_.observed_data()
+            labels, rows = labels_in_memory(estimator), estimator.posterior_.observed_data()
         else:
             labels, rows = estimator.predict(X), _as_numbers(X, levels)
             names = names_of(X) if names is None else names

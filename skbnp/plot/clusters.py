@@ -11,6 +11,7 @@ from skbnp.plot._style import (
     class_look,
     hide_frame,
     import_pyplot,
+    labels_in_memory,
     short_name,
     size_in_points,
     styled,
@@ -362,10 +363,11 @@ def _coordinate(column, filled, label):
 
 def _find_labels(estimator, X):
     """``labels_`` of the training rows, and the most probable clusters of all others."""
-    if not hasattr(estimator, "labels_") or not hasattr(estimator, "_training_places"):
+    known = labels_in_memory(estimator)
+    if known is None or not hasattr(estimator, "_training_places"):
         return estimator.predict(X)
     places = estimator._training_places(X)
-    labels = np.asarray(estimator.labels_)[places]
+    labels = np.asarray(known)[places]
     if (places < 0).any():  # all rows are asked for: X may be any table
         labels = np.where(places < 0, estimator.predict(X), labels)
     return labels

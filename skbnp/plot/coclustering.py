@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skbnp.plot._style import check_estimator, import_pyplot, styled
+from skbnp.plot._style import check_estimator, import_pyplot, labels_in_memory, styled
 
 MAX_DRAWS = 300
 SMALLEST_NAMED = 0.035  # of the rows shown: names of smaller clusters would run together
@@ -85,9 +85,7 @@ class CoclusteringDisplay:
             With its artists as attributes. At most 300 evenly spaced draws are used.
         """
         check_estimator(estimator, "coclustering")
-        # Of rows in memory, where a collection was fitted.
-        name = "_training_labels" if hasattr(estimator, "_training_labels") else "labels_"
-        labels = np.asarray(getattr(estimator, name))
+        labels = np.asarray(labels_in_memory(estimator))
         n = len(labels)
         if rows is None:
             rows = _sample_rows(labels, max_rows)

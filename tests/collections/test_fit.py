@@ -18,8 +18,9 @@ from skbnp.collections.tree import CELL
 from skbnp.dirichlet_process_mixture import _collections
 from skbnp.laws import Gamma
 from skbnp.mcmc import diagnostics
-from skbnp.plot import CoclusteringDisplay
+from skbnp.plot import ClusterDisplay, ClusterProfileDisplay, CoclusteringDisplay
 from skbnp.samplers import MixtureSampler
+from skbnp.summaries.profiles import profiles
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:store=:UserWarning"
@@ -297,6 +298,18 @@ def test_reports_tables_and_pictures(of_array):
     assert display.probability.shape == (50, 50)
     assert of_array.sample(5, random_state=0)[0].shape == (5, 2)
     assert len(of_array.sample_missing(X[:4], n_tables=2)) == 2
+
+
+def test_pictures_show_the_labels_of_the_rows_in_memory():
+    found = fitted(X)
+    labels = found._training_labels
+    rows = found.kept_rows_[::-3]
+    np.testing.assert_array_equal(
+        ClusterDisplay.from_estimator(found, X[rows]).labels, labels[::-3]
+    )
+    display = ClusterProfileDisplay.from_estimator(found)
+    known = profiles(found.posterior_.observed_data(), labels, [None, None])
+    np.testing.assert_array_equal(display.difference, known.difference)
 
 
 def test_arviz_has_the_rows_in_memory():
