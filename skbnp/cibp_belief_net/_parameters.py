@@ -11,6 +11,7 @@ from skbnp.cibp_belief_net._sampler_settings import BeliefNetSampler
 from skbnp.estimators.interval_calibration import interval_calibration
 from skbnp.estimators.network_parameters import VisibleColumns
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.settings import moved_to_sampler, of_sampler
 from skbnp.laws import Gamma, NormalGamma, Uniform
 
 
@@ -27,10 +28,7 @@ class BeliefNetParameters(VisibleColumns):
         "noise_prior": (
             "write noise_precision=Gamma(shape, Gamma(rate_shape, rate_rate)), from skbnp.laws"
         ),
-        **{
-            name: f"write sampler=BeliefNetSampler({name}=...), from skbnp.samplers"
-            for name in BeliefNetSampler._declared
-        },
+        **moved_to_sampler(BeliefNetSampler, *BeliefNetSampler._declared),
     }
 
     visible: str = parameter(
@@ -169,15 +167,7 @@ class BeliefNetParameters(VisibleColumns):
         logarithm is too low on average.
         """,
     )
-    sampler: BeliefNetSampler | None = parameter(
-        default=None,
-        kind="BeliefNetSampler or None",
-        rules=[BeliefNetSampler, None],
-        text="""
-        How the model is sampled and where chains start. None is
-        :class:`~skbnp.samplers.BeliefNetSampler` with its defaults.
-        """,
-    )
+    sampler: BeliefNetSampler | None = parameter(default=None, **of_sampler(BeliefNetSampler))
     n_chains: int | str = parameter(
         default="auto",
         text="""

@@ -8,10 +8,9 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from skbnp.deep_scale_model._model import BIRTH_MOVES, NOISE_LAW
 from skbnp.deep_scale_model._sampler_settings import DeepScaleSampler
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.settings import moved_to_sampler, of_sampler
 from skbnp.estimators.sparse_factors import SparseFactorEstimator
 from skbnp.laws import InverseGamma, Normal
-
-_KNOB = "how the model is sampled is one value: sampler=DeepScaleSampler({}=...)"
 
 
 class ScaleParameters(SparseFactorEstimator):
@@ -72,14 +71,7 @@ class ScaleParameters(SparseFactorEstimator):
         drift and "magnitude" without one, as E y is 0 then.
         """,
     )
-    sampler: DeepScaleSampler | None = parameter(
-        default=None,
-        kind="DeepScaleSampler or None",
-        rules=[DeepScaleSampler, None],
-        text="""
-        How the model is sampled; None means ``DeepScaleSampler()``, from skbnp.samplers.
-        """,
-    )
+    sampler: DeepScaleSampler | None = parameter(default=None, **of_sampler(DeepScaleSampler))
     n_warmup: int | str = parameter(
         default="auto",
         text="""
@@ -105,8 +97,9 @@ class ScaleParameters(SparseFactorEstimator):
         "noise": "write noise_variance=s**2 for the standard deviations s",
         "noise_shape": "write noise_variance=InverseGamma(shape, 0.1), from skbnp.laws",
         "standardize": 'write scaling="each" for True, scaling="none" for False',
-        "schedule": _KNOB.format("schedule"),
-        "n_births": _KNOB.format("n_births"),
-        "n_split_merges": _KNOB.format("n_split_merge"),
-        "n_init_factors": _KNOB.format("n_init_factors"),
+        **moved_to_sampler(
+            DeepScaleSampler,
+            *("schedule", "n_births", "n_init_factors"),
+            n_split_merges="n_split_merge",
+        ),
     }

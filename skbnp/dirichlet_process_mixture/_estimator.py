@@ -275,7 +275,7 @@ class DirichletProcessMixture(
         *MixtureParameters._not_always_fitted,
         *("labels_", "_kept_labels", "_collection", "_fitting", "_sure_rows"),
     )
-    _never_in_files = ("_max_work", "_collection")
+    _never_in_files = (*MixtureParameters._never_in_files, "_collection")
     _may_hold: ClassVar[dict] = {
         **MixtureParameters._may_hold,
         "X": (np.nan,),

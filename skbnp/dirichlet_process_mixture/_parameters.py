@@ -10,8 +10,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skbnp.dirichlet_process_mixture._model import LAWS, SCALE_GRID
 from skbnp.dirichlet_process_mixture._sampler_settings import MixtureSampler
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
-from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.rounds import WarmupInRounds, in_rounds
+from skbnp.estimators.settings import moved_to_sampler, of_sampler
 from skbnp.laws import Beta, Gamma, Grid, ShiftedBetaNegativeBinomial
 
 # Numbers of a prior, at least and at most.
@@ -24,7 +25,7 @@ PARAMETERS: dict[str, Any] = {
 WORDS = ",\n        ".join(f'"{kind.name}" ({kind.text})' for kind in KINDS.values())
 
 
-class MixtureParameters(BaseMCMCEstimator):
+class MixtureParameters(WarmupInRounds):
     """Parameters of the mixture and of its chains."""
 
     _settings_type = MixtureSampler
@@ -33,10 +34,7 @@ class MixtureParameters(BaseMCMCEstimator):
         "discount_prior": "discount takes the law itself, Beta(a, b)",
         "n_components_prior": "n_components takes the law itself, "
         "ShiftedBetaNegativeBinomial(a, b, c)",
-        **{
-            name: f"write sampler=MixtureSampler({name}=...), from skbnp.samplers"
-            for name in ("algorithm", "n_split_merge", "split_merge")
-        },
+        **moved_to_sampler(MixtureSampler, "algorithm", "n_split_merge", "split_merge"),
     }
 
     family: str | Sequence[str] | dict = parameter(
@@ -186,14 +184,7 @@ class MixtureParameters(BaseMCMCEstimator):
         40 draws.
         """,
     )
-    sampler: MixtureSampler | None = parameter(
-        default=None,
-        kind="MixtureSampler or None",
-        rules=[MixtureSampler, None],
-        text="""
-        How it is sampled: a :class:`~skbnp.samplers.MixtureSampler`; None is one of its defaults.
-        """,
-    )
+    sampler: MixtureSampler | None = parameter(default=None, **of_sampler(MixtureSampler))
     n_chains: int | str = parameter(
         default="auto",
         text="""
@@ -205,14 +196,10 @@ class MixtureParameters(BaseMCMCEstimator):
     )
     n_warmup: int | str = parameter(
         default="auto",
-        text="""
-        Sweeps per chain before the first draw. "auto" runs rounds of 200 sweeps (100 above
-        100,000 rows), 400, 800, ... until the traces that `fit` checks agree between the chains
-        (R-hat up to 1.05, 25 effective draws for each chain, up to 100, in the last half of the
-        round, no drift; of one chain alone, that no trace drifts) or `max_work` is spent; draws
-        are kept after that, and none of them takes part in the decision. A number is quicker, as
-        in a grid search, where 200 is a good start.
-        """,
+        text=in_rounds(
+            "200 sweeps (100 above 100,000 rows), 400, 800",
+            "A number is quicker, as in a grid search, where 200 is a good start.",
+        ),
     )
     n_draws: int | str = parameter(
         default="auto",
@@ -220,27 +207,7 @@ class MixtureParameters(BaseMCMCEstimator):
         Draws kept per chain; "auto" is 300 (150 from 5,000 rows on, 100 above 100,000).
         """,
     )
-    thin: int | str = parameter(
-        default="auto",
-        kind='int or "auto"',
-        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        text="""
-        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
-        the effective sample size at the end of the warm-up, so that the draws are as many sweeps
-        as 200 effective ones need; ``posterior_.sweeps_per_draw`` says what it came to.
-        """,
-    )
-    max_work: float = parameter(
-        default=15.0,
-        kind="float",
-        rules=[Interval(Real, 0, None, closed="neither")],
-        text="""
-        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
-        one core. It is counted from sweeps, rows, clusters and columns and never timed, so that
-        a fit makes the same draws on every machine. The first round of warm-up and the draws
-        after it are made in any case.
-        """,
-    )
+    max_work: float = parameter(default=15.0)
 
     @classmethod
     def _parameters_of_file(cls, parameters):

@@ -76,11 +76,10 @@ class BaseMCMCEstimator(
     A subclass defines ``_prepare(X)``, which checks its own parameters against the validated X
     and returns ``make_sampler(bit_generator, chain)``; ``_summarise(X)``, which computes point
     estimates from ``posterior_``; and ``_auto_lengths(X)``. With
-    ``_density(X, rows)`` it has the trace ``log_density``, with ``_work(X)`` a warm-up that ends
-    when it is done. For files it says
-    which attributes ``fit`` sets, which of their numbers need not be finite, and in
-    ``_check_draw(draw)`` and ``_check_loaded()`` what would make its kernels read beyond an array
-    or its answers no numbers.
+    ``_density(X, rows)`` it has the trace ``log_density``; of `skbnp.estimators.rounds` it has a
+    warm-up that ends when it is done. For files it says which attributes ``fit`` sets, which of
+    their numbers need not be finite, and in ``_check_draw(draw)`` and ``_check_loaded()`` what
+    would make its kernels read beyond an array or its answers no numbers.
     """
 
     n_chains: int | str = parameter(
@@ -307,7 +306,7 @@ class BaseMCMCEstimator(
         Returns whether Ctrl-C has cut the run short.
         """
         self._refuse_bools()
-        if "sampler" in self._declared:
+        if self._settings_type is not None:
             self._sampler_settings()._refuse_bools()
         X = self._check_training(X, y)
         self.n_chains_ = self._auto_n_chains(X) if self.n_chains == "auto" else self.n_chains
@@ -355,7 +354,7 @@ class BaseMCMCEstimator(
 
     def _validate_params(self):
         super()._validate_params()
-        if "sampler" in self._declared:
+        if self._settings_type is not None:
             self._sampler_settings()._validate_params()
 
     def _sampler_settings(self):
@@ -371,20 +370,8 @@ class BaseMCMCEstimator(
         """
         n_warmup, n_draws = self._auto_lengths(X)
         self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
-        work = self._work(X)
-        if self.n_warmup != "auto" or work is None:
-            thin = 1 if self.thin == "auto" else self.thin
-            return n_warmup if self.n_warmup == "auto" else self.n_warmup, thin
-        least, per_sweep = work
-        thin = None if self.thin == "auto" else self.thin
-        self._max_work = max_work = self._work_allowed(X)
-        # Chains that are an ensemble need not agree.
-        names = () if self._is_ensemble(X.shape[1]) else self._reported_traces
-        return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
-
-    def _work_allowed(self, X):
-        """Nominal seconds that all chains may take where the warm-up ends when it is done."""
-        return float(self.max_work)
+        thin = 1 if self.thin == "auto" else self.thin
+        return n_warmup if self.n_warmup == "auto" else self.n_warmup, thin
 
     def _auto_n_chains(self, X):
         """The number of chains that "auto" stands for."""
@@ -397,15 +384,6 @@ class BaseMCMCEstimator(
         chains that differ.
         """
         return False
-
-    def _work(self, X):
-        """What a sweep of one chain costs, in nominal seconds of one core; None: lengths are fixed.
-
-        Returns the least that it may be, and a function of the traces of the first round of
-        warm-up, as `WarmupRounds` wants them. Both are counted: they must be the same on every
-        machine.
-        """
-        return None
 
     def _density(self, X, rows):
         """Log density of some training rows: ``density(sampler)`` (n_rows,), with ``n_rows``.
@@ -466,7 +444,7 @@ class BaseMCMCEstimator(
     def _fingerprint(self, X, seed, n_warmup, thin):
         """All that the draws of this fit depend on, each as a digest, by name."""
         parameters = self.get_params(deep=False)
-        if "sampler" in parameters:
+        if self._settings_type is not None:
             parameters["sampler"] = self._sampler_settings()
         for name in _NOT_OF_THE_CHAINS.union(self._parameters_after_sampling):
             parameters.pop(name, None)
@@ -515,20 +493,14 @@ class BaseMCMCEstimator(
             return [], []
         gain, thin = posterior.pool().get("pool_gain", 0.0), posterior.sweeps_per_draw
         found = posterior.traces, names, gain, self._least_gain(), self._findings
-        helps = partial(remedies, *found, thin=thin)
-        if posterior.warmup is None:
-            return problems, helps()
-        if posterior.warmup.ended != "spent":
-            # With a number in place of "auto" nobody chooses thin.
-            too = f"; set thin={thin} too" if thin > 1 else ""
-            ended = f"it ended by itself after {self.n_warmup_} sweeps{too}"
-            return problems, helps(longer=f"raise n_warmup ({ended})")
-        # Of a fit that was loaded "auto" is all that is known.
-        was = getattr(self, "_max_work", self.max_work)
-        was = was if was == "auto" else f"{was:.3g}"
-        spent = f"the warm-up ended when max_work={was} was spent"
-        advice = helps(longer=f"raise max_work ({spent})")
-        return problems, advice if any(spent in one for one in advice) else [*advice, spent]
+        return problems, self._remedies(partial(remedies, *found, thin=thin))
+
+    def _remedies(self, helps):
+        """What helps chains that are not what they should be, a list of str.
+
+        ``helps`` is `mcmc.remedies.remedies` of what they have found, to be told what is longer.
+        """
+        return helps()
 
     def _least_gain(self):
         """Nats per row from which on a gain is worth having."""

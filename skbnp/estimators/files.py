@@ -29,7 +29,7 @@ class FilesMixin:
     """
 
     # Attributes of this process alone.
-    _never_in_files = ("_max_work",)
+    _never_in_files = ()
 
     @refuses_by_name
     def save(self, path):

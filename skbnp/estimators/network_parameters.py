@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.rounds import WarmupInRounds, bound_on_work
 from skbnp.units import checked_bounds, range_units, standard_units
 
 
@@ -48,7 +49,7 @@ class NetworkChains(BaseMCMCEstimator):
         return units
 
 
-class VisibleColumns(NetworkChains):
+class VisibleColumns(WarmupInRounds, NetworkChains):
     """Columns that are visible units of a network, and densities that integrate the hidden out.
 
     A subclass has a parameter ``density``: how it does that.
@@ -103,27 +104,16 @@ class VisibleColumns(NetworkChains):
         """,
     )
 
-    thin: int | str = parameter(
-        default="auto",
-        kind='int or "auto"',
-        rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        text="""
-        Sweeps per kept draw. "auto" is 1 where `n_warmup` is a number, and otherwise follows from
-        the effective sample size at the end of the warm-up and the work that is left;
-        ``posterior_.sweeps_per_draw`` says what it came to.
-        """,
-    )
     max_work: float | str = parameter(
         default="auto",
         kind='float or "auto"',
         rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        text="""
-        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
-        one core. It is counted from sweeps, rows and the size of the network and never timed, so
-        that a fit makes the same draws on every machine. The first round of warm-up and the draws
-        after it are made in any case. "auto" is in proportion to the rows, from 6.7 up to 100 rows
-        to 67 from 1,000 on; half as much again, and at least 15, where there are many short chains.
-        """,
+        text=bound_on_work(
+            """
+            "auto" is in proportion to the rows, from 6.7 up to 100 rows to 67 from 1,000 on; half
+            as much again, and at least 15, where there are many short chains.
+            """
+        ),
     )
 
     def _work_allowed(self, X):

@@ -52,6 +52,12 @@ def parameter(*, default, kind=None, rules=None, text=None) -> Any:
     return Parameter(default, kind, rules, text)
 
 
+def in_lines(*texts):
+    """One paragraph of a parameter's text, of what several places say."""
+    whole = " ".join(inspect.cleandoc(text) for text in texts)
+    return textwrap.fill(whole, 96, break_long_words=False, break_on_hyphens=False)
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(parameter,))
 class Declared:
     """Base of classes whose keyword-only constructor parameters are declared as attributes.

@@ -12,6 +12,7 @@ from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.network import ColumnGraphMixin
 from skbnp.estimators.network_parameters import NetworkChains
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.settings import moved_to_sampler, of_sampler
 from skbnp.icp_network._model import (
     Prior,
     activations_from,
@@ -139,15 +140,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
         every `random_state`. The time of a sweep is proportional to it. None uses all rows.
         """,
     )
-    sampler: ICPSampler | None = parameter(
-        default=None,
-        kind="ICPSampler or None",
-        rules=[ICPSampler, None],
-        text="""
-        How the posterior is sampled: see :class:`~skbnp.samplers.ICPSampler`. None means its
-        defaults.
-        """,
-    )
+    sampler: ICPSampler | None = parameter(default=None, **of_sampler(ICPSampler))
 
     _reported_traces = ("log_density", "n_hidden", "n_edges")
     _findings = "networks"
@@ -179,11 +172,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
             "noise_precision=Gamma(0.5, 0.5), and 1 for every variance of weights and biases"
         ),
         "max_hidden": "it is max_units now",
-        **{
-            name: f"it belongs to the sampler now: sampler=ICPSampler({name}=...), from "
-            "skbnp.samplers"
-            for name in ICPSampler().get_params()
-        },
+        **moved_to_sampler(ICPSampler, *ICPSampler._declared),
     }
     _fitted_attributes: ClassVar[dict] = {
         **BaseMCMCEstimator._fitted_attributes,

@@ -14,6 +14,7 @@ from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.network_parameters import VisibleColumns
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.rounds import bound_on_work, in_rounds
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import (
     expected_activations,
@@ -176,14 +177,10 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     )
     n_warmup: int | str = parameter(
         default="auto",
-        text="""
-        Sweeps per chain before the first draw. "auto" runs rounds of 150 sweeps, 300, 600, ...
-        until the traces that `fit` checks agree between the chains (R-hat up to 1.05, 25
-        effective draws for each chain, up to 100, in the last half of the round, no drift of
-        ``log_density``; of one chain alone, that no trace drifts) or `max_work` is spent; draws
-        are kept after that, and none of them takes part in the decision. A number is quicker, as
-        in a grid search, where 150 is a good start.
-        """,
+        text=in_rounds(
+            "150 sweeps, 300, 600",
+            "A number is quicker, as in a grid search, where 150 is a good start.",
+        ),
     )
     n_draws: int | str = parameter(
         default="auto",
@@ -204,14 +201,13 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     n_particles: int = parameter(default=8)
     max_work: float | str = parameter(
         default="auto",
-        text="""
-        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
-        one core. It is counted from sweeps, rows and the size of the network and never timed, so
-        that a fit makes the same draws on every machine. A sweep of many hidden nodes takes up to
-        two and a half times as long as is counted. The first round of warm-up and the draws after
-        it are made in any case: with ten columns and more a fit may take three times as long in
-        all. "auto" is in proportion to the rows, from 6.7 up to 100 rows to 100 from 1,500 on.
-        """,
+        text=bound_on_work(
+            """
+            A sweep of many hidden nodes takes up to two and a half times as long as is counted:
+            with ten columns and more a fit may take three times as long in all. "auto" is in
+            proportion to the rows, from 6.7 up to 100 rows to 100 from 1,500 on.
+            """
+        ),
     )
     _most_rows_of_work = 1500
     _parameters_of_laws = ("n_fantasies",)

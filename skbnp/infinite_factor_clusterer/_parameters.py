@@ -6,6 +6,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.rounds import WarmupInRounds, in_rounds
+from skbnp.estimators.settings import moved_to_sampler, of_sampler
 from skbnp.estimators.sparse_factors import SparseFactorEstimator
 from skbnp.infinite_factor_clusterer._old_files import MOVED
 from skbnp.infinite_factor_clusterer._sampler_settings import FactorClustererSampler
@@ -15,10 +17,9 @@ from skbnp.laws import Gamma, InverseGamma
 MOST_CONCENTRATION = 100
 
 _A_LAW = "{} takes the law itself: {}, from skbnp.laws"
-_KNOB = "how the clusterer is sampled is one value: sampler=FactorClustererSampler({}=...)"
 
 
-class ClustererParameters(SparseFactorEstimator):
+class ClustererParameters(WarmupInRounds, SparseFactorEstimator):
     """Parameters of the clusterer and of its chains."""
 
     concentration: float | Gamma = parameter(
@@ -100,12 +101,7 @@ class ClustererParameters(SparseFactorEstimator):
         """,
     )
     sampler: FactorClustererSampler | None = parameter(
-        default=None,
-        kind="FactorClustererSampler or None",
-        rules=[FactorClustererSampler, None],
-        text="""
-        How the model is sampled; None means ``FactorClustererSampler()``, from skbnp.samplers.
-        """,
+        default=None, **of_sampler(FactorClustererSampler)
     )
     n_chains: int | str = parameter(
         default="auto",
@@ -117,13 +113,7 @@ class ClustererParameters(SparseFactorEstimator):
     )
     n_warmup: int | str = parameter(
         default="auto",
-        text="""
-        Sweeps per chain before the first draw. "auto" runs rounds of 300 sweeps, 600, 1200, ...
-        until the traces that `fit` checks agree between the chains (R-hat up to 1.05, 25 effective
-        draws for each chain, up to 100, in the last half of the round, no drift; of one chain
-        alone, that no trace drifts) or `max_work` is spent; draws are kept after that, and none of
-        them takes part in the decision. A number is quicker, as in a grid search.
-        """,
+        text=in_rounds("300 sweeps, 600, 1,200", "A number is quicker, as in a grid search."),
     )
     n_draws: int | str = parameter(
         default="auto",
@@ -131,17 +121,7 @@ class ClustererParameters(SparseFactorEstimator):
         Draws kept per chain; "auto" is 300.
         """,
     )
-    max_work: float = parameter(
-        default=10.0,
-        kind="float",
-        rules=[Interval(Real, 0, None, closed="neither")],
-        text="""
-        Bound on the work of all chains together where `n_warmup` is "auto", in about seconds of
-        one core. It is counted from sweeps, rows, columns, clusters and factors and never timed,
-        so that a fit makes the same draws on every machine. The first round of warm-up and the
-        draws after it are made in any case.
-        """,
-    )
+    thin: int | str = parameter(default=1)
 
     _settings_type = FactorClustererSampler
     _renamed = {
@@ -167,7 +147,9 @@ class ClustererParameters(SparseFactorEstimator):
             "write noise_variance=InverseGamma(shape, Gamma(shape, rate)), from skbnp.laws",
         ),
         "standardize": 'write scaling="each" for True, scaling="none" for False',
-        "n_init_clusters": _KNOB.format("n_init_clusters"),
-        "n_births": _KNOB.format("n_births"),
-        "n_split_merges": _KNOB.format("n_split_merge"),
+        **moved_to_sampler(
+            FactorClustererSampler,
+            *("n_init_clusters", "n_births"),
+            n_split_merges="n_split_merge",
+        ),
     }

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.interval_calibration import interval_calibration
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.settings import moved_to_sampler, of_sampler
 from skbnp.laws import Gamma
 from skbnp.tree_factor_model._model import LEAST_SHRINKAGE
 from skbnp.tree_factor_model._sampler_settings import TreeSampler
@@ -20,10 +21,7 @@ class TreeParameters(BaseMCMCEstimator):
     _renamed = {
         "branch_depth": "for branch_depth=4 write branch_levels=(1, 2, 3)",
         "tail": "tail is called tails now",
-        "path_update": "write sampler=TreeSampler(path_update=...), from skbnp.samplers",
-        "birth": "write sampler=TreeSampler(birth=...), from skbnp.samplers",
-        "init": "write sampler=TreeSampler(init=...), from skbnp.samplers",
-        "init_children": "write sampler=TreeSampler(init_children=...), from skbnp.samplers",
+        **moved_to_sampler(TreeSampler, "path_update", "birth", "init", "init_children"),
         "concentration_prior": "concentration takes the law itself: "
         "concentration=Gamma(shape, rate), from skbnp.laws",
         "noise_prior": "write noise_precision=Gamma(shape, rate), from skbnp.laws",
@@ -206,15 +204,7 @@ class TreeParameters(BaseMCMCEstimator):
         that are unlike all others.
         """,
     )
-    sampler: TreeSampler | None = parameter(
-        default=None,
-        kind="TreeSampler or None",
-        rules=[TreeSampler, None],
-        text="""
-        How paths are drawn and where chains start. None stands for ``TreeSampler()``, from
-        `skbnp.samplers`.
-        """,
-    )
+    sampler: TreeSampler | None = parameter(default=None, **of_sampler(TreeSampler))
     n_chains: int | str = parameter(
         default="auto",
         text="""

@@ -16,6 +16,7 @@ from checks.answers import answers
 from checks.toy_samplers import ToyDensity, ToySampler
 from contract.registry import DEFAULTS
 from skbnp.estimators.chains import BaseMCMCEstimator
+from skbnp.estimators.rounds import WarmupInRounds
 from skbnp.mcmc import runner
 from skbnp.units import Units
 
@@ -142,7 +143,7 @@ class ToyModel(_WatchedMixin, _ToyModel):
     """Chains of `ToySampler` as a whole estimator; X only moves the start."""
 
 
-class ToyInRounds(ToyModel):
+class ToyInRounds(ToyModel, WarmupInRounds):
     """The same with a warm-up that ends when it is done."""
 
     max_work = 4.0

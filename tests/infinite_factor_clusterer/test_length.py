@@ -128,6 +128,16 @@ def test_work_of_a_sweep_counts_what_it_does():
         assert 0.0 < 1e3 * _work_of_sweep(1, 0, X, Prior(), 10) < found
 
 
+def test_draws_are_as_far_apart_as_chains_need():
+    X = signals(30, 12, seed=102)
+    model = InfiniteFactorClusterer(n_chains=2, n_draws=20, thin="auto", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = model.fit(X).posterior_
+    assert posterior.sweeps_per_draw > 1
+    assert posterior.warmup.thin == posterior.sweeps_per_draw
+
+
 def test_warmup_ends_when_its_work_is_spent():
     X = signals(30, 12, seed=102)
     model = InfiniteFactorClusterer(n_chains=2, n_draws=5, max_work=1e-3, random_state=0)

@@ -7,6 +7,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import parameter
+from skbnp.estimators.settings import of_sampler
 from skbnp.icp_network.convolution._evidence import RULES
 from skbnp.icp_network.convolution._sampler_settings import ICPConvSampler
 
@@ -148,14 +149,7 @@ class ConvNetworkParameters(BaseMCMCEstimator):
         """,
     )
     sampler: ICPConvSampler | None = parameter(
-        default=None,
-        kind="ICPConvSampler or None",
-        rules=[ICPConvSampler, None],
-        text="""
-        How architectures are searched for and weights drawn: see
-        :class:`~skbnp.samplers.ICPConvSampler`. None means its defaults, but for the steps of
-        `inference`.
-        """,
+        default=None, **of_sampler(ICPConvSampler, ", but for the steps of `inference`")
     )
     n_chains: int | str = parameter(
         default="auto",
