@@ -46,7 +46,7 @@ ClusterCountDisplay.from_estimator(mixture, prior=crp.pmf_blocks(len(X), concent
 # ball around it holds 95 % of the posterior; its bounds are the partitions at its rim with the
 # fewest and the most components and the farthest ones (Wade and Ghahramani 2018).
 
-ball = mixture.credible_ball(0.95)
+ball = mixture.credible_ball(0.95, joined=False)
 print(f"centre: {len(mixture.merge_tree_.sizes)} components, radius {ball.radius:.2f} nats")
 for name, bounds in (
     ("fewest components", ball.upper),

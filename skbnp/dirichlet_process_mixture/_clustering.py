@@ -41,10 +41,7 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
 
     def _find_clusters(self, X):
         """Set the consensus of the draws, its joins and the clusters these make."""
-        seed, rows = self.seed_ % 2**32, None
-        if len(X) > _MANY_ROWS:
-            # As good to .01 by labels alone and by a part of the rows, and then no matter of time.
-            rows = np.random.default_rng(seed).choice(len(X), _MANY_ROWS, replace=False)
+        seed, rows = self.seed_ % 2**32, self._rows_of_overlap(len(X))
         draws, rng = self.posterior_.evenly_spaced(LEAST_DRAWS), np.random.RandomState(seed)
         completed = self._training_rows.completed(draws, rng, rows)
         # A row that lacks cells may waver between clusters that are far apart: it says how many
@@ -124,6 +121,27 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
             self._sure_rows = np.ones(len(components), dtype=bool)
             self._sure_rows[wavering] = own.max(axis=1) >= _SURE
         self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
+
+    def _rows_of_overlap(self, n_rows):
+        """The training rows by which components overlap, None all: a random part of many.
+
+        That is as good to .01, as are labels alone, and no matter of time.
+        """
+        if n_rows <= _MANY_ROWS:
+            return None
+        rng = np.random.default_rng(self.seed_ % 2**32)
+        return rng.choice(n_rows, _MANY_ROWS, replace=False)
+
+    def _joined_label_draws(self):
+        """Those of `merged_n_clusters_`, but for what rows that lack cells would be as complete."""
+        if not self._can_join():
+            return super()._joined_label_draws()
+        rows = self._rows_of_overlap(len(self._training_labels))
+        draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
+        rng = np.random.RandomState(self.seed_ % 2**32)
+        completed = self._training_rows.completed(draws, rng, rows)
+        labels = _labels_as_complete(draws, completed, rng)
+        return joined_draws(labels, self.merge_overlap, _OVERLAP, rows=rows)
 
     def _companion_table(self, draw):
         """By rows that are surely of their cluster, in blocks that have some.

@@ -49,6 +49,15 @@ class PartitionMixin:
         """Labels of at most 300 evenly spaced draws, each (n_samples,)."""
         return [self._labels_of(draw) for draw in self._summary_draws()]
 
+    def _joined_label_draws(self):
+        """The same of some draws, after the joins that ``labels_`` rests on, if on any."""
+        return self._label_draws()
+
+    def _draws_of(self, joined):
+        if not isinstance(joined, (bool, np.bool_)):
+            raise ValueError(f"joined must be a bool, got {joined!r}")
+        return self._joined_label_draws() if joined else self._label_draws()
+
     def _unsupported(self):
         """Clusters of ``labels_`` that fewer than half of the draws have, a list.
 
@@ -149,10 +158,8 @@ class PartitionMixin:
         return self._companion_shares(self._check_new(X), new=True)[:, -1]
 
     @refuses_by_name
-    def coclustering(self, rows=None, columns=None):
+    def coclustering(self, rows=None, columns=None, *, joined=True):
         """Posterior probability that chosen training rows share a cluster, O(cells) per draw.
-
-        Of the blocks of the draws as they are, without joins.
 
         Parameters
         ----------
@@ -160,11 +167,15 @@ class PartitionMixin:
             Training rows, by position or as a mask of shape (n_samples,); None means all.
         columns : array-like of int or bool, or "all", default=None
             The rows to pair them with; "all" means all, None the same as `rows`.
+        joined : bool, default=True
+            Whether blocks of a draw that overlap are joined first, as they are for `labels_`, where
+            the model does so. False is the probability that rows share a component, of which a draw
+            may have several in one cluster.
 
         Returns
         -------
         proba : ndarray of shape (n_rows, n_columns)
-            Over at most 300 evenly spaced draws.
+            Over at most 300 evenly spaced draws; fewer where `joined`.
 
         Raises
         ------
@@ -172,35 +183,34 @@ class PartitionMixin:
             If the result would have more than 4e8 cells.
         """
         check_is_fitted(self, "posterior_")
-        return coclustering(self._label_draws(), rows, columns)
+        return coclustering(self._draws_of(joined), rows, columns)
 
     @refuses_by_name
-    def credible_ball(self, level=0.95):
+    def credible_ball(self, level=0.95, *, joined=True):
         """Partitions around the consensus that hold most of the posterior, and its extremes.
-
-        Of draws as they are, without joins.
 
         Parameters
         ----------
         level : float in (0, 1], default=0.95
             Posterior probability that the ball holds at least.
+        joined : bool, default=True
+            Whether blocks of a draw that overlap are joined first, as they are for `labels_`, where
+            the model does so; `labels_` are the centre then. False is about the consensus of the
+            draws as they are, `component_labels_` where there are such.
 
         Returns
         -------
         ball : skbnp.summaries.partitions.CredibleBall
             Its radius, and its bounds with the fewest clusters (``upper``), the most
             (``lower``) and the farthest (``horizontal``), as by Wade and Ghahramani (2018); in
-            the loss that the consensus minimises. Over at most 300 evenly spaced draws.
+            the loss that the consensus minimises. Over at most 300 evenly spaced draws; fewer where
+            `joined`.
         """
         check_is_fitted(self, "posterior_")
         if not isinstance(level, Real):
             raise ValueError(f"level must be a number above 0 and at most 1, got {level!r}")
-        return credible_ball(
-            getattr(self, self._consensus_labels),
-            self._label_draws(),
-            self._partition_loss,
-            level=level,
-        )
+        centre = self._training_labels if joined else getattr(self, self._consensus_labels)
+        return credible_ball(centre, self._draws_of(joined), self._partition_loss, level=level)
 
     # -- after sampling
 

@@ -109,7 +109,7 @@ class ReportMixin:
         """Clusters and what follows from them."""
         found = partition.Partition(
             labels=np.asarray(self._training_labels),
-            draws=self._label_draws(),
+            draws=self._joined_label_draws(),
             expected_loss=float(self.expected_loss_),
             **options,
         )

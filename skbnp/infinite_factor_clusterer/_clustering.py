@@ -48,6 +48,15 @@ class ClustersMixin(PartitionMixin):
         self._reference = reference_draw(self.posterior_, draws, merged)
         info["n_clusters_of_chains"] = self._usual_numbers(draws, merged)
 
+    def _joined_label_draws(self):
+        if self.merge_overlap is None:
+            return super()._joined_label_draws()
+        return self._kept(
+            f"joined draws, {self.merge_overlap}",
+            lambda: self._merged_labels(self._summary_draws()),
+            self._training_labels,
+        )
+
     def _merged_labels(self, draws):
         """Labels of each draw after its overlapping components are joined."""
         rows = self._prepared(some_rows(self._training_rows.X, _MOST_MERGE_ROWS, self.seed_))

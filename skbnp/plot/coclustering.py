@@ -59,7 +59,15 @@ class CoclusteringDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, *, rows=None, max_rows=500, ax=None, colorbar=True, **image_kw
+        cls,
+        estimator,
+        *,
+        rows=None,
+        max_rows=500,
+        joined=True,
+        ax=None,
+        colorbar=True,
+        **image_kw,
     ):
         """Show what the draws of a fitted estimator say about its training rows.
 
@@ -72,6 +80,9 @@ class CoclusteringDisplay:
             cluster in proportion: evenly spaced rows of each, one at least.
         max_rows : int, default=500
             Size of that sample.
+        joined : bool, default=True
+            Whether rows are together where they are in one cluster, as ``labels_`` has them, or
+            only where they are in one component of a draw: as in ``coclustering``.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         colorbar : bool, default=True
@@ -89,7 +100,7 @@ class CoclusteringDisplay:
         n = len(labels)
         if rows is None:
             rows = _sample_rows(labels, max_rows)
-        display = cls(estimator.coclustering(rows), labels[rows], n_rows=n)
+        display = cls(estimator.coclustering(rows, joined=joined), labels[rows], n_rows=n)
         return display.plot(ax=ax, colorbar=colorbar, **image_kw)
 
     @styled

@@ -43,7 +43,7 @@ class Partition:
     labels : ndarray of int of shape (n_samples,)
         Clusters 0, 1, ...
     draws : list of ndarray of shape (n_samples,)
-        Labels in draws.
+        Labels in draws, after the joins that `labels` rest on, if on any.
     n_blocks : ndarray of shape (n_chains, n_draws)
         Number of blocks of each draw.
     expected_loss : float

@@ -14,10 +14,11 @@ from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.dirichlet_process_mixture._unbounded import _dependence
 from skbnp.laws import Beta, ShiftedBetaNegativeBinomial
 from skbnp.mcmc.io import FileFormatError
+from skbnp.plot import CoclusteringDisplay
 from skbnp.samplers import MixtureSampler
 from skbnp.summaries.consensus import stable_consensus, support
 from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
-from skbnp.summaries.partitions import expected_loss
+from skbnp.summaries.partitions import coclustering, credible_ball, expected_loss
 
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = dict(n_chains=2, n_warmup=60, n_draws=40, random_state=0)
@@ -348,8 +349,36 @@ def test_probabilities_are_added_over_what_is_joined(fitted, pair):
     rows, labels = fitted.sample(200, random_state=0)
     assert_array_equal(rows, apart.sample(200, random_state=0)[0])
     assert set(labels) <= {-1, 0, 1}
-    # Sets of partitions are of the draws as they are.
-    assert fitted.credible_ball().radius == apart.credible_ball().radius
+
+
+@quiet
+def test_sets_of_partitions_are_of_joined_draws(fitted, pair):
+    apart = again(fitted, pair[0], merge_overlap=None)
+    labels = [draw["label"] for draw in fitted.posterior_.evenly_spaced(40)]
+    joined = joined_draws(labels, 0.285, "share")
+    assert_array_equal(fitted.coclustering(), coclustering(joined))
+    found = fitted.credible_ball(0.9)
+    assert found.radius == credible_ball(fitted.labels_, joined, "vi", level=0.9).radius
+    for model in (fitted, apart):
+        together = model.coclustering([0, 3], "all", joined=False)
+        assert_array_equal(together, apart.coclustering([0, 3], "all"))
+        assert model.credible_ball(joined=False).radius == apart.credible_ball().radius
+    assert (fitted.coclustering() >= fitted.coclustering(joined=False) - 0.15).all()
+    with pytest.raises(ValueError, match="joined must be a bool, got 1"):
+        fitted.coclustering(joined=1)
+
+
+@quiet
+def test_rows_of_one_gaussian_are_together():
+    """Components that are copies of one another are no clusters (seen: .43 without joins)."""
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    model = DirichletProcessMixture(random_state=0).fit(X)
+    assert model.n_clusters_ == 1
+    assert model.coclustering(joined=False).mean() < 0.6
+    assert model.coclustering().mean() > 0.95
+    assert model.credible_ball().radius < 0.1
+    display = CoclusteringDisplay.from_estimator(model, rows=[0, 1, 2])
+    assert_array_equal(display.probability, model.coclustering([0, 1, 2]))
 
 
 @quiet

@@ -18,6 +18,7 @@ from skbnp.mcmc import io
 from skbnp.mcmc.io import FileFormatError
 from skbnp.samplers import FactorClustererSampler
 from skbnp.summaries.factors import aligned, matched_columns
+from skbnp.summaries.partitions import coclustering
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",
@@ -187,6 +188,12 @@ def test_overlapping_components_are_joined():
     X[150:, 2] += 15.0
     options = dict(n_chains=1, n_warmup=60, n_draws=30)
     models = [short(merge_overlap=q, **options).fit(X) for q in (1e-3, 0.05, None)]
+    for model in models:
+        draws = model._summary_draws()
+        plain = [draw["label"] for draw in draws]
+        joined = plain if model.merge_overlap is None else model._merged_labels(draws)
+        assert_array_equal(model.coclustering(), coclustering(joined))
+        assert_array_equal(model.coclustering(joined=False), coclustering(plain))
     counts = [model.n_clusters_ for model in models]
     assert counts == sorted(counts) and counts[0] <= 2 < counts[2]
     assert_array_equal(models[2].labels_, models[2].component_labels_)
