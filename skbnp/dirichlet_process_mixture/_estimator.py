@@ -6,6 +6,7 @@ from types import NoneType
 from typing import ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_array, validate_data
 
@@ -415,6 +416,11 @@ class DirichletProcessMixture(
 
     def _table_of(self, X):
         """How the columns of X are read and their `families_`; None where all are just real."""
+        if issparse(X) and not self.__sklearn_tags__().input_tags.sparse:
+            raise TypeError(
+                "Sparse data was passed for X, which is taken where all columns are counts or of "
+                "two values: write family='poisson' or 'bernoulli', or X.toarray()"
+            )
         if is_plainly_real(X, self.family):
             return None
         validate_data(self, X, skip_check_array=True)

@@ -146,6 +146,8 @@ def _family_of(column, label):
             f"X must hold no dates or times where family is 'auto', got some in {label}: "
             f"{DROP_IT}; where they are names of a few groups, family 'categorical' takes them"
         )
+    if column.holds_numbers_as_text():
+        return "gaussian"
     values, taken_for = column.values, column.kind
     if taken_for == "integer":
         values = values.astype(np.float64)

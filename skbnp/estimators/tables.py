@@ -10,7 +10,13 @@ from sklearn.utils.validation import (
 )
 
 from skbnp.mcmc.caller import warn
-from skbnp.tables.columns import as_numbers, is_frame, labels_or_numbers, refuse_inexact
+from skbnp.tables.columns import (
+    as_numbers,
+    infinite_columns,
+    is_frame,
+    labels_or_numbers,
+    refuse_inexact,
+)
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
 from skbnp.tables.marks import (
@@ -214,6 +220,8 @@ class TablesMixin:
         except OverflowError as error:
             raise ValueError(f"X must hold numbers that floats hold: {error}") from error
         except (TypeError, ValueError) as error:
+            if "infinity" in str(error):
+                self._refuse_infinite(as_numbers(X, marks))
             if "X" in str(error):
                 raise
             kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -223,6 +231,12 @@ class TablesMixin:
         if refuses_missing:
             self._refuse_missing(found)
         return found
+
+    def _refuse_infinite(self, X):
+        """Say where infinite cells are."""
+        found = infinite_columns(X)
+        if found.size:
+            raise ValueError(f"X must not hold infinity, got some in {self._named(found)}")
 
     def _refuse_missing(self, X):
         """Refuse missing cells, however they were marked, and say what helps."""

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import numpy as np
+
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._layout import Layout
 from skbnp.tables.columns import columns_of
@@ -24,9 +26,17 @@ def holds_names(column):
     ----------
     column : skbnp.tables.columns.Column
     """
-    if column.kind == "text":
-        return all(isinstance(value, (str, bool)) for value in column.values.tolist())
-    return column.kind in ("category", "bool", "date")
+    if column.kind != "text":
+        return column.kind in ("category", "bool", "date")
+    if all(isinstance(value, (str, bool)) for value in column.values.tolist()):
+        return not column.holds_numbers_as_text()
+    try:
+        column.values.astype(np.float64)
+    except ValueError:
+        return True  # names among numbers
+    except TypeError:
+        pass  # neither: the model says so
+    return False
 
 
 def default_estimator(columns):

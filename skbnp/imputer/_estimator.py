@@ -111,7 +111,8 @@ class BNPImputer(
         text="""
         A value that stands for a missing cell, such as -1 or "?". NaN, None, pandas' NA and masked
         cells are missing in any case. A column of text that is all numbers without such cells is
-        one of numbers; names that look like numbers need the dtype of categories.
+        one of numbers, as is one of numbers that are not all whole; names that look like numbers
+        need the dtype of categories.
         """,
     )
     sample_posterior: bool = parameter(

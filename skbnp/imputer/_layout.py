@@ -110,7 +110,10 @@ def _filled(column, replacement):
     """The cells of a column, those that are missing from an array of the same length."""
     if not len(column.values):
         return replacement
-    both = (column.values, replacement)
+    values = column.values
+    if column.kind == "text" and replacement.dtype.kind == "f":
+        values = values.astype(np.float64)  # as the model has read them
+    both = (values, replacement)
     # A model of real columns fills one of bools with numbers, and then all of it is numbers.
     numbers = "biuf" if replacement.dtype.kind == "f" else "iuf"
     if all(one.dtype.kind in numbers for one in both):
@@ -118,6 +121,6 @@ def _filled(column, replacement):
     else:
         dtype = both[0].dtype if both[0].dtype == both[1].dtype else object
     out = np.empty(len(column.missing), dtype=dtype)
-    out[~column.missing] = column.values
+    out[~column.missing] = values
     out[column.missing] = replacement[column.missing]
     return out

@@ -12,11 +12,12 @@ from skbnp.tables.columns import (
     as_numbers,
     columns_of,
     in_words,
+    infinite_columns,
     is_frame,
-    is_missing,
     names_of,
     refuse_inexact,
 )
+from skbnp.tables.forms import refuse_names_twice
 from skbnp.tables.parts import with_numbers, without_cells, without_marks
 
 
@@ -25,6 +26,7 @@ class ReadingMixin:
 
     def _read(self, X, reset=False):
         """X with its missing cells as such: a frame, or an array of floats or of objects."""
+        refuse_names_twice(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if 0 in X.shape:
@@ -47,23 +49,23 @@ class ReadingMixin:
     def _without_marks(self, X, reset):
         """X whose marks are missing cells; numbers in text are numbers if `fit` has seen such."""
         X = without_marks(X, self.missing_values)
-        if reset or is_missing(self.missing_values):
-            return X
-        names, numbers = columns_in_words(X, range(X.shape[1])), {}
-        columns = zip(columns_of(X), columns_of(self._training), strict=True)
-        for j, (column, known) in enumerate(columns):
-            if column.kind == "text" and len(column.values) and not holds_names(known):
-                numbers[j] = column.numbers(names[j])
+        columns, names = columns_of(X), columns_in_words(X, range(X.shape[1]))
+        known = columns if reset else columns_of(self._training)
+        numbers = {
+            j: column.numbers(names[j])
+            for j, column in enumerate(columns)
+            if column.kind == "text" and len(column.values) and not holds_names(known[j])
+        }
         return with_numbers(X, numbers)
 
     def _floats(self, X):
-        floats = check_array(
-            as_numbers(X),
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            input_name="X",
-            estimator=self,
-        )
+        numbers = as_numbers(X)
+        options = {"dtype": np.float64, "ensure_all_finite": False, "input_name": "X"}
+        floats = check_array(numbers, estimator=self, **options)
+        found = infinite_columns(floats)
+        if found.size:
+            named = ", ".join(columns_in_words(X, found))
+            raise ValueError(f"X must not hold infinity, got some in {named}")
         return refuse_inexact(X, floats)
 
 

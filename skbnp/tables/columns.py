@@ -98,6 +98,17 @@ class Column:
             raise kind(f"X must hold {rule}, got {label}: {error}{advice}") from error
         return out
 
+    def holds_numbers_as_text(self):
+        """Whether all cells are texts of numbers, not all whole: groups have other names."""
+        values = self.values.tolist()
+        if self.kind != "text" or not values or not all(isinstance(x, str) for x in values):
+            return False
+        try:
+            numbers = self.values.astype(np.float64)
+        except ValueError:
+            return False
+        return bool((np.floor(numbers) != numbers).any())
+
 
 def _are_among(values, marks):
     if values.dtype.kind in "biufc":
@@ -328,6 +339,11 @@ def as_numbers(X, marks=None):
             part = X if place is None else X[:, place]
             part[_are_among(part.ravel(), values).reshape(part.shape)] = np.nan
     return X
+
+
+def infinite_columns(X):
+    """Places of the columns of a table of numbers that hold infinity."""
+    return np.flatnonzero(np.isinf(np.asarray(X, dtype=np.float64)).any(axis=0))
 
 
 def refuse_inexact(X, floats):

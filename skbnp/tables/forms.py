@@ -10,6 +10,13 @@ from skbnp.tables.labels import dtype_from_data, dtype_to_data, index_from_data,
 from skbnp.tables.marks import check_marks, resolve_marks
 
 
+def refuse_names_twice(X):
+    """Raise a ValueError if two columns of a frame have one name."""
+    if is_pandas(X) and not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"X must have a name of its own for every column, got {twice!r} twice")
+
+
 @dataclass(frozen=True)
 class TableForm:
     """The form that a table came in, as plain data.
@@ -62,12 +69,8 @@ class TableForm:
             dtype = _dtype_of_array(X)
             kind = "masked" if isinstance(X, np.ma.MaskedArray) else "array"
             return cls(kind, dtypes=() if dtype is None else (dtype.str,))
+        refuse_names_twice(X)
         if is_pandas(X):
-            twice = X.columns[X.columns.duplicated()]
-            if len(twice):
-                raise ValueError(
-                    f"X must have a name of its own for every column, got {twice[0]!r} twice"
-                )
             dtypes = []
             for name, dtype in zip(X.columns, X.dtypes, strict=True):
                 dtypes.append(dtype_to_data(dtype, f"levels of {in_words(name)}"))

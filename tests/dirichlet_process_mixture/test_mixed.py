@@ -190,6 +190,22 @@ def test_arrays_of_one_family(family):
     assert isinstance(dpm.X_imputed_, np.ndarray)
 
 
+def test_decimals_in_text_are_real():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    table = pd.DataFrame({"a": [f"{x:.2f}" for x in X[:, 0]], "b": X[:, 1], "g": ["1", "2"] * 15})
+    model = DirichletProcessMixture(**SHORT).fit(table)
+    assert list(model.families_) == ["gaussian", "gaussian", "categorical"]
+    same = DirichletProcessMixture(**SHORT).fit(table.astype({"a": float}))
+    assert_array_equal(model.labels_, same.labels_)
+
+
+def test_sparse_rows_of_other_families_are_refused():
+    X = csr_matrix(np.random.default_rng(0).poisson(1.0, size=(20, 3)))
+    for family in ("auto", "gaussian", ["poisson"] * 3):
+        with pytest.raises(TypeError, match="Sparse data .* write family='poisson'"):
+            DirichletProcessMixture(family=family).fit(X)
+
+
 def test_sparse_counts():
     rng = np.random.default_rng(4)
     X = rng.poisson(1.0, size=(60, 4))

@@ -1,0 +1,73 @@
+"""What an imputer takes for numbers and what for names, and tables that it refuses."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
+from skbnp.imputer import default_model
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SHORT = dict(n_chains=2, n_warmup=10, n_draws=10, random_state=0)
+MODELS = [DirichletProcessMixture(**SHORT), TreeFactorModel(max_depth=2, **SHORT)]
+
+
+def numbers_as_text(n=40):
+    """A column of decimals in text, one of them missing, beside one of numbers."""
+    z = np.random.default_rng(0).normal(size=n)
+    text = [None, *(f"{value:.2f}" for value in z[1:])]
+    return pd.DataFrame({"a": pd.Series(text, dtype=object), "b": z + 0.01})
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, lambda X: X.to_numpy(object)])
+def test_decimals_in_text_are_numbers(model, form):
+    X = numbers_as_text()
+    imputer = BNPImputer(estimator=model)
+    filled = np.asarray(imputer.fit_transform(form(X)))
+    assert filled.dtype == np.float64 and np.isfinite(filled).all()
+    assert_array_equal(filled[1:, 0], X["a"][1:].astype(float))
+    assert abs(filled[0, 0] - X["b"][0]) < 0.3
+    # Rows of which none is decimal are of the same column.
+    whole = X.iloc[:2].assign(a=pd.Series(["1", None], dtype=object))
+    again = np.asarray(imputer.transform(form(whole)))
+    assert again.dtype == np.float64 and again[0, 0] == 1.0
+
+
+def test_whole_numbers_in_text_are_names():
+    X = numbers_as_text().assign(g=["1", "2"] * 20)
+    X.loc[3, "g"] = None
+    assert default_model(X).family == ["gaussian", "gaussian", "categorical"]
+    filled = BNPImputer(estimator=MODELS[0]).fit_transform(X)
+    assert set(filled["g"]) == {"1", "2"}
+
+
+def test_a_model_of_real_columns_makes_whole_numbers_in_text_numbers():
+    X = numbers_as_text().assign(g=["1", "2"] * 20)
+    X.loc[3, "g"] = None
+    filled = BNPImputer(estimator=MODELS[1]).fit_transform(X)["g"]
+    assert filled.dtype == np.float64
+    assert_array_equal(filled[:3], [1.0, 2.0, 1.0])
+
+
+def test_names_among_numbers_are_names():
+    X = pd.DataFrame({"b": np.random.default_rng(0).normal(size=60), "s": [1, "a", None] * 20})
+    assert default_model(X).family == ["gaussian", "categorical"]
+    filled = BNPImputer(estimator=MODELS[0]).fit_transform(X)["s"]
+    assert set(filled) == {1, "a"}
+    numbers = X.assign(s=[1, "2.5", None] * 20)
+    assert BNPImputer(estimator=MODELS[0]).fit_transform(numbers)["s"].dtype == np.float64
+
+
+def test_refused():
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    with pytest.raises(ValueError, match="a name of its own for every column, got 'a' twice"):
+        BNPImputer().fit(pd.DataFrame(X, columns=list("aab")))
+    X[2, 1] = np.inf
+    with pytest.raises(ValueError, match="X must not hold infinity, got some in column 1"):
+        BNPImputer().fit(X)
+    for table in (pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, list("abc"))):
+        with pytest.raises(ValueError, match="infinity, got some in column 'b'"):
+            BNPImputer().fit(table)
