@@ -491,7 +491,7 @@ class BaseMCMCEstimator(
         problems += never_moved(posterior, self._moves_of_traces)
         if not problems:
             return [], []
-        gain, thin = posterior.pool().get("pool_gain", 0.0), posterior.sweeps_per_draw
+        gain, thin = posterior.known_gain() or 0.0, posterior.sweeps_per_draw
         found = posterior.traces, names, gain, self._least_gain(), self._findings
         return problems, self._remedies(partial(remedies, *found, thin=thin))
 

@@ -38,7 +38,7 @@ class PosteriorDiagnostics:
             over rows and chains; "pooled", the log of the mean density of all chains, averaged
             over rows; "pool_gain", the difference. Large where chains have found different
             answers, each of which misses something. Empty where there is no such trace, or no
-            draw.
+            draw. See `known_gain` too.
         """
         if self._pool is not None:
             return self._pool
@@ -47,6 +47,22 @@ class PosteriorDiagnostics:
             return {}
         single, pooled = float(log_means.mean()), _pooled(log_means)
         return {"single": single, "pooled": pooled, "pool_gain": pooled - single}
+
+    def known_gain(self):
+        """``pool_gain`` of `pool`, where the draws are enough to know it.
+
+        Returns
+        -------
+        gain : float or None
+            None where there is no such figure, or where a chain's mean density is, in logarithms
+            and on average over rows, above the mean of its log densities by a nat and by more than
+            the gain: a few draws then have nearly all of that mean, in each chain others.
+        """
+        figures = self.pool()
+        if not figures:
+            return None
+        of_few = figures["single"] - float(np.mean(self.traces["log_density"]))
+        return None if of_few > max(1.0, figures["pool_gain"]) else figures["pool_gain"]
 
     def doubling_gain(self):
         """How much better all chains together describe training rows than half of them do.

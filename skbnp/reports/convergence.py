@@ -78,7 +78,7 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         )
     else:
         sentences += _agreement(problems, names, are_fine, least_ess)
-    gain = posterior.pool().get("pool_gain")
+    gain = posterior.known_gain()
     if gain is not None and posterior.n_chains > 1:
         sentences.append(
             f"Averaged over the chains the log density of a row is {number(gain, 2)} higher than "

@@ -383,7 +383,7 @@ def test_log_density_is_the_mean_over_rows(expected):
     for name, trace in without.traces.items():
         np.testing.assert_array_equal(trace, expected.traces[name])
     assert without.pool() == {}
-    assert np.isnan(without.doubling_gain())
+    assert np.isnan(without.doubling_gain()) and without.known_gain() is None
 
 
 def test_pool_by_hand(expected):
@@ -402,6 +402,21 @@ def test_pool_by_hand(expected):
     assert summary.loc["pool_gain", "mean"] == found["pool_gain"]
     assert summary.loc["pool_gain"].drop("mean").isna().all()
     assert expected.thin(2).pool() == found
+    assert expected.known_gain() == found["pool_gain"]
+
+
+class FarDensity(ToyDensity):
+    """The same of rows that all draws are far from: the nearest draws have all of the mean."""
+
+    @staticmethod
+    def of_draw(draw):
+        return 200.0 * ToyDensity.of_draw(draw)
+
+
+def test_a_gain_that_few_draws_make_is_not_known():
+    found = run_chains(ToySampler, **{**RUN, "density": FarDensity()}, n_warmup=20)
+    assert found.pool()["pool_gain"] > 1.0
+    assert found.known_gain() is None
 
 
 def test_pool_of_a_draw_that_is_not_stored(expected):
