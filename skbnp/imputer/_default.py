@@ -52,6 +52,8 @@ def default_estimator(columns):
     """
     named = [holds_names(column) for column in columns]
     n_numbers = len(columns) - sum(named)
+    if all(map(_is_binary, columns)):
+        return DirichletProcessMixture(family="bernoulli")
     if not any(named):
         few = n_numbers <= MOST_MIXTURE_COLUMNS
         return DirichletProcessMixture(family="gaussian") if few else TreeFactorModel()
@@ -64,6 +66,11 @@ def default_estimator(columns):
     is_full = n_numbers <= MOST_FULL_COLUMNS and all(map(_is_spread, numbers))
     shape = "full" if is_full else "diag"
     return DirichletProcessMixture(family=family, covariance_type=shape)
+
+
+def _is_binary(column):
+    """Whether a column holds the numbers 0 and 1 alone."""
+    return column.kind in ("real", "integer") and bool(np.isin(column.values, (0, 1)).all())
 
 
 def _is_spread(column):

@@ -98,7 +98,8 @@ class BNPImputer(
         text="""
         The model: any estimator of this package that predicts no target. "auto" is a
         `DirichletProcessMixture` for tables of at most 4 columns that vary, a `TreeFactorModel` for
-        wider ones, which fills these as well in less time. A table in which a column holds names,
+        wider ones, which fills these as well in less time; tables of 0 and 1 alone go to a mixture,
+        as columns of two values. A table in which a column holds names,
         categories or bools goes to a mixture whatever its width, its numbers taken as real, with
         diagonal covariances if more than 20 columns hold numbers or more than half of the cells of
         one have the same.

@@ -52,6 +52,23 @@ def test_a_model_of_real_columns_makes_whole_numbers_in_text_numbers():
     assert_array_equal(filled[:3], [1.0, 2.0, 1.0])
 
 
+@pytest.mark.parametrize("dtype", [float, int, "Int64"])
+def test_tables_of_0_and_1_have_columns_of_two_values(dtype):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(2, size=(60, 6)), columns=list("abcdef"), dtype=dtype)
+    assert default_model(table).family == "bernoulli"
+    assert isinstance(default_model(table.assign(f=rng.normal(size=60))), TreeFactorModel)
+    holes = table.astype("Int64" if dtype == "Int64" else float)
+    holes.loc[::7, "b"] = np.nan
+    short = default_model(holes).set_params(n_chains=1, n_warmup=5, n_draws=5)
+    imputer = BNPImputer(estimator=short, random_state=0)
+    filled = imputer.fit_transform(holes)
+    assert filled["b"].between(0.0, 1.0).all()
+    assert {0, 1} >= set(imputer.multiple(2)[1]["b"].tolist())
+    with pytest.raises(ValueError, match="must hold 0, 1, .* got 2 in column 'a'"):
+        imputer.transform(holes.assign(a=2))
+
+
 def test_names_among_numbers_are_names():
     X = pd.DataFrame({"b": np.random.default_rng(0).normal(size=60), "s": [1, "a", None] * 20})
     assert default_model(X).family == ["gaussian", "categorical"]
