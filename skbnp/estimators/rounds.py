@@ -98,5 +98,7 @@ class WarmupInRounds(BaseMCMCEstimator):
         was = getattr(self, "_max_work", self.max_work)
         was = was if was == "auto" else f"{was:.3g}"
         spent = f"the warm-up ended when max_work={was} was spent"
-        advice = helps(longer=f"raise max_work ({spent})")
+        # More chains share the same work: each alone would be shorter, and predict worse.
+        more = "n_chains, and max_work in proportion"
+        advice = helps(longer=f"raise max_work ({spent})", more=more)
         return advice if any(spent in one for one in advice) else [*advice, spent]

@@ -17,6 +17,7 @@ def remedies(
     least_gain,
     findings,
     longer="raise n_warmup",
+    more="n_chains",
     thin=1,
     max_rhat=MOST_RHAT,
     min_ess=None,
@@ -42,8 +43,8 @@ def remedies(
         Above it this is a disagreement.
     findings : str
         What such chains have found, in the plural.
-    longer : str
-        What makes a warm-up longer.
+    longer, more : str
+        What makes a warm-up longer, and what makes more chains, each as long.
     thin : int
         Sweeps per draw.
     max_rhat, min_ess : float
@@ -67,7 +68,7 @@ def remedies(
     if not agree and pool_gain > least_gain:
         advice.append(
             f"the chains found different {findings}; averaged they describe a row better by "
-            f"{pool_gain:.2g} nats than one alone, so more chains (n_chains) help more than "
+            f"{pool_gain:.2g} nats than one alone, so more chains ({more}) help more than "
             "longer ones"
         )
     followed = "log_density" if "log_density" in traces else "log_joint"

@@ -479,3 +479,17 @@ def test_a_number_for_the_warm_up_comes_with_sweeps_per_draw(ended, thin, said):
     )
     (advice,) = model._lacks_of_chains()[1]
     assert advice.endswith(f"; if it is n_clusters or n_factors that you look at, {said}")
+
+
+@pytest.mark.parametrize("ended, more", [
+    ("settled", "n_chains"), ("spent", "n_chains, and max_work in proportion"),
+])  # fmt: skip
+def test_more_chains_come_with_more_work(ended, more, monkeypatch):
+    """They would share that of the first ones, and each be shorter."""
+    apart = noise() + 3.0 * np.arange(4)[:, np.newaxis]
+    model = InfiniteFactorClusterer(max_work=9.0)
+    model.n_features_in_, model.n_warmup_ = 3, 6
+    traces = dict.fromkeys(("log_joint", "log_density", "n_clusters", "n_factors"), apart)
+    model.posterior_ = Posterior([[{}] * 200] * 4, traces, warmup=Warmup(1, 1.0, ended, 1))
+    monkeypatch.setattr(Posterior, "known_gain", lambda self: 1.0)
+    assert f"so more chains ({more}) help more than longer ones" in model._lacks_of_chains()[1][0]
