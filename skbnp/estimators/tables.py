@@ -14,6 +14,7 @@ from skbnp.tables.columns import (
     as_numbers,
     infinite_columns,
     is_frame,
+    is_missing,
     labels_or_numbers,
     refuse_inexact,
 )
@@ -318,6 +319,10 @@ class TargetMixin:
             )
         if np.ma.is_masked(y):
             raise ValueError("y must not hold masked cells: every row needs its target")
+        # Missing numbers are found with infinite ones; labels may be of any type.
+        labels = np.asarray(y)
+        if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel())):
+            raise ValueError("y must not hold missing cells, got some: every row needs its target")
         target = self._target(y)
         check_consistent_length(X, target)
         return np.column_stack([X, target])

@@ -104,6 +104,8 @@ BAD_Y = {
     "three dimensions": (ICPNetworkRegressor, Y[:, None, None], ["dim 3"]),
     "one class": (ICPNetworkClassifier, LABELS | True, ["y must have at least 2 classes", "1"]),
     "a label of NaN": (ICPNetworkClassifier, np.where(LABELS, np.nan, 0.0), ["y contains NaN"]),
+    "a label missing": (ICPNetworkClassifier, ["a", "b", None] * 10, ["y must not hold missing"]),
+    "a label of NA": (ICPNetworkClassifier, ["a", "b", pd.NA] * 10, ["y must not hold missing"]),
     "real labels": (ICPNetworkClassifier, Y, ["Unknown label type", "continuous"]),
     "many labels": (ICPNetworkClassifier, np.ones((30, 2), dtype=int), ["1d array"]),
 }
