@@ -94,11 +94,17 @@ class ClustersMixin(PartitionMixin):
             self._warn_if_unsupported()
 
     def _found(self, training):
-        is_plain = np.array_equal(self.labels_, self.component_labels_)
+        n_joined = np.array([len(np.unique(draw)) for draw in self._joined_label_draws()])
+        n_blocks = [len(np.unique(draw)) for draw in self._label_draws()]
+        # By what was found, as parameters may have changed since.
+        is_plain = np.array_equal(n_joined, n_blocks)
+        is_plain = is_plain and np.array_equal(self.labels_, self.component_labels_)
         found = self._partition_section(
             training,
             n_blocks=self.posterior_.traces["n_clusters"],
             pieces=None if is_plain else self.component_labels_,
+            n_joined=None if is_plain else n_joined,
+            has_tree=False,
             dropped=self.partition_info_["dropped"],
             unsupported=() if is_plain else self._unsupported(),
         )

@@ -53,6 +53,8 @@ class Partition:
         where nothing is joined.
     n_joined : ndarray of int of shape (n_used,) or None
         Number of clusters of some draws, evenly spaced over the chains, after the same joins.
+    has_tree : bool
+        Whether the estimator has ``merge_tree_``.
     noun : str
         "cluster" or "branch".
     dropped : sequence of dict
@@ -72,6 +74,7 @@ class Partition:
     loss: str = "vi"
     pieces: np.ndarray | None = None
     n_joined: np.ndarray | None = None
+    has_tree: bool = True
     noun: str = "cluster"
     dropped: tuple = ()
     copies: int = 0
@@ -346,43 +349,36 @@ def how_many(partition):
     counts = drawn if partition.n_joined is None else np.asarray(partition.n_joined)
     shares = np.bincount(counts) / len(counts)
     of_pieces = np.bincount(drawn) / len(drawn)
-    # Where draws are not joined by the rule of the summary, their pieces are what is known.
-    nouns = "pieces" if _has_pieces_alone(partition) else partition.nouns
     support = sorted(
         set(np.flatnonzero(shares >= _LEAST_PROBABILITY))
         | (set() if counts is drawn else set(np.flatnonzero(of_pieces >= _LEAST_PROBABILITY)))
     )
     records = []
     for k in support:
-        record = {nouns: int(k), "probability": _share(shares, k)}
+        record = {partition.nouns: int(k), "probability": _share(shares, k)}
         if counts is not drawn:
             record["before joins"] = _share(of_pieces, k)
         records.append(record)
     likely = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.05][:4]
     shown = [f"{percent(shares[k])} have {k}" for k in likely]
-    shown[-1] += f" {partition.noun if likely[-1] == 1 and nouns != 'pieces' else nouns}"
+    shown[-1] += f" {partition.noun if likely[-1] == 1 else partition.nouns}"
     of = "Of these" if counts is drawn else f"Of {number(len(counts))} of these"
     sentences = [
         "The method keeps many answers that the data allow, its draws. "
         f"{of} {listed(shown)}"
         + ("." if counts is drawn else ", after pieces that overlap are joined.")
     ]
-    if _has_pieces_alone(partition):
-        sentences.append(
-            "Pieces that overlap are joined in the summary, so that it may have fewer clusters; "
-            "skewed groups take several pieces, and small ones come and go."
-        )
     if counts is not drawn:
         sentences.append(
             "A piece is one bell curve of a draw; skewed groups take several, and small ones come "
             f"and go. Nine in ten draws have {_range(of_pieces)} pieces. Those that overlap "
             "are one cluster, whose rows could as well be of either. merge_overlap sets how much "
-            "they must overlap, and merge_tree_ has all joins; where a join is near that limit, "
-            "more draws of the same chains can change the number."
+            f"they must overlap{', and merge_tree_ has all joins' * partition.has_tree}; where a "
+            "join is near that limit, more draws of the same chains can change the number."
         )
     mode = int(shares.argmax())
     is_less = _share(shares, found) < _share(shares, mode)
-    if is_less and not _has_pieces_alone(partition):
+    if is_less:
         because = (
             f"it keeps {partition.nouns} that a part of the draws has joined to others"
             if found > mode
@@ -416,10 +412,6 @@ def _range(shares):
     return span(low, high)
 
 
-def _has_pieces_alone(partition):
-    return partition.n_joined is None and partition.pieces is not None
-
-
 def _verdict_of_number(partition, shares, found):
     share = float(shares[found]) if found < len(shares) else 0.0
     n = len(partition.labels)
@@ -438,17 +430,14 @@ def _verdict_of_number(partition, shares, found):
     if trust == "yes" and _hangs_on_joins(partition, found):
         trust = "with care"
         why += " once pieces are joined, and hardly any has so few pieces: joins decide"
-        remedy = (
-            "Which pieces are one cluster is up to merge_overlap: look at what was joined, by "
-            "skbnp.plot.MergeTreeDisplay.from_estimator(estimator)."
-        )
-    if _has_pieces_alone(partition):
-        # Joined draws are not counted: what is left is whether groups were given up.
-        lost = max((int(one["size"]) for one in partition.dropped), default=0)
-        trust = "no" if lost > _LARGE_SHARE * n else "with care"
-        why = f"draws have {_range(shares)} pieces before joins"
-        if trust == "no":
-            why += f", and a group of {counted(lost, 'row')} was given up"
+        remedy = "Which pieces are one cluster is up to merge_overlap: look at what was joined, by "
+        if partition.has_tree:
+            remedy += "skbnp.plot.MergeTreeDisplay.from_estimator(estimator)."
+        else:
+            remedy += "component_labels_, and fit with another."
+    lost = max((int(one["size"]) for one in partition.dropped), default=0)
+    if lost > _LARGE_SHARE * n:
+        trust, why = "no", f"{why}, and a group of {counted(lost, 'row')} was given up"
     if partition.copies:
         trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
         remedy = _LEAVE_COPIES_OUT
@@ -546,20 +535,13 @@ def pairs(partition):
         )
     shares = [percent(float(found[above].mean())) for found in (together, apart)]
     of = "all pairs of rows" if len(chosen) == n else f"the pairs of {len(chosen)} of the rows"
-    if partition.pieces is None:
-        open_share = float((~together & ~apart)[above].mean())
-        sentence = (
-            f"Of {of}, {shares[0]} are surely together (in one group in at least {percent(SURE)} "
-            f"of the draws), {shares[1]} surely apart (in at most {percent(1 - SURE)}); of "
-            f"{percent(open_share)} the data do not say."
-        )
-    else:
-        sentence = (
-            "Every draw cuts the clusters into pieces in its own way, and two rows of a cluster "
-            f"are often in different pieces. Even so, of {of}, {shares[0]} are in one piece in at "
-            f"least {percent(SURE)} of the draws, and {shares[1]} in at most {percent(1 - SURE)}: "
-            "these belong together, and apart, whatever the rule by which pieces are joined."
-        )
+    open_share = float((~together & ~apart)[above].mean())
+    after = "" if partition.pieces is None else ", after its pieces that overlap are joined,"
+    sentence = (
+        f"Of {of}, {shares[0]} are surely together (in one {partition.noun} of a draw{after} in at "
+        f"least {percent(SURE)} of the draws), {shares[1]} surely apart (in at most "
+        f"{percent(1 - SURE)}); of {percent(open_share)} the data do not say."
+    )
     show = pictures.pairs(partition.draws, partition.labels)
     return Section(
         "pairs", "Pairs of rows", (sentence,), records, n_shown=0, pictures=(show,)

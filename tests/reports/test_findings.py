@@ -160,9 +160,16 @@ def test_how_many_follows_the_joined_draws():
     assert verdicts(open_number)["the number of clusters"].trust == "no"
 
 
-@pytest.mark.parametrize(("lost", "trust"), [((), "with care"), (({"size": 5},), "no")])
-def test_groups_that_were_given_up_count_against_the_number(lost, trust):
-    found = of_draws([LABELS], pieces=LABELS, dropped=lost)
+@pytest.mark.parametrize(
+    ("joined", "lost", "trust"),
+    [([2] * 5, (), "with care"), ([2] * 5, ({"size": 5},), "no"), (None, ({"size": 5},), "no")],
+)
+def test_groups_that_were_given_up_count_against_the_number(joined, lost, trust):
+    found = of_draws(
+        [LABELS], n_blocks=np.full((1, 5), 2 if joined is None else 4), dropped=lost,
+        n_joined=None if joined is None else np.array(joined), has_tree=False,
+    )  # fmt: skip
+    assert "merge_tree_" not in said(partition.how_many(found))
     assert verdicts(partition.how_many(found))["the number of clusters"].trust == trust
 
 
@@ -185,14 +192,14 @@ def test_the_summary_says_where_rows_are_doubtful():
     assert sure.in_short == sure.sentences[0]
 
 
-def test_pairs_of_pieces_are_no_doubt_of_clusters():
+def test_pairs_say_whether_pieces_are_joined():
     """Each draw cuts the second half elsewhere."""
     draws = [np.concatenate([np.zeros(5, int), 1 + (np.arange(5) < cut)]) for cut in range(5)]
     labels = np.repeat([0, 1], 5)
     whole, cut = (partition.pairs(of_draws(draws, labels, pieces=x)) for x in (None, labels))
-    assert "the data do not say" in said(whole) and "in one group" in said(whole)
-    assert "the data do not say" not in said(cut) and "in one piece" in said(cut)
-    assert "whatever the rule by which pieces are joined" in said(cut) and cut.table == whole.table
+    assert "the data do not say" in said(whole) and "in one cluster of a draw in at" in said(whole)
+    assert "after its pieces that overlap are joined, in at" in said(cut)
+    assert cut.table == whole.table
 
 
 def test_pairs_by_hand():
