@@ -23,6 +23,18 @@ _WORDS = [
     (r"\bn_(warmup|draws|chains)=(\d+)", r"--\1 \2"),
     (r"\bn_(warmup|draws|chains)\b", r"--\1"),
     (r"\bfamily=(\{[^{}]*\})", _family_options),
+    (
+        r", by astype\('category'\) or the family 'categorical',",
+        ", by --family COLUMN=categorical,",
+    ),
+    (r"\bfamily '(\w+)' takes them", r"--family COLUMN=\1 takes them"),
+    (r" where family is 'auto'", ""),
+    # Of `cluster` alone.
+    (r" for covariance_type='full' without a covariance_prior", ""),
+    (r"\bremove them or use covariance_type=", "--drop them or use --covariance "),
+    (r"\braise max_work \(.*? was spent\)", "name a longer --warmup"),
+    (r"[;,] the warm-up ended when max_work=\S+ was spent", "; name a longer --warmup"),
+    (r"--chains, and max_work in proportion\b", "--chains, with a --warmup as long as now"),
     (r"\bmissing_values=", "--na "),
     (r", or set merge_overlap=None", ""),
     (r"\blabels_ are component_labels_", "clusters are components"),

@@ -143,6 +143,27 @@ def test_missing_extra(monkeypatch):
             "laws of their own: --family 'my site=categorical' age=categorical for such",
         ),
         ("family={<A>: 'categorical'}", "family={<A>: 'categorical'}"),
+        (
+            "X must vary in every column for covariance_type='full' without a covariance_prior, "
+            "got the constant column 'x'; remove them or use covariance_type='diag'",
+            "the table must vary in every column, got the constant column 'x'; --drop them or use "
+            "--covariance 'diag'",
+        ),
+        (
+            "X must hold no dates or times where family is 'auto', got some in 'day': drop it; "
+            "where they are names of a few groups, family 'categorical' takes them",
+            "the table must hold no dates or times, got some in 'day': --drop it; where they are "
+            "names of a few groups, --family COLUMN=categorical takes them",
+        ),
+        (
+            "log_density is still falling: raise max_work (the warm-up ended when max_work=15 was "
+            "spent)",
+            "log_density is still falling: name a longer --warmup",
+        ),
+        (
+            "so more chains (n_chains, and max_work in proportion) help more than longer ones",
+            "so more chains (--chains, with a --warmup as long as now) help more than longer ones",
+        ),
         ("raise n_draws. (TreeFactorModel, the imputer's estimator, says so.)", "raise --draws."),
     ],
 )
