@@ -544,3 +544,13 @@ def test_advice(monkeypatch):
     assert found["r_hat_ x1"] > 1.0 and found["error x2"] < 2.0
     of_few = module.few_rows(module.correlated(X, 0), 3, 0)
     assert module.line("one", [of_few])["least"] == of_few["full - diag"]
+
+
+def test_coclustering(monkeypatch, capsys):
+    module = load("coclustering", monkeypatch)
+    kind = partial(module.DirichletProcessMixture, n_warmup=20, n_draws=40, n_chains=1)
+    monkeypatch.setattr(module, "DirichletProcessMixture", kind)
+    monkeypatch.setattr(sys, "argv", ["coclustering.py", "--tables", "2"])
+    module.main()
+    out = capsys.readouterr().out
+    assert "| 0.9 to 1 |" in out and "mean squared error, components:" in out

@@ -121,6 +121,7 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
             self._sure_rows = np.ones(len(components), dtype=bool)
             self._sure_rows[wavering] = own.max(axis=1) >= _SURE
         self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
+        info["merge_overlap"] = self.merge_overlap
 
     def _rows_of_overlap(self, n_rows):
         """The training rows by which components overlap, None all: a random part of many.
@@ -133,15 +134,24 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
         return rng.choice(n_rows, _MANY_ROWS, replace=False)
 
     def _joined_label_draws(self):
-        """Those of `merged_n_clusters_`, but for what rows that lack cells would be as complete."""
-        if not self._can_join():
+        """Draws whose blocks are joined as for `merged_n_clusters_`.
+
+        Rows that lack cells say as if complete which blocks overlap, and stay in those of the draw.
+        """
+        # A file of an older version does not say it.
+        least_overlap = self.partition_info_.get("merge_overlap", self.merge_overlap)
+        if least_overlap is None or self.posterior_.n_stored < LEAST_DRAWS:
             return super()._joined_label_draws()
         rows = self._rows_of_overlap(len(self._training_labels))
         draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
         rng = np.random.RandomState(self.seed_ % 2**32)
         completed = self._training_rows.completed(draws, rng, rows)
         labels = _labels_as_complete(draws, completed, rng)
-        return joined_draws(labels, self.merge_overlap, _OVERLAP, rows=rows)
+        joined = joined_draws(labels, least_overlap, _OVERLAP, rows=rows)
+        if not completed.rows.size:
+            return joined
+        own = [draw["label"] for draw in draws]
+        return [_clusters_of(*found) for found in zip(own, labels, joined, strict=True)]
 
     def _companion_table(self, draw):
         """By rows that are surely of their cluster, in blocks that have some.
@@ -202,6 +212,18 @@ def _labels_as_complete(draws, completed, rng):
         move_rows(label, completed.rows, completed.labels(draw, rng))
         for label, draw in zip(labels, draws, strict=True)
     ]
+
+
+def _clusters_of(label, as_complete, joined):
+    """Clusters of rows by their blocks, where ``as_complete`` are the blocks that have ``joined``.
+
+    Blocks that are not among these are clusters of their own.
+    """
+    cluster = np.full(int(label.max()) + 1, -1, dtype=np.intp)
+    cluster[as_complete] = joined
+    alone = np.flatnonzero(cluster < 0)
+    cluster[alone] = int(joined.max()) + 1 + np.arange(len(alone))
+    return cluster[label]
 
 
 def _by_size(clusters):

@@ -148,7 +148,8 @@ class DirichletProcessMixture(
         equal in all real columns; ``ties``, each a real ``column``, the largest ``share`` of the
         rows that a chain's last draw has in components of one value of it, and the ``n_chains`` in
         which that is a tenth or more; and ``dependent``, the same, from nine tenths on, of
-        components in which real ``columns`` follow from one another by one law; {} without.
+        components in which real ``columns`` follow from one another by one law; {} without. And
+        the ``merge_overlap`` of the fit.
     kept_rows_ : ndarray of int
         Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior
@@ -416,7 +417,7 @@ class DirichletProcessMixture(
 
     def _table_of(self, X):
         """How the columns of X are read and their `families_`; None where all are just real."""
-        if issparse(X) and not self.__sklearn_tags__().input_tags.sparse:
+        if issparse(X) and isinstance(self.family, str) and self.family not in _NAMES_OF_WHOLE:
             raise TypeError(
                 "Sparse data was passed for X, which is taken where all columns are counts or of "
                 "two values: write family='poisson' or 'bernoulli', or X.toarray()"

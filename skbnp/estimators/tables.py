@@ -320,7 +320,7 @@ class TargetMixin:
         if np.ma.is_masked(y):
             raise ValueError("y must not hold masked cells: every row needs its target")
         # Missing numbers are found with infinite ones; labels may be of any type.
-        labels = np.asarray(y)
+        labels = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
         if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel())):
             raise ValueError("y must not hold missing cells, got some: every row needs its target")
         target = self._target(y)

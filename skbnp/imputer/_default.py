@@ -1,6 +1,7 @@
 """The model that fills a table of which nothing is said but its shape and kinds of columns."""
 
 from collections import Counter
+from numbers import Real
 
 import numpy as np
 
@@ -28,15 +29,24 @@ def holds_names(column):
     """
     if column.kind != "text":
         return column.kind in ("category", "bool", "date")
-    if all(isinstance(value, (str, bool)) for value in column.values.tolist()):
+    values = column.values.tolist()
+    words = {value for value in values if isinstance(value, (str, bool))}
+    others = [value for value in values if not isinstance(value, (str, bool))]
+    if not others:
         return not column.holds_numbers_as_text()
+    if not all(isinstance(value, Real) for value in others):
+        return False  # the model says so
+    # Names among numbers; of a few words among many numbers the model says that they are none.
+    return len(words) >= len(set(others)) and not _is_number(words)
+
+
+def _is_number(words):
+    """Whether all of them are texts of numbers."""
     try:
-        column.values.astype(np.float64)
+        np.array(list(words), dtype=np.float64)
     except ValueError:
-        return True  # names among numbers
-    except TypeError:
-        pass  # neither: the model says so
-    return False
+        return False
+    return True
 
 
 def default_estimator(columns):

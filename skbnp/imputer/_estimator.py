@@ -280,8 +280,8 @@ class BNPImputer(
         Warns
         -----
         UserWarning
-            If a row has a name or category that `fit` has not seen: its missing cells are filled as
-            if that were missing too.
+            If a row has a name or category that `fit` has not seen, or another value than 0 and 1
+            in a column of two values: its missing cells are filled as if that were missing too.
         """
         check_is_fitted(self, "estimator_")
         self._validate_params()
@@ -502,7 +502,12 @@ class BNPImputer(
         levels = getattr(self.estimator_, "levels_", None)
         if is_training or levels is None:
             return X
-        return without_unseen(X, dict(zip(self._layout.modelled, levels, strict=True)))
+        families = self.estimator_.families_
+        known = [
+            np.array([0.0, 1.0]) if family == "bernoulli" else seen
+            for family, seen in zip(families, levels, strict=True)
+        ]
+        return without_unseen(X, dict(zip(self._layout.modelled, known, strict=True)))
 
     def _drawn(self, X, holes, is_training, m, random_state=None):
         """Values of the model's columns in m completed tables; None where nothing is missing."""

@@ -70,7 +70,7 @@ class ReadingMixin:
 
 
 def without_unseen(X, levels):
-    """A table in which names and categories that a model has not seen are missing, with a warning.
+    """A table in which levels that a model has not seen are missing, with a warning.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def without_unseen(X, levels):
     found = np.flatnonzero(unseen.any(axis=0))
     if found.size:
         warn(
-            f"X has names or categories that fit has not seen, in "
+            f"X has names, categories or values that fit has not seen, in "
             f"{', '.join(columns_in_words(X, found))}: other cells of these "
             f"{int(unseen.any(axis=1).sum())} row(s) are filled as if they were missing"
         )

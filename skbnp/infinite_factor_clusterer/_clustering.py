@@ -36,7 +36,7 @@ class ClustersMixin(PartitionMixin):
         self.component_labels_, self.expected_loss_, info = consensus(labels)
         self.labels_ = self.component_labels_
         if self.merge_overlap is not None:
-            merged = self._merged_labels(draws)
+            merged = self._merged_labels(draws, self.merge_overlap)
             partition, _, info = consensus(merged)
             self.labels_, unsupported = drop_unsupported(
                 partition, labels, merged, random_state=self.seed_ % 2**32
@@ -46,18 +46,21 @@ class ClustersMixin(PartitionMixin):
         self.partition_info_ = info
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._reference = reference_draw(self.posterior_, draws, merged)
+        info["merge_overlap"] = self.merge_overlap
         info["n_clusters_of_chains"] = self._usual_numbers(draws, merged)
 
     def _joined_label_draws(self):
-        if self.merge_overlap is None:
+        # A file of an older version does not say it.
+        least_overlap = self.partition_info_.get("merge_overlap", self.merge_overlap)
+        if least_overlap is None:
             return super()._joined_label_draws()
         return self._kept(
-            f"joined draws, {self.merge_overlap}",
-            lambda: self._merged_labels(self._summary_draws()),
+            f"joined draws, {least_overlap}",
+            lambda: self._merged_labels(self._summary_draws(), least_overlap),
             self._training_labels,
         )
 
-    def _merged_labels(self, draws):
+    def _merged_labels(self, draws, least_overlap):
         """Labels of each draw after its overlapping components are joined."""
         rows = self._prepared(some_rows(self._training_rows.X, _MOST_MERGE_ROWS, self.seed_))
 
@@ -66,7 +69,7 @@ class ClustersMixin(PartitionMixin):
             for draw in draws[start:stop]:
                 r = cluster_probabilities(rows, components(draw, self._prior))
                 tree = merge_tree(r.T @ r, draw["n_members"])
-                found.append(tree.cut(self.merge_overlap)[draw["label"]])
+                found.append(tree.cut(least_overlap)[draw["label"]])
             return found
 
         return [labels for part in self._by_blocks(merge, len(draws), 8) for labels in part]

@@ -97,7 +97,8 @@ class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererPa
         What the search for `labels_` did. ``dropped`` has an entry for each cluster that was noise
         or had too little support. ``support`` has, for each cluster left, the share of the draws
         that have a component or a cluster much like it; see `skbnp.summaries.consensus`.
-        ``n_clusters_of_chains`` has the median number of clusters in the draws of each chain.
+        ``n_clusters_of_chains`` has the median number of clusters in the draws of each chain, and
+        ``merge_overlap`` is that of the fit.
     X_imputed_, X_imputed_std_ : ndarray or frame of shape (n_samples, n_features)
         The training table with its missing cells filled as `impute` does, and their standard
         deviations, 0 for observed cells. Only if X had missing cells.

@@ -92,7 +92,9 @@ class ClusterProfileDisplay:
         ValueError
             If no row is of a cluster, as may be with `DeepScaleModel`.
         """
-        check_estimator(estimator, "labels_")
+        check_estimator(
+            estimator, "labels_" if labels_in_memory(estimator) is None else "posterior_"
+        )
         levels = getattr(estimator, "levels_", None) or [None] * estimator.n_features_in_
         names = getattr(estimator, "feature_names_in_", None)
         if X is None:

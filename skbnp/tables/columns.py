@@ -107,7 +107,7 @@ class Column:
             numbers = self.values.astype(np.float64)
         except ValueError:
             return False
-        return bool((np.floor(numbers) != numbers).any())
+        return bool(np.isfinite(numbers).all() and (np.floor(numbers) != numbers).any())
 
 
 def _are_among(values, marks):

@@ -369,6 +369,34 @@ def test_sets_of_partitions_are_of_joined_draws(fitted, pair):
 
 
 @quiet
+def test_rows_that_lack_cells_stay_in_the_blocks_of_each_draw():
+    """What they might be if complete says which blocks overlap, and not where they are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + (np.arange(60) % 2)[:, np.newaxis] * 8
+    X[:10] = np.nan, np.nan, 4.0
+    model = DirichletProcessMixture(**SHORT).fit(X)
+    together = model.coclustering(range(10), range(10, 60))
+    assert np.ptp(together, axis=0).max() < 0.4 and np.ptp(together[:, ::2]) < 0.5
+    for draw, joined in zip(
+        model.posterior_.evenly_spaced(40), model._joined_label_draws(), strict=True
+    ):
+        n_clusters = [len(set(joined[draw["label"] == k])) for k in range(draw["label"].max() + 1)]
+        assert set(n_clusters) == {1}
+    assert not (model.coclustering() < model.coclustering(joined=False) - 0.2).any()
+
+
+@quiet
+def test_joins_are_those_of_the_fit(fitted, pair, tmp_path):
+    model = again(fitted, pair[0])
+    found = model.coclustering(), model.credible_ball().radius, str(model.report())
+    model.set_params(merge_overlap=None)
+    model.save(tmp_path / "mixture")
+    for one in (model, DirichletProcessMixture.load(tmp_path / "mixture")):
+        assert_array_equal(one.coclustering(), found[0])
+        assert one.credible_ball().radius == found[1] and str(one.report()) == found[2]
+
+
+@quiet
 def test_rows_of_one_gaussian_are_together():
     """Components that are copies of one another are no clusters (seen: .43 without joins)."""
     X = np.random.default_rng(0).normal(size=(150, 3))

@@ -44,6 +44,12 @@ def test_whole_numbers_in_text_are_names():
     assert set(filled["g"]) == {"1", "2"}
 
 
+@pytest.mark.parametrize("word", ["nan", "inf"])
+def test_texts_of_no_finite_number_are_names(word):
+    X = numbers_as_text().assign(g=[None, word, *["1", "2.5"] * 19])
+    assert default_model(X).family == ["gaussian", "gaussian", "categorical"]
+
+
 def test_a_model_of_real_columns_makes_whole_numbers_in_text_numbers():
     X = numbers_as_text().assign(g=["1", "2"] * 20)
     X.loc[3, "g"] = None
@@ -65,8 +71,14 @@ def test_tables_of_0_and_1_have_columns_of_two_values(dtype):
     filled = imputer.fit_transform(holes)
     assert filled["b"].between(0.0, 1.0).all()
     assert {0, 1} >= set(imputer.multiple(2)[1]["b"].tolist())
-    with pytest.raises(ValueError, match="must hold 0, 1, .* got 2 in column 'a'"):
-        imputer.transform(holes.assign(a=2))
+    other = holes[:8].assign(a=[2, *holes["a"][1:8]])
+    with pytest.warns(
+        UserWarning, match="values that fit has not seen, in column 'a': other cells"
+    ):
+        answer = imputer.transform(other)
+    assert_array_equal(answer["a"], other["a"])
+    missing = other.assign(a=other["a"].where(other["a"] < 2))
+    assert_array_equal(answer["b"], imputer.transform(missing)["b"])
 
 
 def test_names_among_numbers_are_names():
@@ -74,6 +86,12 @@ def test_names_among_numbers_are_names():
     assert default_model(X).family == ["gaussian", "categorical"]
     filled = BNPImputer(estimator=MODELS[0]).fit_transform(X)["s"]
     assert set(filled) == {1, "a"}
+    unknown = X.assign(s=[None, *np.round(X["b"][1:-1], 2), "unknown"])
+    with pytest.raises(
+        ValueError, match="column 's': could not convert string to float: 'unknown'"
+    ):
+        BNPImputer(estimator=MODELS[1]).fit(unknown)
+    assert not isinstance(default_model(unknown).family, list)
     numbers = X.assign(s=[1, "2.5", None] * 20)
     assert BNPImputer(estimator=MODELS[0]).fit_transform(numbers)["s"].dtype == np.float64
 

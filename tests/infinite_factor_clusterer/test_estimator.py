@@ -191,9 +191,12 @@ def test_overlapping_components_are_joined():
     for model in models:
         draws = model._summary_draws()
         plain = [draw["label"] for draw in draws]
-        joined = plain if model.merge_overlap is None else model._merged_labels(draws)
+        least = model.merge_overlap
+        joined = plain if least is None else model._merged_labels(draws, least)
+        model.set_params(merge_overlap=0.5)  # what was found stays
         assert_array_equal(model.coclustering(), coclustering(joined))
         assert_array_equal(model.coclustering(joined=False), coclustering(plain))
+        model.set_params(merge_overlap=least)
     counts = [model.n_clusters_ for model in models]
     assert counts == sorted(counts) and counts[0] <= 2 < counts[2]
     assert_array_equal(models[2].labels_, models[2].component_labels_)
@@ -209,7 +212,7 @@ def test_half_of_the_draws_support_every_cluster(tmp_path):
     assert min(info["support"]) >= 0.5
     assert info["dropped"] and all(one["support"] < 0.5 for one in info["dropped"])
     draws = model.posterior_.evenly_spaced(300)
-    counts = [len(np.unique(labels)) for labels in model._merged_labels(draws)]
+    counts = [len(np.unique(labels)) for labels in model._merged_labels(draws, 0.4)]
     assert model.n_clusters_ <= np.quantile(counts, 0.95, method="inverted_cdf")
     model.save(tmp_path / "model.skbnp")
     assert InfiniteFactorClusterer.load(tmp_path / "model.skbnp").partition_info_ == info
