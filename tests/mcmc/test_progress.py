@@ -78,6 +78,8 @@ def test_watching_changes_nothing(monkeypatch):
 
 
 def test_rounds(monkeypatch):
+    # However long R-hat takes on a busy machine, it is told each time.
+    monkeypatch.setattr(progress, "_SHARE_OF_TIME", np.inf)
     monkeypatch.setattr(runner, "_block_length", lambda *_: 8)
     told, posterior = watched(n_warmup=rounds())
     rule, n_rounds = rounds(), posterior.warmup.n_rounds
