@@ -47,11 +47,11 @@ class MixtureParameters(WarmupInRounds):
         one for all columns, a sequence with one per column, or a dict by column name, where columns
         it leaves out are "auto". "auto" takes an array of numbers as real. It goes by the columns
         of a frame, and of an array of objects with names among them: categories, strings and other
-        objects are categorical; bool, and integers that are 0 and 1, are Bernoulli; integers that
-        begin at 0 or 1, half of them below 10 and none above 100, are counts; all other numbers
-        are real. Floats are integers where pandas made them floats, for a missing cell. Codes are
-        never guessed: give them a categorical dtype or name them here. `families_` says what each
-        column was taken for.
+        objects are categorical, but strings of numbers that are not all whole are real; bool, and
+        integers that are 0 and 1, are Bernoulli; integers that begin at 0 or 1, half of them below
+        10 and none above 100, are counts; all other numbers are real. Floats are integers where
+        pandas made them floats, for a missing cell. Codes are never guessed: give them a
+        categorical dtype or name them here. `families_` says what each column was taken for.
         """,
     )
     n_components: int | ShiftedBetaNegativeBinomial | None = parameter(
