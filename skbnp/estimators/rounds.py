@@ -78,7 +78,7 @@ class WarmupInRounds(BaseMCMCEstimator):
         warm-up, as `WarmupRounds` wants them. Both are counted: they must be the same on every
         machine.
         """
-        raise NotImplementedError
+        return None
 
     def _work_allowed(self, X):
         """Nominal seconds that all chains may take."""
