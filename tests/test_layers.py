@@ -61,7 +61,7 @@ MODEL_MAY_IMPORT = {
     # The slow reference, in plain NumPy; random draws are those of numerics.
     "_model": {"numerics", "processes", "likelihoods"},
     # How the columns of a table are read.
-    "_table": {"tables"},
+    "_table": {"tables", "mcmc.caller"},
     "__init__": set(),
 }
 # Of mcmc, kernels know what a chain is made of, and nothing of who runs it.

@@ -55,9 +55,6 @@ _MANY_ROWS = 20_000
 # Draws whose distance to the consensus of each chain is looked at.
 _DRAWS_FOR_DISTANCES = 100
 
-# Variance of counts in units of their mean, at least; that of answers from 1 to 5 is less.
-_LEAST_DISPERSION = 0.7
-
 # What columns of whole numbers are called.
 _NAMES_OF_WHOLE = tuple(name for name, kind in KINDS.items() if kind.is_whole)
 
@@ -434,24 +431,25 @@ class DirichletProcessMixture(
     def _columns(self, X):
         return super()._columns(X) if self._table is None else self._table.decode(X)
 
+    def _cells_not_read(self, X):
+        return () if self._table is None else self._table.unseen_cells(X, self._form.marks)
+
     def _whole_columns(self):
         return self._columns_of(*_NAMES_OF_WHOLE)
 
     def _lattice_columns(self, X):
-        """Real ones that nobody has said to be so; and counts that may be codes or answers."""
+        """Real ones that nobody has said to be so."""
         if self.family != "auto" and not isinstance(self.family, dict):
             return []
         said = self.family if isinstance(self.family, dict) else ()
-        real, counts = self._columns_of("gaussian"), self._columns_of("poisson")
-        found = [*real, *(j for j in counts if np.nanmin(X[:, j]) > 0 or _varies_little(X[:, j]))]
-        return sorted(int(j) for j in found if self._label(j) not in said)
+        real = self._columns_of("gaussian")
+        return [int(j) for j in real if self._label(j) not in said]
 
     def _advice_on_lattices(self, columns):
         return (
-            "names of groups, answers and counts have laws of their own: family=" + repr(
+            "names of groups, or counts, have laws of their own: family=" + repr(
                 dict.fromkeys([self._label(j) for j in columns[:3]], "categorical")
-            ) + " for names of groups and for answers such as 1 to 5, which as counts tell no "
-            "clusters apart; 'poisson' for counts, 'gaussian' if they are measurements"
+            ) + " for such columns, 'poisson' for counts, 'gaussian' if they are measurements"
         )  # fmt: skip
 
     def _nominal_columns(self):
@@ -567,12 +565,6 @@ def _partition_figures(posterior):
     chosen = evenly(per_chain, n_taken)
     labels = [[posterior[c, t]["label"] for t in chosen] for c in range(posterior.n_chains)]
     return {"distance_to_consensus": distances_to_consensus(labels)}
-
-
-def _varies_little(x):
-    """Whether a column varies less than counts do, and than they do by chance."""
-    error = np.sqrt(2.0 / np.isfinite(x).sum())
-    return np.nanvar(x) < _LEAST_DISPERSION * (1.0 - error) * np.nanmean(x)
 
 
 def _make_sampler(

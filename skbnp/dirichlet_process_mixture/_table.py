@@ -3,6 +3,7 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture.families import KINDS
+from skbnp.mcmc.caller import warn
 from skbnp.tables.columns import (
     DROP_IT,
     are_dates,
@@ -13,6 +14,12 @@ from skbnp.tables.columns import (
     tells_kinds,
 )
 from skbnp.tables.labels import labels_from_data, labels_to_data
+
+# Integers of at most so many values are levels, where a value has so many rows in the mean.
+_MOST_LEVELS, _LEAST_ROWS = 12, 10
+# Unless they are counts: the variance of these in units of their mean, which is 1 or more, and the
+# share of the largest of them, while answers end where many are.
+_LEAST_DISPERSION, _MOST_OF_LARGEST = 0.7, 0.05
 
 
 def is_plainly_real(X, family):
@@ -40,15 +47,30 @@ class Table:
         One of ``families.KINDS`` per column.
     levels : list
         Sorted levels of each categorical column, None for the others.
+    are_guessed : list of bool
+        Whether "auto" took the few integers of a column for its levels. Other numbers there are no
+        mistake, but may come in any later table: they are missing, with a warning.
     """
 
     def __init__(self, X, family, names, marks=None):
         columns = columns_of(X, marks)
         self.labels = _in_words(names, len(columns))
-        self.families = _resolve(family, columns, names, self.labels, tells_kinds(X))
+        by_column = tells_kinds(X)
+        asked = _asked(family, columns, names)
+        self.families = [
+            name if name != "auto" else _family_of(column, label) if by_column else "gaussian"
+            for name, column, label in zip(asked, columns, self.labels, strict=True)
+        ]
+        has_levels = [KINDS[name].has_levels for name in self.families]
+        self.are_guessed = [
+            name == "auto" and found and column.kind == "integer"
+            for name, found, column in zip(asked, has_levels, columns, strict=True)
+        ]
         self.levels = [
-            _levels(column, label) if KINDS[kind].has_levels else None
-            for column, kind, label in zip(columns, self.families, self.labels, strict=True)
+            _integers(column) if guessed else _levels(column, label) if found else None
+            for column, guessed, found, label in zip(
+                columns, self.are_guessed, has_levels, self.labels, strict=True
+            )
         ]
         self.to_data()  # what no file could hold is refused before any sampling
 
@@ -67,6 +89,24 @@ class Table:
             for j, levels in enumerate(self.levels)
         ]
 
+    def unseen_cells(self, X, marks=None):
+        """Cells with numbers that are no guessed level, which `encode` takes as missing.
+
+        Returns
+        -------
+        cells : list of (int, ndarray, ndarray)
+            Column, rows and numbers, integers where all are whole.
+        """
+        found = []
+        for j, column in enumerate(columns_of(X, marks) if any(self.are_guessed) else ()):
+            if self.are_guessed[j]:
+                x = column.numbers(self.labels[j])
+                rows = np.flatnonzero(self._are_unseen(j, x))
+                x = x[rows]
+                is_whole = (np.floor(x) == x).all()
+                found += [(j, rows, x.astype(np.int64) if is_whole else x)] * (rows.size > 0)
+        return found
+
     def to_data(self):
         """Plain data from which `from_data` makes the table's reading again."""
         levels = [
@@ -77,14 +117,16 @@ class Table:
 
     @classmethod
     def from_data(cls, data):
-        """Make what `to_data` described."""
+        """Make what `to_data` described, in files of before 0.2 without a guess."""
         table = cls.__new__(cls)
         n = len(data["families"])
-        if set(data) != {"labels", "families", "levels"}:
+        if "are_guessed" not in data:
+            data = data | {"are_guessed": [False] * n}
+        if set(data) != {"labels", "families", "levels", "are_guessed"}:
             raise ValueError(f"a table has the attributes {sorted(data)}")
         if not all(name in KINDS for name in data["families"]):
             raise ValueError(f"a table has the families {data['families']}")
-        if len(data["levels"]) != n or len(data["labels"]) != n:
+        if not all(len(data[name]) == n for name in ("labels", "levels", "are_guessed")):
             raise ValueError(f"a table of {n} columns has the levels {data['levels']}")
         vars(table).update(data)
         table.levels = [
@@ -94,11 +136,13 @@ class Table:
 
     def _encode_column(self, j, column):
         kind = KINDS[self.families[j]]
-        if kind.has_levels:
+        if kind.has_levels and not self.are_guessed[j]:
             return _codes(column, self.levels[j], self.labels[j])
         x = column.numbers(self.labels[j], f"numbers in a {self.families[j]!r} column")
         if np.isinf(x).any():
             raise ValueError(f"X must not hold infinite values, got one in {self.labels[j]}")
+        if self.are_guessed[j]:
+            return self._guessed_codes(j, x)
         if kind.holds is not None:
             seen = x[~np.isnan(x)]
             wrong = seen[~kind.holds(seen)]
@@ -112,13 +156,29 @@ class Table:
                 )
         return x
 
+    def _guessed_codes(self, j, x):
+        """Codes of integers; those that `fit` has not met there are missing."""
+        levels, is_unseen = self.levels[j].astype(np.float64), self._are_unseen(j, x)
+        if is_unseen.any():
+            unseen = np.unique(x[is_unseen])[:3]
+            some, known = (", ".join(f"{x:g}" for x in values) for values in (unseen, levels))
+            warn(
+                f"X has {some} in {self.labels[j]}, where fit has met {known} alone: such cells "
+                "are taken as missing; if other numbers may come, name the column in family, as "
+                "'gaussian' or 'poisson'"
+            )
+        return np.where(is_unseen | np.isnan(x), np.nan, np.searchsorted(levels, x))
+
+    def _are_unseen(self, j, x):
+        return ~np.isnan(x) & ~np.isin(x, self.levels[j].astype(np.float64))
+
 
 def _in_words(names, n):
     return [in_words(name) for name in (range(n) if names is None else names)]
 
 
-def _resolve(family, columns, names, labels, by_column):
-    """The family of each column; without ``by_column`` "auto" takes it for real."""
+def _asked(family, columns, names):
+    """The family that each column is asked to have, "auto" where nothing is said."""
     n = len(columns)
     if isinstance(family, str):
         family = [family] * n
@@ -133,10 +193,7 @@ def _resolve(family, columns, names, labels, by_column):
     for name in family:
         if name not in (*KINDS, "auto"):
             raise ValueError(f"family must be one of {(*KINDS, 'auto')}, got {name!r}")
-    return [
-        name if name != "auto" else _family_of(column, label) if by_column else "gaussian"
-        for name, column, label in zip(family, columns, labels, strict=True)
-    ]
+    return family
 
 
 def _family_of(column, label):
@@ -157,18 +214,46 @@ def _family_of(column, label):
 
 
 def _kind_of_integers(values):
-    """What they are like: "bool" where all are 0 or 1, "integer" for counts, otherwise "float".
+    """What they are like: "bool", "category", "integer" for counts, or "float".
 
-    Counts begin at 0 or 1, half of them are below 10, none is above 100. Where counts are larger, a
-    normal law fits them as well; a Poisson law for a measurement would need a cluster for every
-    few units, its variance being its mean.
+    Few different ones are categories, unless they are plainly counts: normal laws would make
+    components of single values, whose densities have no bound, and no mixture of Poisson laws has
+    less variance than mean, as answers have, which would all be one cluster. Counts begin at 0 or
+    1, half of them are below 10, none is above 100. Where counts are larger, a normal law fits them
+    as well; a Poisson law for a measurement would need a cluster for every few units, its variance
+    being its mean.
     """
-    if not len(values):
+    n = len(values)
+    if not n or not np.isfinite(values).all():
         return "float"
     if np.isin(values, (0.0, 1.0)).all():
         return "bool"
     is_count = 0 <= values.min() <= 1 and np.median(values) < 10 and values.max() <= 100
+    # Of a Poisson law's values the ratio has about this error.
+    least = _LEAST_DISPERSION * (1.0 - np.sqrt(2.0 / n))
+    is_plainly_count = (
+        is_count
+        and values.min() == 0
+        and values.var() >= least * values.mean()
+        and np.mean(values == values.max()) <= _MOST_OF_LARGEST
+    )
+    if not is_plainly_count and 1 < _n_different(values) <= min(_MOST_LEVELS, n // _LEAST_ROWS):
+        return "category"
     return "integer" if is_count else "float"
+
+
+def _n_different(values):
+    """How many different values there are; of many it may be too few, but is no small number."""
+    n = len(np.unique(values[:1_000]))
+    return n if n > _MOST_LEVELS else len(np.unique(values))
+
+
+def _integers(column):
+    """The different ones in a column of integers, which may be text beside marks."""
+    values = column.values
+    if values.dtype.kind not in "iuf":
+        values = values.astype(np.float64).astype(np.int64)
+    return np.unique(values)
 
 
 def _levels(column, label):

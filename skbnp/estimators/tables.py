@@ -277,6 +277,10 @@ class TablesMixin:
         """The values of each column of rows of numbers, levels by their names."""
         return X.T
 
+    def _cells_not_read(self, X):
+        """Cells that hold values and were taken as missing: column, rows and values of each."""
+        return ()
+
     def _whole_columns(self):
         """Columns of which samples are whole numbers."""
         return ()
@@ -295,8 +299,13 @@ class TablesMixin:
         whole : collection of int
             Columns that were filled with whole numbers.
         """
-        holes = np.isnan(X).any(axis=0)
-        table = fill_table(given, self._columns(filled), holes, whole)
+        holes, columns = np.isnan(X).any(axis=0), list(self._columns(filled))
+        for j, rows, values in self._cells_not_read(given):
+            columns[j] = columns[j].astype(np.result_type(columns[j], values))
+            columns[j][rows] = values
+            if std is not None:
+                std[rows, j] = 0.0
+        table = fill_table(given, columns, holes, whole)
         return table if std is None else (table, floats_like(given, std))
 
     def _as_trained(self, X, **options):

@@ -198,8 +198,10 @@ def test_levels_are_the_same_with_marks_and_without(names):
         model = short(missing_values="?", family={"code": "categorical"}).fit(fitted)
         assert list(model.levels_[0]) == names
         assert set(model.impute(other)["code"]) == set(names) == set(model.sample(50)[0]["code"])
-    counts = table.assign(code=codes.replace({name: str(k + 1) for k, name in enumerate(names)}))
-    assert short(missing_values="?").fit(counts).families_.tolist() == ["poisson", "gaussian"]
+    digits = table.assign(code=codes.replace({name: str(k + 1) for k, name in enumerate(names)}))
+    model = short(missing_values="?").fit(digits)
+    assert model.families_.tolist() == ["categorical", "gaussian"]
+    assert model.levels_[0].tolist() == [1, 2] and set(model.impute(digits)["code"]) == {1, 2}
 
 
 # -- advice
@@ -259,7 +261,8 @@ def test_a_mark_is_named_with_its_column(setting):
 
 @pytest.mark.parametrize("setting", TAKE_HOLES, ids=str)
 def test_codes_taken_for_measurements_are_named(setting):
-    x = np.random.default_rng(105).integers(1, 5, 60)
+    # More than ten rows of each would be levels for the mixture.
+    x = np.random.default_rng(105).integers(11, 19, 60)
     with pytest.warns(UserWarning, match=r"ten different whole numbers.*'signal', which") as caught:
         setting.fit(table_of(x), **SHORTEST)
     assert sum("whole numbers or fewer" in str(one.message) for one in caught) == 1

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
+from skbnp.dirichlet_process_mixture._table import Table
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -43,12 +44,14 @@ COLUMNS = {
     "counts": (RNG.poisson(3.0, N), "poisson"),
     "counts with holes": (holed(RNG.poisson(3.0, N)), "poisson"),
     "counts from one": (1 + RNG.poisson(3.0, N), "poisson"),
+    "answers": (np.clip(np.rint(3.0 + REAL), 1, 5).astype(int), "categorical"),
+    "answers with holes": (holed(np.clip(np.rint(REAL), -1, 1)), "categorical"),
     "whole objects": (RNG.poisson(3.0, N).astype(object), "poisson"),
     "nullable counts": (pd.array(RNG.poisson(3.0, N), dtype="Int64"), "poisson"),
     "ages": (RNG.integers(0, 90, N), "gaussian"),
     "years": (RNG.integers(1990, 2024, N), "gaussian"),
     "large counts": (RNG.poisson(np.where(GROUP, 2.0, 300.0)), "gaussian"),
-    "scores of either sign": (RNG.integers(-2, 3, N), "gaussian"),
+    "scores of either sign": (RNG.integers(-2, 3, N), "categorical"),
     "real objects": (REAL.astype(object), "gaussian"),
     "decimals": ([Decimal(int(100 * x)) / 100 for x in REAL], "gaussian"),
     "names": (np.where(GROUP, "u", "v"), "categorical"),
@@ -116,23 +119,107 @@ def test_a_file_of_real_columns_is_read(tmp_path):
     assert_array_equal(again.score_samples(X), newer.score_samples(X))
 
 
-def test_answers_are_said_to_tell_clusters_apart_as_categorical_columns():
-    """No mixture of Poisson laws has less variance than mean: as counts they are one cluster."""
-    rng = np.random.default_rng(0)
-    group = rng.integers(3, size=200)
-    level = (group[:, np.newaxis] + np.arange(5)) % 3
-    X = np.clip(np.round(1.0 + level + 0.8 * rng.normal(size=(200, 5))), 0, 4).astype(int)
-    frame = pd.DataFrame(X, columns=list("abcde")).assign(
-        a=1 + X[:, 0], b=3 + X[:, 1] // 3, visits=rng.poisson(3.0 * (group == 1)), x=REAL[group]
-    )
-    assert (frame.loc[:, "c":"e"].min() == 0).all()
-    with pytest.warns(UserWarning, match="ten different whole numbers") as caught:
-        model = mixture().fit(frame)
-    assert model.families_.tolist() == ["poisson", "gaussian", *["poisson"] * 4, "gaussian"]
-    (said,) = [str(one.message) for one in caught if "ten different" in str(one.message)]
-    assert "in column(s) 'a', 'b', 'c', 'd', 'e', which" in said and "visits" not in said
-    assert "'b': 'categorical'" in said and "answers such as 1 to 5" in said
-    options = dict(n_chains=1, n_warmup=200, n_draws=50, random_state=0)
-    answers = frame[list("abcde")]
-    found = DirichletProcessMixture(family="categorical", **options).fit(answers).labels_
-    assert adjusted_rand_score(group, found) > 0.5
+def answers(n=300, n_levels=5, seed=0):
+    """Three groups by their answers to six questions."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(3, size=n)
+    level = (group[:, np.newaxis] + np.arange(6)) % 3 * (n_levels - 1) / 2
+    X = np.rint(level + 0.2 * n_levels * rng.normal(size=(n, 6)))
+    return pd.DataFrame(np.clip(X, 0, n_levels - 1).astype(int), columns=list("abcdef")), group
+
+
+@pytest.mark.parametrize("n_levels, first", [(3, 1), (5, 1), (5, 0), (7, -3), (11, 1)])
+def test_answers_tell_clusters_apart(n_levels, first):
+    """As counts they would be one cluster: no mixture of Poisson laws varies less than its mean."""
+    X, group = answers(n_levels=n_levels)
+    model = mixture(n_warmup=200, n_draws=50).fit(X + first)
+    assert model.families_.tolist() == ["categorical"] * 6
+    assert model.levels_[0].tolist() == list(range(first, n_levels + first))
+    assert adjusted_rand_score(group, model.labels_) > 0.8
+
+
+def test_where_integers_are_levels():
+    """At most twelve, in ten rows each in the mean, unless they are plainly counts."""
+    rng = np.random.default_rng(3)
+    counts = rng.poisson(1.0, 120)
+    columns = {
+        "twelve": (np.arange(120) % 12 + 3, "categorical"),
+        "thirteen": (np.arange(120) % 13 + 3, "gaussian"),
+        "counts": (counts, "poisson"),
+        "counts from one": (counts + 1, "categorical"),
+        "the largest in six rows": (np.where(np.arange(120) < 6, 8, counts), "poisson"),
+        "the largest in seven rows": (np.where(np.arange(120) < 7, 8, counts), "categorical"),
+        "vary less than counts": (rng.choice([0, *[2] * 50, *[3] * 40, 4, 5], 120), "categorical"),
+        "two": (np.arange(120) % 2 + 1, "categorical"),
+        "one": (np.full(120, 3), "gaussian"),
+    }
+    frame = pd.DataFrame({name: x for name, (x, _) in columns.items()})
+    found = families(frame, covariance_type="diag")
+    assert dict(zip(frame, found, strict=True)) == {k: family for k, (_, family) in columns.items()}
+    # The same values in fewer rows.
+    few = families(frame[["twelve", "two"]].iloc[:60], covariance_type="diag")
+    assert few == ["gaussian", "categorical"]
+    few = families(frame[["twelve", "counts", "two"]].iloc[:19], covariance_type="diag")
+    assert few == ["gaussian", "poisson", "poisson"]
+
+
+def test_numbers_that_are_new_among_guessed_levels_are_missing(tmp_path):
+    X, _ = answers()
+    X = X.assign(x=np.random.default_rng(1).normal(size=len(X)), text=X["a"].astype(object))
+    model = mixture().fit(X)
+    assert model.families_.tolist() == ["categorical"] * 6 + ["gaussian", "categorical"]
+    new = X.iloc[:6].astype({"a": float, "b": "Int64"})
+    new.loc[0, "a"], new.loc[1, "b"], new.loc[2, "text"] = 2.5, 17, -1
+    with pytest.warns(UserWarning) as caught:
+        found = model.score_samples(new)
+    said = [str(one.message) for one in caught]
+    assert len(said) == 3 and "2.5 in column 'a'" in said[0] and "17 in column 'b'" in said[1]
+    assert "-1 in column 'text', where fit has met 0, 1, 2, 3, 4 alone" in said[2]
+    holes = new.copy()
+    holes.loc[0, "a"], holes.loc[1, "b"], holes.loc[2, "text"] = np.nan, pd.NA, None
+    assert_array_equal(found, model.score_samples(holes))
+    model.save(tmp_path / "file")
+    with pytest.warns(UserWarning, match="17 in column 'b'"):
+        again = DirichletProcessMixture.load(tmp_path / "file").score_samples(new)
+    assert_array_equal(found, again)
+    # What was given stays, beside cells that are filled.
+    new.loc[4, "a"], new.loc[5, "b"] = np.nan, pd.NA
+    with pytest.warns(UserWarning, match="17 in column 'b'"):
+        filled, std = model.impute(new, return_std=True)
+    (drawn,) = model.sample_missing(new, n_tables=1)
+    hidden = new.isna()
+    for table in (filled, drawn):
+        assert not table.isna().any(axis=None)
+        pd.testing.assert_frame_equal(table.mask(hidden), new)
+    assert (std > 0).equals(hidden)
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [("often", "could not convert string to float"), (np.inf, "must not hold infinite values")],
+)
+def test_no_number_among_guessed_levels(value, message):
+    X, _ = answers()
+    model = mixture().fit(X)
+    new = X.iloc[:3].astype(object)
+    new.loc[1, "c"] = value
+    with pytest.raises(ValueError, match=message):
+        model.predict(new)
+
+
+def test_levels_that_are_named_are_not_guessed():
+    X, _ = answers()
+    for family in ("categorical", dict.fromkeys(X, "categorical")):
+        model = mixture(family=family).fit(X)
+        with pytest.raises(ValueError, match="the level 9 in column 'a', unseen in fit"):
+            model.predict(X.iloc[:3].assign(a=9))
+    model = mixture().fit(X.astype("category"))
+    with pytest.raises(ValueError, match="the level 9 in column 'a', unseen in fit"):
+        model.predict(X.iloc[:3].assign(a=9))
+
+
+def test_columns_of_before_the_guess_are_read():
+    table = Table(pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}), "categorical", ["a", "b"])
+    data = table.to_data()
+    assert data.pop("are_guessed") == [False, False]
+    assert Table.from_data(data).to_data() == data | {"are_guessed": [False, False]}
