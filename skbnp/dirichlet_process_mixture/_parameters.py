@@ -48,7 +48,7 @@ class MixtureParameters(WarmupInRounds):
         it leaves out are "auto". "auto" takes an array of numbers as real. It goes by the columns
         of a frame, and of an array of objects with names among them: categories, strings and other
         objects are categorical, but strings of numbers that are not all whole are real; bool, and
-        integers that are 0 and 1, are Bernoulli; integers of at most twelve values, each in ten
+        integers that are 0 and 1, are Bernoulli; integers of at most ten values, each in ten
         rows or more in the mean, are categorical, as answers and codes are, unless they begin at 0,
         vary as counts do (a variance of .7 of their mean or more, but for chance) and are seldom as
         large as the largest (in a twentieth of the rows or less); other integers that begin at 0 or

@@ -16,7 +16,7 @@ from skbnp.tables.columns import (
 from skbnp.tables.labels import labels_from_data, labels_to_data
 
 # Integers of at most so many values are levels, where a value has so many rows in the mean.
-_MOST_LEVELS, _LEAST_ROWS = 12, 10
+_MOST_LEVELS, _LEAST_ROWS = 10, 10
 # Unless they are counts: the variance of these in units of their mean, which is 1 or more, and the
 # share of the largest of them, while answers end where many are.
 _LEAST_DISPERSION, _MOST_OF_LARGEST = 0.7, 0.05
