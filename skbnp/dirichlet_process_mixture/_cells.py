@@ -40,17 +40,19 @@ class CellsMixin(CompletionMixin, DensityMixin):
         return_std : bool, default=False
             Also return the predictive standard deviation.
         rounding : bool, default=False
-            Round the means of Bernoulli and Poisson cells to integers.
+            Round the means of Bernoulli and Poisson cells, and of integers that "auto" took for
+            levels, to integers.
 
         Returns
         -------
         X_filled : ndarray or frame of shape (n_samples, n_features)
-            Observed cells are those of X, bit for bit; a missing level is the most probable one.
-            A frame of the kind, names and index of X where that is one.
+            Observed cells are those of X, bit for bit; a missing level is the most probable one,
+            but the mean where "auto" took integers for levels. A frame of the kind, names and index
+            of X where that is one.
         std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws and clusters, 0 for
-            observed cells, inf where a component has no second moment. For a level, the root of
-            p (1 - p) with p the probability of the one that was filled in.
+            observed cells, inf where a component has no second moment. For the most probable
+            level, the root of p (1 - p) with p its probability.
         """
         check_is_fitted(self, "posterior_")
         whole = self._whole_columns() if rounding else []
@@ -174,6 +176,9 @@ class CellsMixin(CompletionMixin, DensityMixin):
 
     def _level_moments(self, column, p):
         """What fills cells of a column of levels, and its variance; p is (n_cells, n_levels)."""
+        moments = None if self._table is None else self._table.guessed_moments(column, p)
+        if moments is not None:
+            return moments
         highest = p.max(axis=1)
         value = p.argmax(axis=1) if KINDS[self.families_[column]].has_levels else p[:, 1]
         return value, highest * (1 - highest)

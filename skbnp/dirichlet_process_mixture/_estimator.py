@@ -435,7 +435,8 @@ class DirichletProcessMixture(
         return () if self._table is None else self._table.unseen_cells(X, self._form.marks)
 
     def _whole_columns(self):
-        return self._columns_of(*_NAMES_OF_WHOLE)
+        found = np.isin(self.families_, _NAMES_OF_WHOLE)
+        return np.flatnonzero(found if self._table is None else found | self._table.are_guessed)
 
     def _lattice_columns(self, X):
         """Real ones that nobody has said to be so."""

@@ -84,10 +84,37 @@ class Table:
 
     def decode(self, X):
         """Back to what the table held: the values of each column."""
-        return [
-            X[:, j] if levels is None else levels[X[:, j].astype(np.intp)]
-            for j, levels in enumerate(self.levels)
-        ]
+        return [self._decode_column(j, x) for j, x in enumerate(X.T)]
+
+    def _decode_column(self, j, x):
+        levels = self.levels[j]
+        if levels is None:
+            return x
+        codes = x.astype(np.intp)
+        if self.are_guessed[j] and (codes != x).any():
+            return np.interp(x, np.arange(len(levels)), levels)
+        return levels[codes]
+
+    def guessed_moments(self, j, p):
+        """Mean and variance of a column of guessed levels; None where they are not numbers.
+
+        Parameters
+        ----------
+        j : int
+        p : ndarray of shape (n_cells, n_levels)
+            Probabilities of the levels.
+
+        Returns
+        -------
+        moments : tuple of two ndarrays of shape (n_cells,) or None
+            The mean as a code: between those of the levels that it lies between.
+        """
+        if not self.are_guessed[j]:
+            return None
+        levels = self.levels[j].astype(np.float64)
+        mean = p @ levels
+        variance = np.maximum(p @ levels**2 - mean**2, 0.0)
+        return np.interp(mean, levels, np.arange(len(levels))), variance
 
     def unseen_cells(self, X, marks=None):
         """Cells with numbers that are no guessed level, which `encode` takes as missing.

@@ -5,7 +5,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
@@ -190,8 +190,33 @@ def test_numbers_that_are_new_among_guessed_levels_are_missing(tmp_path):
     hidden = new.isna()
     for table in (filled, drawn):
         assert not table.isna().any(axis=None)
-        pd.testing.assert_frame_equal(table.mask(hidden), new)
+        pd.testing.assert_frame_equal(table.mask(hidden), new, check_dtype=False)
     assert (std > 0).equals(hidden)
+
+
+def test_missing_ones_among_guessed_levels_are_filled_with_their_mean():
+    """By the one draw that there is: the mean and the deviation that its density gives."""
+    X, _ = answers(100)
+    values = np.array([-2, 1, 2, 7, 11])
+    X = X.assign(c=values[X["c"]])
+    model = mixture(n_warmup=50, n_draws=1).fit(X)
+    new = X.iloc[:7]
+    log_p = np.array([model.score_samples(new.assign(c=x)) for x in values])
+    p = np.exp(log_p - log_p.max(axis=0))
+    p /= p.sum(axis=0)
+    filled, std = model.impute(new.assign(c=np.nan), return_std=True)
+    assert_allclose(filled["c"], values @ p, rtol=1e-10)
+    assert_allclose(std["c"], np.sqrt(values**2 @ p - (values @ p) ** 2), rtol=1e-8)
+    assert filled.drop(columns="c").equals(new.drop(columns="c"))
+    rounded = model.impute(new.assign(c=np.nan), rounding=True)["c"]
+    assert set(rounded) <= set(values)
+    (drawn,) = model.sample_missing(new.assign(c=np.nan), n_tables=1, random_state=0)
+    sampled, _ = model.sample(50)
+    assert set(drawn["c"]) <= set(values) >= set(sampled["c"]) and drawn["c"].dtype.kind == "f"
+    assert sampled.dtypes.equals(X.dtypes)
+    # As categories, the most probable one.
+    names = mixture(n_warmup=50, n_draws=1).fit(X.astype({"c": "category"}))
+    assert set(names.impute(new.assign(c=pd.Categorical([None] * 7, values)))["c"]) <= set(values)
 
 
 @pytest.mark.parametrize(
