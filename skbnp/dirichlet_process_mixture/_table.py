@@ -13,13 +13,8 @@ from skbnp.tables.columns import (
     refuse_inexact,
     tells_kinds,
 )
+from skbnp.tables.integers import kind_of_integers
 from skbnp.tables.labels import labels_from_data, labels_to_data
-
-# Integers of at most so many values are levels, where a value has so many rows in the mean.
-_MOST_LEVELS, _LEAST_ROWS = 10, 10
-# Unless they are counts: the variance of these in units of their mean, which is 1 or more, and the
-# share of the largest of them, while answers end where many are.
-_LEAST_DISPERSION, _MOST_OF_LARGEST = 0.7, 0.05
 
 
 def is_plainly_real(X, family):
@@ -235,44 +230,9 @@ def _family_of(column, label):
     values, taken_for = column.values, column.kind
     if taken_for == "integer":
         values = values.astype(np.float64)
-        taken_for = _kind_of_integers(values)
+        taken_for = kind_of_integers(values)
     found = (name for name, kind in KINDS.items() if kind.is_for(taken_for, values))
     return next(found, "gaussian")
-
-
-def _kind_of_integers(values):
-    """What they are like: "bool", "category", "integer" for counts, or "float".
-
-    Few different ones are categories, unless they are plainly counts: normal laws would make
-    components of single values, whose densities have no bound, and no mixture of Poisson laws has
-    less variance than mean, as answers have, which would all be one cluster. Counts begin at 0 or
-    1, half of them are below 10, none is above 100. Where counts are larger, a normal law fits them
-    as well; a Poisson law for a measurement would need a cluster for every few units, its variance
-    being its mean.
-    """
-    n = len(values)
-    if not n or not np.isfinite(values).all():
-        return "float"
-    if np.isin(values, (0.0, 1.0)).all():
-        return "bool"
-    is_count = 0 <= values.min() <= 1 and np.median(values) < 10 and values.max() <= 100
-    # Of a Poisson law's values the ratio has about this error.
-    least = _LEAST_DISPERSION * (1.0 - np.sqrt(2.0 / n))
-    is_plainly_count = (
-        is_count
-        and values.min() == 0
-        and values.var() >= least * values.mean()
-        and np.mean(values == values.max()) <= _MOST_OF_LARGEST
-    )
-    if not is_plainly_count and 1 < _n_different(values) <= min(_MOST_LEVELS, n // _LEAST_ROWS):
-        return "category"
-    return "integer" if is_count else "float"
-
-
-def _n_different(values):
-    """How many different values there are; of many it may be too few, but is no small number."""
-    n = len(np.unique(values[:1_000]))
-    return n if n > _MOST_LEVELS else len(np.unique(values))
 
 
 def _integers(column):

@@ -8,15 +8,16 @@ import numpy as np
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._layout import Layout
 from skbnp.tables.columns import columns_of
+from skbnp.tables.integers import kind_of_integers
 from skbnp.tree_factor_model import TreeFactorModel
 
 # Columns up to which a mixture fills a table of numbers. Chosen on tables of which no benchmark
 # knows, by `benchmarks/imputer.py --choice`: errors of the two models are about the same there, and
 # above a handful of columns the tree takes a tenth of the time.
 MOST_MIXTURE_COLUMNS = 4
-# Columns of numbers up to which a mixture has full covariances beside columns of names, and the
-# share of a column's values that may be equal. In components of equal values a covariance has no
-# bound, and tells other cells what is far out.
+# Real columns up to which a mixture has full covariances beside columns of names, and the share of
+# a column's values that may be equal. In components of equal values a covariance has no bound, and
+# tells other cells what is far out.
 MOST_FULL_COLUMNS, MOST_EQUAL = 20, 0.5
 
 
@@ -60,20 +61,14 @@ def default_estimator(columns):
     -------
     estimator : DirichletProcessMixture or TreeFactorModel
     """
-    named = [holds_names(column) for column in columns]
-    n_numbers = len(columns) - sum(named)
     if all(map(_is_binary, columns)):
         return DirichletProcessMixture(family="bernoulli")
-    if not any(named):
-        few = n_numbers <= MOST_MIXTURE_COLUMNS
+    if not any(map(holds_names, columns)):
+        few = len(columns) <= MOST_MIXTURE_COLUMNS
         return DirichletProcessMixture(family="gaussian") if few else TreeFactorModel()
-    # Dates are named by "auto", which says what to do with them.
-    family = [
-        "gaussian" if not is_named else "auto" if column.kind == "date" else "categorical"
-        for column, is_named in zip(columns, named, strict=True)
-    ]
-    numbers = [column for column, is_named in zip(columns, named, strict=True) if not is_named]
-    is_full = n_numbers <= MOST_FULL_COLUMNS and all(map(_is_spread, numbers))
+    family = list(map(_family_beside_names, columns))
+    numbers = [column for column, name in zip(columns, family, strict=True) if name == "gaussian"]
+    is_full = len(numbers) <= MOST_FULL_COLUMNS and all(map(_is_spread, numbers))
     shape = "full" if is_full else "diag"
     return DirichletProcessMixture(family=family, covariance_type=shape)
 
@@ -81,6 +76,23 @@ def default_estimator(columns):
 def _is_binary(column):
     """Whether a column holds the numbers 0 and 1 alone."""
     return column.kind in ("real", "integer") and bool(np.isin(column.values, (0, 1)).all())
+
+
+def _family_beside_names(column):
+    """The family of a column in a table in which some hold names."""
+    # Of dates "auto" says what to do with them; few different integers are levels for it.
+    if column.kind == "date" or _are_levels(column):
+        return "auto"
+    if _is_binary(column):
+        return "bernoulli"
+    return "categorical" if holds_names(column) else "gaussian"
+
+
+def _are_levels(column):
+    """Whether a column holds few different integers, which are no measurements."""
+    if column.kind != "integer":
+        return False
+    return kind_of_integers(column.values.astype(np.float64)) == "category"
 
 
 def _is_spread(column):

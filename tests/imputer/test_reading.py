@@ -81,6 +81,44 @@ def test_tables_of_0_and_1_have_columns_of_two_values(dtype):
     assert_array_equal(answer["b"], imputer.transform(missing)["b"])
 
 
+def test_few_integers_beside_names_are_levels():
+    """As real columns their single values would be components, and most fits diagonal."""
+    rng = np.random.default_rng(0)
+    n = 200
+    group = rng.integers(3, size=n)
+    x = 3.0 * group + rng.normal(size=n)
+    table = pd.DataFrame(
+        {
+            "name": np.array(["u", "v", "w"])[group],
+            "answer": np.where(rng.random(n) < 0.7, 2, 1 + group),
+            "yes": (group == 1).astype(float),
+            "count": rng.poisson(3.0, n),
+            "x": x,
+            "y": x + 0.5 * rng.normal(size=n),
+        }
+    )
+    model = default_model(table)
+    assert model.family == ["categorical", "auto", "bernoulli", "gaussian", "gaussian", "gaussian"]
+    assert model.covariance_type == "full"
+    assert isinstance(default_model(table.drop(columns="name")), TreeFactorModel)
+    assert default_model(table.iloc[:20]).family[1] == "gaussian"
+    holes = table.astype({"answer": float, "count": float}).mask(rng.random(table.shape) < 0.1)
+    short = default_model(holes).set_params(n_chains=1, n_warmup=100, n_draws=50)
+    imputer = BNPImputer(estimator=short, random_state=0)
+    filled, hidden = imputer.fit_transform(holes), holes.isna()
+    assert imputer.estimator_.families_[1] == "categorical"
+    assert filled["answer"].between(1, 3).all() and (filled["answer"][hidden["answer"]] % 1).any()
+    for column in ("x", "y"):
+        error = (filled[column] - table[column])[hidden[column]]
+        assert np.sqrt(np.mean(error**2)) < 0.6 * table[column].std()
+    drawn = imputer.multiple(2)[1]
+    assert set(drawn["answer"]) == {1.0, 2.0, 3.0} and set(drawn["yes"]) == {0.0, 1.0}
+    new = holes.iloc[:6].assign(answer=[9.0, np.nan, 1, 1, 1, 1])
+    with pytest.warns(UserWarning, match="values that fit has not seen, in column 'answer'"):
+        answer = imputer.transform(new)
+    assert answer["answer"].iloc[0] == 9.0 and not answer.isna().any(axis=None)
+
+
 def test_names_among_numbers_are_names():
     X = pd.DataFrame({"b": np.random.default_rng(0).normal(size=60), "s": [1, "a", None] * 20})
     assert default_model(X).family == ["gaussian", "categorical"]
