@@ -40,14 +40,14 @@ class CellsMixin(CompletionMixin, DensityMixin):
         return_std : bool, default=False
             Also return the predictive standard deviation.
         rounding : bool, default=False
-            Round the means of Bernoulli and Poisson cells, and of integers that "auto" took for
-            levels, to integers.
+            Round the means of Bernoulli and Poisson cells to integers, and of numbers that "auto"
+            took for levels to one of these.
 
         Returns
         -------
         X_filled : ndarray or frame of shape (n_samples, n_features)
             Observed cells are those of X, bit for bit; a missing level is the most probable one,
-            but the mean where "auto" took integers for levels. A frame of the kind, names and index
+            but the mean where "auto" took numbers for levels. A frame of the kind, names and index
             of X where that is one.
         std : ndarray or frame of shape (n_samples, n_features)
             Only if `return_std`: by the law of total variance over draws and clusters, 0 for

@@ -13,7 +13,7 @@ from skbnp.tables.columns import (
     refuse_inexact,
     tells_kinds,
 )
-from skbnp.tables.integers import kind_of_integers
+from skbnp.tables.kinds_of_numbers import kind_of_numbers
 from skbnp.tables.labels import labels_from_data, labels_to_data
 
 
@@ -43,7 +43,7 @@ class Table:
     levels : list
         Sorted levels of each categorical column, None for the others.
     are_guessed : list of bool
-        Whether "auto" took the few integers of a column for its levels. Other numbers there are no
+        Whether "auto" took the few numbers of a column for its levels. Other numbers there are no
         mistake, but may come in any later table: they are missing, with a warning.
     """
 
@@ -58,11 +58,11 @@ class Table:
         ]
         has_levels = [KINDS[name].has_levels for name in self.families]
         self.are_guessed = [
-            name == "auto" and found and column.kind == "integer"
+            name == "auto" and found and column.kind in ("integer", "real")
             for name, found, column in zip(asked, has_levels, columns, strict=True)
         ]
         self.levels = [
-            _integers(column) if guessed else _levels(column, label) if found else None
+            _numbers(column) if guessed else _levels(column, label) if found else None
             for column, guessed, found, label in zip(
                 columns, self.are_guessed, has_levels, self.labels, strict=True
             )
@@ -228,18 +228,19 @@ def _family_of(column, label):
     if column.holds_numbers_as_text():
         return "gaussian"
     values, taken_for = column.values, column.kind
-    if taken_for == "integer":
+    if taken_for in ("integer", "real") and values.dtype.kind != "c":
         values = values.astype(np.float64)
-        taken_for = kind_of_integers(values)
+        taken_for = kind_of_numbers(values, taken_for == "integer")
     found = (name for name, kind in KINDS.items() if kind.is_for(taken_for, values))
     return next(found, "gaussian")
 
 
-def _integers(column):
-    """The different ones in a column of integers, which may be text beside marks."""
+def _numbers(column):
+    """The different ones in a column of numbers, which may be text beside marks."""
     values = column.values
     if values.dtype.kind not in "iuf":
-        values = values.astype(np.float64).astype(np.int64)
+        values = values.astype(np.float64)
+        values = values.astype(np.int64) if column.kind == "integer" else values
     return np.unique(values)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._layout import Layout
 from skbnp.tables.columns import columns_of
-from skbnp.tables.integers import kind_of_integers
+from skbnp.tables.kinds_of_numbers import kind_of_numbers
 from skbnp.tree_factor_model import TreeFactorModel
 
 # Columns up to which a mixture fills a table of numbers. Chosen on tables of which no benchmark
@@ -80,19 +80,20 @@ def _is_binary(column):
 
 def _family_beside_names(column):
     """The family of a column in a table in which some hold names."""
-    # Of dates "auto" says what to do with them; few different integers are levels for it.
-    if column.kind == "date" or _are_levels(column):
-        return "auto"
+    # Of dates "auto" says what to do with them; few different numbers are levels for it.
     if _is_binary(column):
         return "bernoulli"
+    if column.kind == "date" or _are_levels(column):
+        return "auto"
     return "categorical" if holds_names(column) else "gaussian"
 
 
 def _are_levels(column):
-    """Whether a column holds few different integers, which are no measurements."""
-    if column.kind != "integer":
+    """Whether a column holds few different numbers, as answers, codes and doses are."""
+    if column.kind not in ("integer", "real"):
         return False
-    return kind_of_integers(column.values.astype(np.float64)) == "category"
+    values = column.values.astype(np.float64)
+    return kind_of_numbers(values, column.kind == "integer") == "category"
 
 
 def _is_spread(column):

@@ -67,10 +67,10 @@ def test_the_mixture_says_what_it_follows(line):
         model.impute([[1000.0, np.nan, 0.0]])
 
 
-@pytest.mark.parametrize("equal, shape", [(0, "full"), (20, "full"), (21, "diag"), (39, "diag")])
+@pytest.mark.parametrize("equal, shape", [(0, "full"), (20, "full"), (21, "diag"), (30, "diag"), (39, "full")])
 def test_the_default_imputer_has_no_full_covariances_of_equal_values(equal, shape):
     x = np.arange(40.0)
-    x[:equal] = -1.0
+    x[:equal] = -1.0  # two values alone are levels
     frame = pd.DataFrame({"x": x, "y": np.arange(40.0), "name": ["a", "b"] * 20})
     frame.loc[39, "y"] = np.nan
     assert default_model(frame).covariance_type == shape
