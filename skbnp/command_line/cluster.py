@@ -1,8 +1,8 @@
 """Cluster the rows of a table whose number of clusters nobody knows.
 
-Small integers from 0 or 1 on are counts, but levels where few are different; all other numbers are
-real, True and False, 0 and 1 are binary, everything else is categorical; --family says otherwise.
-Empty cells are missing.
+Few different numbers are levels, other small integers from 0 or 1 on are counts, all other numbers
+are real, True and False, 0 and 1 are binary, everything else is categorical; --family says
+otherwise. Empty cells are missing.
 
 Beside FILE.csv come FILE_clusters.csv, the table with three more columns: the cluster of each row,
 the probability that the row belongs to it, and novelty, that of being unlike all others; and a

@@ -55,7 +55,8 @@ class CellsMixin(CompletionMixin, DensityMixin):
             level, the root of p (1 - p) with p its probability.
         """
         check_is_fitted(self, "posterior_")
-        whole = self._whole_columns() if rounding else []
+        whole = np.union1d(self._whole_columns(), self._guessed_columns()) if rounding else []
+        whole = np.asarray(whole, dtype=np.intp)
         return self._impute(X, return_std, self._cell_moments_of, whole, self._training_cells)
 
     def _drawn_in_units(self, A, drawn):
@@ -161,6 +162,13 @@ class CellsMixin(CompletionMixin, DensityMixin):
             own = np.flatnonzero(place[columns[values]] >= 0)
             places.append(own[np.lexsort((values[own], place[columns[values[own]]], rows[own]))])
         return places
+
+    def _filled_as(self, given, X, filled, std=None, whole=()):
+        guessed = self._guessed_columns()
+        if len(guessed):
+            # Levels that are no whole numbers may be due in a column of integers.
+            whole = np.setdiff1d(whole, np.setdiff1d(guessed, self._whole_columns()))
+        return super()._filled_as(given, X, filled, std, whole)
 
     def _in_units(self, mean, variance):
         """What fills missing cells and its deviation, in the units of X; levels come last."""

@@ -34,7 +34,7 @@ from skbnp.dirichlet_process_mixture._saved import (
 from skbnp.dirichlet_process_mixture._searching import kind_of_sampler
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._sweep import in_order
-from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real
+from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real, may_be_answers
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.dirichlet_process_mixture._work import work_of_sweep
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
@@ -159,7 +159,7 @@ class DirichletProcessMixture(
         rows in memory; `draw_labels` gives the labels of all rows. The density in
         ``posterior_.log_likelihood()`` is that of a row given all other rows and their clusters.
     X_imputed_ : ndarray or frame of shape (n_samples, n_features)
-        Training data with each missing cell replaced by its posterior mean (a level by the most
+        Training data with each missing cell replaced by its posterior mean (a name by the most
         probable one), the row itself left out of what it is predicted from; over all sweeps after
         the warm-up, of all chains. Only if X had missing cells; a frame of the same kind, names
         and index where X was one.
@@ -431,26 +431,34 @@ class DirichletProcessMixture(
     def _columns(self, X):
         return super()._columns(X) if self._table is None else self._table.decode(X)
 
-    def _cells_not_read(self, X):
-        return () if self._table is None else self._table.unseen_cells(X, self._form.marks)
+    def _guessed_columns(self):
+        return () if self._table is None else np.flatnonzero(self._table.are_guessed)
+
+    def _as_numbers(self, X):
+        return X if self._table is None else self._table.as_numbers(X)
+
+    def _cells_that_stay(self, X):
+        return () if self._table is None else self._table.other_cells(X, self._form.marks)
 
     def _whole_columns(self):
-        found = np.isin(self.families_, _NAMES_OF_WHOLE)
-        return np.flatnonzero(found if self._table is None else found | self._table.are_guessed)
+        guessed = [int(j) for j in self._guessed_columns() if (self.levels_[j] % 1 == 0).all()]
+        return np.array([*self._columns_of(*_NAMES_OF_WHOLE), *guessed], dtype=np.intp)
 
     def _lattice_columns(self, X):
-        """Real ones that nobody has said to be so."""
+        """Real ones that nobody has said to be so; and counts that may be codes or answers."""
         if self.family != "auto" and not isinstance(self.family, dict):
             return []
         said = self.family if isinstance(self.family, dict) else ()
-        real = self._columns_of("gaussian")
-        return [int(j) for j in real if self._label(j) not in said]
+        real, counts = self._columns_of("gaussian"), self._columns_of("poisson")
+        found = [*real, *(j for j in counts if may_be_answers(X[:, j]))]
+        return sorted(int(j) for j in found if self._label(j) not in said)
 
     def _advice_on_lattices(self, columns):
         return (
-            "names of groups, or counts, have laws of their own: family=" + repr(
+            "names of groups, answers and counts have laws of their own: family=" + repr(
                 dict.fromkeys([self._label(j) for j in columns[:3]], "categorical")
-            ) + " for such columns, 'poisson' for counts, 'gaussian' if they are measurements"
+            ) + " for names of groups and for answers such as 1 to 5, which as counts tell no "
+            "clusters apart; 'poisson' for counts, 'gaussian' if they are measurements"
         )  # fmt: skip
 
     def _nominal_columns(self):

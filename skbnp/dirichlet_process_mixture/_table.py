@@ -13,8 +13,11 @@ from skbnp.tables.columns import (
     refuse_inexact,
     tells_kinds,
 )
-from skbnp.tables.kinds_of_numbers import kind_of_numbers
+from skbnp.tables.kinds_of_numbers import are_plainly_counts, kind_of_numbers
 from skbnp.tables.labels import labels_from_data, labels_to_data
+
+# Numbers that differ by less, in units of the largest, may be the same in single precision.
+_SINGLE = 1e-6
 
 
 def is_plainly_real(X, family):
@@ -75,7 +78,10 @@ class Table:
         out = np.empty((len(columns[0].missing), len(columns)))
         for j, column in enumerate(columns):
             out[:, j] = self._encode_column(j, column)
-        return refuse_inexact(X, out)
+        refuse_inexact(X, out)
+        for j in np.flatnonzero(self.are_guessed):
+            out[:, j] = self._guessed_codes(j, out[:, j])
+        return out
 
     def decode(self, X):
         """Back to what the table held: the values of each column."""
@@ -87,8 +93,15 @@ class Table:
             return x
         codes = x.astype(np.intp)
         if self.are_guessed[j] and (codes != x).any():
-            return np.interp(x, np.arange(len(levels)), levels)
+            return _between(levels, x)
         return levels[codes]
+
+    def as_numbers(self, X):
+        """Encoded rows with guessed levels as the numbers that they are; NaN stays."""
+        X = X.copy()
+        for j in np.flatnonzero(self.are_guessed):
+            X[:, j] = _between(self.levels[j], X[:, j])
+        return X
 
     def guessed_moments(self, j, p):
         """Mean and variance of a column of guessed levels; None where they are not numbers.
@@ -108,25 +121,27 @@ class Table:
             return None
         levels = self.levels[j].astype(np.float64)
         mean = p @ levels
-        variance = np.maximum(p @ levels**2 - mean**2, 0.0)
+        variance = np.sum(p * (levels - mean[:, np.newaxis]) ** 2, axis=1)
         return np.interp(mean, levels, np.arange(len(levels))), variance
 
-    def unseen_cells(self, X, marks=None):
-        """Cells with numbers that are no guessed level, which `encode` takes as missing.
+    def other_cells(self, X, marks=None):
+        """Cells with numbers that are no guessed level bit for bit, as `decode` would have them.
 
         Returns
         -------
         cells : list of (int, ndarray, ndarray)
             Column, rows and numbers, integers where all are whole.
         """
-        found = []
-        for j, column in enumerate(columns_of(X, marks) if any(self.are_guessed) else ()):
-            if self.are_guessed[j]:
-                x = column.numbers(self.labels[j])
-                rows = np.flatnonzero(self._are_unseen(j, x))
-                x = x[rows]
-                is_whole = (np.floor(x) == x).all()
-                found += [(j, rows, x.astype(np.int64) if is_whole else x)] * (rows.size > 0)
+        if not any(self.are_guessed):
+            return []
+        found, columns = [], columns_of(X, marks)
+        for j in np.flatnonzero(self.are_guessed):
+            x = columns[j].numbers(self.labels[j])
+            rows = np.flatnonzero(~np.isnan(x) & ~np.isin(x, self.levels[j].astype(np.float64)))
+            x = x[rows]
+            is_whole = (np.floor(x) == x).all() and (np.abs(x) < 2.0**53).all()
+            if rows.size:
+                found.append((j, rows, x.astype(np.int64) if is_whole else x))
         return found
 
     def to_data(self):
@@ -139,7 +154,7 @@ class Table:
 
     @classmethod
     def from_data(cls, data):
-        """Make what `to_data` described, in files of before 0.2 without a guess."""
+        """Make what `to_data` described; a file of 0.1 says nothing of guesses."""
         table = cls.__new__(cls)
         n = len(data["families"])
         if "are_guessed" not in data:
@@ -157,14 +172,13 @@ class Table:
         return table
 
     def _encode_column(self, j, column):
+        """The numbers of a column, or codes of its levels where these are not guessed."""
         kind = KINDS[self.families[j]]
         if kind.has_levels and not self.are_guessed[j]:
             return _codes(column, self.levels[j], self.labels[j])
         x = column.numbers(self.labels[j], f"numbers in a {self.families[j]!r} column")
         if np.isinf(x).any():
             raise ValueError(f"X must not hold infinite values, got one in {self.labels[j]}")
-        if self.are_guessed[j]:
-            return self._guessed_codes(j, x)
         if kind.holds is not None:
             seen = x[~np.isnan(x)]
             wrong = seen[~kind.holds(seen)]
@@ -179,20 +193,32 @@ class Table:
         return x
 
     def _guessed_codes(self, j, x):
-        """Codes of integers; those that `fit` has not met there are missing."""
-        levels, is_unseen = self.levels[j].astype(np.float64), self._are_unseen(j, x)
-        if is_unseen.any():
-            unseen = np.unique(x[is_unseen])[:3]
-            some, known = (", ".join(f"{x:g}" for x in values) for values in (unseen, levels))
-            warn(
-                f"X has {some} in {self.labels[j]}, where fit has met {known} alone: such cells "
-                "are taken as missing; if other numbers may come, name the column in family, as "
-                "'gaussian' or 'poisson'"
+        """Codes of numbers; those that are no level are missing."""
+        code, is_level = self._nearest_level(j, x)
+        unseen = np.unique(x[~is_level & ~np.isnan(x)])
+        if unseen.size:
+            some, known = (
+                ", ".join(f"{x:.12g}" for x in values) for values in (unseen[:3], self.levels[j])
             )
-        return np.where(is_unseen | np.isnan(x), np.nan, np.searchsorted(levels, x))
+            warn(
+                f"X has {some} in {self.labels[j]}, of whose few numbers fit made the levels "
+                f"{known}: such cells are taken as missing; if other numbers may come, name the "
+                "column in family, as 'gaussian' or 'poisson'"
+            )
+        return np.where(is_level, code, np.nan)
 
-    def _are_unseen(self, j, x):
-        return ~np.isnan(x) & ~np.isin(x, self.levels[j].astype(np.float64))
+    def _nearest_level(self, j, x):
+        """The code of the level nearest to each number, and whether they are the same."""
+        levels = self.levels[j].astype(np.float64)
+        code = np.searchsorted((levels[1:] + levels[:-1]) / 2, x)
+        # Numbers that are not whole may have been in single precision, here or there.
+        error = 0.0 if (np.floor(levels) == levels).all() else _SINGLE * np.abs(levels).max()
+        return code, np.abs(x - levels[code]) <= error
+
+
+def may_be_answers(x):
+    """Whether a column that was taken for counts may be one of answers or codes."""
+    return not are_plainly_counts(x[~np.isnan(x)])
 
 
 def _in_words(names, n):
@@ -237,11 +263,13 @@ def _family_of(column, label):
 
 def _numbers(column):
     """The different ones in a column of numbers, which may be text beside marks."""
-    values = column.values
-    if values.dtype.kind not in "iuf":
-        values = values.astype(np.float64)
-        values = values.astype(np.int64) if column.kind == "integer" else values
-    return np.unique(values)
+    levels = np.unique(column.values.astype(np.float64))
+    return levels.astype(np.int64) if column.kind == "integer" else levels
+
+
+def _between(levels, x):
+    """Numbers by their codes, which may lie between two."""
+    return np.interp(x, np.arange(len(levels)), levels)
 
 
 def _levels(column, label):

@@ -73,7 +73,7 @@ class ExportMixin:
     # -- data
 
     def _observed_group(self):
-        return self._table_group("X", self._training_rows.observed_data())
+        return self._table_group("X", self._as_numbers(self._training_rows.observed_data()))
 
     def _table_group(self, name, X):
         """A group of one table, of all rows and columns."""
@@ -81,7 +81,7 @@ class ExportMixin:
         return Group({name: ((rows.dim, columns.dim), X)}, rows.coords() | columns.coords())
 
     def _replicated(self, A):
-        return {"X": self._sampled_in_units(A)}
+        return {"X": self._as_numbers(self._sampled_in_units(A))}
 
     def _replicate(self, draw, rng):
         return self._sample_of(draw, len(self._rows_axis().labels), rng)
@@ -101,7 +101,7 @@ class ExportMixin:
             group.add(self._cells())
             mean, std = self._filled_training()
             holes = np.isnan(self._training_cells.X)
-            group.variables["imputed_mean"] = ("cell",), mean[holes]
+            group.variables["imputed_mean"] = ("cell",), self._as_numbers(mean)[holes]
             group.variables["imputed_std"] = ("cell",), std[holes]
         return group
 
@@ -109,7 +109,8 @@ class ExportMixin:
         """The levels of columns whose numbers are codes of them."""
         levels = getattr(self, "levels_", [])
         group = Group()
-        named = [(j, one) for j, one in enumerate(levels) if one is not None]
+        guessed = set(self._guessed_columns())
+        named = [(j, one) for j, one in enumerate(levels) if one is not None and j not in guessed]
         if named:
             texts = [json.dumps([str(level) for level in one]) for _, one in named]
             names = self._columns_axis().labels[[j for j, _ in named]]
@@ -190,12 +191,13 @@ class ExportMixin:
 
     def _drawn_cells(self, draws, rng):
         """The missing cells of the training rows at each draw, drawn if it does not hold them."""
-        X = self._observed_group().variables["X"][1]
+        X = self._training_rows.observed_data()
         holes = np.isnan(X)
         complete = self._completer(True, X, holes)
 
         def of_draw(draw):
-            return {"imputed": self._drawn_in_units(complete(draw, rng), holes)[holes]}
+            drawn = self._drawn_in_units(complete(draw, rng), holes)
+            return {"imputed": self._as_numbers(drawn)[holes]}
 
         group, values = self._cells(), stacked(draws, of_draw)
         group.variables["imputed"] = (*_OF_DRAWS, "cell"), values["imputed"]

@@ -1,5 +1,7 @@
 """``report()`` of every estimator: which sections it has, and what data they are made of."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -140,8 +142,11 @@ class ReportMixin:
         filled = std = None
         if self._training_cells is not None:
             filled, std = self._filled_training()
+            filled = self._as_numbers(filled)
+        guessed = set(self._guessed_columns())
+        levels = [None if j in guessed else one for j, one in enumerate(training.levels)]
         return cells.section(
-            training,
+            replace(training, X=self._as_numbers(training.X), levels=levels),
             filled,
             std,
             scale=getattr(self, "std_scale_", None),

@@ -116,7 +116,8 @@ class TablesMixin:
                 "less than 1e-4 of its standard deviation, and the model would take them as equal: "
                 "check those cells, set them to NaN, or transform the column, by its logarithm say"
             )
-        found = suspicious_marks(X, self._nominal_columns())
+        names = np.setdiff1d(self._nominal_columns(), self._guessed_columns())
+        found = suspicious_marks(self._as_numbers(X), names)
         for value, columns in found.items():
             advice.append(
                 f"X has {value:g} in {self._named(columns)}, far from all other values there, as "
@@ -277,8 +278,16 @@ class TablesMixin:
         """The values of each column of rows of numbers, levels by their names."""
         return X.T
 
-    def _cells_not_read(self, X):
-        """Cells that hold values and were taken as missing: column, rows and values of each."""
+    def _guessed_columns(self):
+        """Columns of numbers that are read as levels."""
+        return ()
+
+    def _as_numbers(self, X):
+        """Rows of the features as they are read, such columns as the numbers that they hold."""
+        return X
+
+    def _cells_that_stay(self, X):
+        """Cells that are read as missing, or as another number: column, rows and values of each."""
         return ()
 
     def _whole_columns(self):
@@ -299,13 +308,13 @@ class TablesMixin:
         whole : collection of int
             Columns that were filled with whole numbers.
         """
-        holes, columns = np.isnan(X).any(axis=0), list(self._columns(filled))
-        for j, rows, values in self._cells_not_read(given):
+        holes, columns = np.isnan(X), list(self._columns(filled))
+        for j, rows, values in self._cells_that_stay(given):
             columns[j] = columns[j].astype(np.result_type(columns[j], values))
-            columns[j][rows] = values
+            columns[j][rows], holes[rows, j] = values, False
             if std is not None:
                 std[rows, j] = 0.0
-        table = fill_table(given, columns, holes, whole)
+        table = fill_table(given, columns, holes.any(axis=0), whole)
         return table if std is None else (table, floats_like(given, std))
 
     def _as_trained(self, X, **options):

@@ -274,15 +274,16 @@ class BNPImputer(
         Returns
         -------
         X_filled : ndarray or frame of shape (n_samples, n_features_out)
-            Each missing cell with its posterior mean (a level with the most probable one), or a
+            Each missing cell with its posterior mean (a name with the most probable one), or a
             draw if `sample_posterior`. A frame of the kind, names and index of X where that is one,
             unless `set_output` says otherwise.
 
         Warns
         -----
         UserWarning
-            If a row has a name or category that `fit` has not seen, or another value than 0 and 1
-            in a column of two values: its missing cells are filled as if that were missing too.
+            If a row has a name or category that `fit` has not seen, another value than 0 and 1 in a
+            column of two values, or another number in one of few that were taken for levels: its
+            missing cells are filled as if that were missing too.
         """
         check_is_fitted(self, "estimator_")
         self._validate_params()
@@ -317,7 +318,7 @@ class BNPImputer(
         Returns
         -------
         std : ndarray or frame of shape (n_samples, n_kept)
-            0 for observed cells and columns of one value, NaN for those without any; for a level
+            0 for observed cells and columns of one value, NaN for those without any; for a name
             the root of p (1 - p), p the probability of the one that is filled in. In the columns of
             `transform`, without those of `add_indicator`.
         """

@@ -7,6 +7,8 @@ _MOST_LEVELS, _LEAST_ROWS = 10, 10
 # Unless they are counts: the variance of these in units of their mean, which is 1 or more, and the
 # share of the largest of them, while answers end where many are.
 _LEAST_DISPERSION, _MOST_OF_LARGEST = 0.7, 0.05
+# Beyond it floats do not hold all integers, and levels of them would be mixed up.
+_LARGEST_LEVEL = 2**53
 
 
 def kind_of_numbers(values, are_integers):
@@ -24,37 +26,40 @@ def kind_of_numbers(values, are_integers):
     values : ndarray of float64
         Without missing ones.
     are_integers : bool
-        By what the column is made of.
+        Whether the column is one of integers. Of floats that are whole, few different ones are
+        taken for the same, and many for measurements.
 
     Returns
     -------
     kind : {"bool", "category", "integer", "float"}
-        "bool" for integers that are 0 and 1, "integer" for counts, "float" for all that is none of
-        these.
+        "bool" for 0 and 1, "integer" for counts, "float" for all that is none of these.
     """
     if not len(values) or not np.isfinite(values).all():
         return "float"
-    if are_integers and np.isin(values, (0.0, 1.0)).all():
+    if np.isin(values, (0.0, 1.0)).all():
         return "bool"
-    is_count = are_integers and 0 <= values.min() <= 1
-    is_count = is_count and np.median(values) < 10 and values.max() <= 100
-    if _are_few(values) and not (is_count and _are_plainly_counts(values)):
-        return "category"
-    return "integer" if is_count else "float"
+    if _are_few(values):
+        return "integer" if are_plainly_counts(values) else "category"
+    return "integer" if are_integers and _may_be_counts(values) else "float"
+
+
+def are_plainly_counts(values):
+    """Whether numbers begin at 0 and vary as counts do, few of them as large as the largest."""
+    if not _may_be_counts(values) or values.min() > 0 or (np.floor(values) != values).any():
+        return False
+    # Of a Poisson law's values the ratio of variance and mean has about this error.
+    least = _LEAST_DISPERSION * (1.0 - np.sqrt(2.0 / len(values)))
+    varies = values.var() >= least * values.mean()
+    return bool(varies and np.mean(values == values.max()) <= _MOST_OF_LARGEST)
+
+
+def _may_be_counts(values):
+    return 0 <= values.min() <= 1 and np.median(values) < 10 and values.max() <= 100
 
 
 def _are_few(values):
     n = len(np.unique(values[:1_000]))
     if n <= _MOST_LEVELS:
         n = len(np.unique(values))
-    return 1 < n <= min(_MOST_LEVELS, len(values) // _LEAST_ROWS)
-
-
-def _are_plainly_counts(values):
-    # Of a Poisson law's values the ratio of variance and mean has about this error.
-    least = _LEAST_DISPERSION * (1.0 - np.sqrt(2.0 / len(values)))
-    return (
-        values.min() == 0
-        and values.var() >= least * values.mean()
-        and np.mean(values == values.max()) <= _MOST_OF_LARGEST
-    )
+    is_few = 1 < n <= min(_MOST_LEVELS, len(values) // _LEAST_ROWS)
+    return is_few and np.abs(values).max() < _LARGEST_LEVEL

@@ -67,7 +67,9 @@ def test_the_mixture_says_what_it_follows(line):
         model.impute([[1000.0, np.nan, 0.0]])
 
 
-@pytest.mark.parametrize("equal, shape", [(0, "full"), (20, "full"), (21, "diag"), (30, "diag"), (39, "full")])
+@pytest.mark.parametrize(
+    "equal, shape", [(0, "full"), (20, "full"), (21, "diag"), (30, "diag"), (39, "full")]
+)
 def test_the_default_imputer_has_no_full_covariances_of_equal_values(equal, shape):
     x = np.arange(40.0)
     x[:equal] = -1.0  # two values alone are levels

@@ -174,7 +174,7 @@ def test_numbers_that_are_new_among_guessed_levels_are_missing(tmp_path):
         found = model.score_samples(new)
     said = [str(one.message) for one in caught]
     assert len(said) == 3 and "2.5 in column 'a'" in said[0] and "17 in column 'b'" in said[1]
-    assert "-1 in column 'text', where fit has met 0, 1, 2, 3, 4 alone" in said[2]
+    assert "-1 in column 'text', of whose few numbers fit made the levels 0, 1, 2, 3, 4:" in said[2]
     holes = new.copy()
     holes.loc[0, "a"], holes.loc[1, "b"], holes.loc[2, "text"] = np.nan, pd.NA, None
     assert_array_equal(found, model.score_samples(holes))
