@@ -163,6 +163,11 @@ class CellsMixin(CompletionMixin, DensityMixin):
             places.append(own[np.lexsort((values[own], place[columns[values[own]]], rows[own]))])
         return places
 
+    def _log_p_not_read(self, X):
+        if self._table is None:
+            return 0.0
+        return self._table.log_p_of_unseen(X, self.categorical_prior, self._form.marks)
+
     def _filled_as(self, given, X, filled, std=None, whole=()):
         guessed = self._guessed_columns()
         if len(guessed):

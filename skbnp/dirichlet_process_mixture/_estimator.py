@@ -432,7 +432,7 @@ class DirichletProcessMixture(
         return super()._columns(X) if self._table is None else self._table.decode(X)
 
     def _guessed_columns(self):
-        return () if self._table is None else np.flatnonzero(self._table.are_guessed)
+        return () if self._table is None else self._table.guessed
 
     def _as_numbers(self, X):
         return X if self._table is None else self._table.as_numbers(X)

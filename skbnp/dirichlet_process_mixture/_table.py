@@ -16,6 +16,7 @@ from skbnp.tables.columns import (
 from skbnp.tables.kinds_of_numbers import are_plainly_counts, kind_of_numbers
 from skbnp.tables.labels import labels_from_data, labels_to_data
 
+_NUMBERS = ("integer", "real")
 # Numbers that differ by less, in units of the largest, may be the same in single precision.
 _SINGLE = 1e-6
 
@@ -45,9 +46,10 @@ class Table:
         One of ``families.KINDS`` per column.
     levels : list
         Sorted levels of each categorical column, None for the others.
-    are_guessed : list of bool
-        Whether "auto" took the few numbers of a column for its levels. Other numbers there are no
-        mistake, but may come in any later table: they are missing, with a warning.
+    guessed_from : list of int
+        Of how many cells "auto" took the few numbers for the levels of a column, 0 where it did
+        not. Other numbers there are no mistake, but may come in any later table: they are missing,
+        with a warning.
     """
 
     def __init__(self, X, family, names, marks=None):
@@ -60,14 +62,14 @@ class Table:
             for name, column, label in zip(asked, columns, self.labels, strict=True)
         ]
         has_levels = [KINDS[name].has_levels for name in self.families]
-        self.are_guessed = [
-            name == "auto" and found and column.kind in ("integer", "real")
+        self.guessed_from = [
+            len(column.values) if name == "auto" and found and column.kind in _NUMBERS else 0
             for name, found, column in zip(asked, has_levels, columns, strict=True)
         ]
         self.levels = [
             _numbers(column) if guessed else _levels(column, label) if found else None
             for column, guessed, found, label in zip(
-                columns, self.are_guessed, has_levels, self.labels, strict=True
+                columns, self.guessed_from, has_levels, self.labels, strict=True
             )
         ]
         self.to_data()  # what no file could hold is refused before any sampling
@@ -79,9 +81,14 @@ class Table:
         for j, column in enumerate(columns):
             out[:, j] = self._encode_column(j, column)
         refuse_inexact(X, out)
-        for j in np.flatnonzero(self.are_guessed):
+        for j in self.guessed:
             out[:, j] = self._guessed_codes(j, out[:, j])
         return out
+
+    @property
+    def guessed(self):
+        """The columns whose levels were guessed."""
+        return np.flatnonzero(self.guessed_from)
 
     def decode(self, X):
         """Back to what the table held: the values of each column."""
@@ -92,14 +99,14 @@ class Table:
         if levels is None:
             return x
         codes = x.astype(np.intp)
-        if self.are_guessed[j] and (codes != x).any():
+        if self.guessed_from[j] and (codes != x).any():
             return _between(levels, x)
         return levels[codes]
 
     def as_numbers(self, X):
         """Encoded rows with guessed levels as the numbers that they are; NaN stays."""
         X = X.copy()
-        for j in np.flatnonzero(self.are_guessed):
+        for j in self.guessed:
             X[:, j] = _between(self.levels[j], X[:, j])
         return X
 
@@ -117,7 +124,7 @@ class Table:
         moments : tuple of two ndarrays of shape (n_cells,) or None
             The mean as a code: between those of the levels that it lies between.
         """
-        if not self.are_guessed[j]:
+        if not self.guessed_from[j]:
             return None
         levels = self.levels[j].astype(np.float64)
         mean = p @ levels
@@ -132,10 +139,10 @@ class Table:
         cells : list of (int, ndarray, ndarray)
             Column, rows and numbers, integers where all are whole.
         """
-        if not any(self.are_guessed):
+        if not any(self.guessed_from):
             return []
         found, columns = [], columns_of(X, marks)
-        for j in np.flatnonzero(self.are_guessed):
+        for j in self.guessed:
             x = columns[j].numbers(self.labels[j])
             rows = np.flatnonzero(~np.isnan(x) & ~np.isin(x, self.levels[j].astype(np.float64)))
             x = x[rows]
@@ -143,6 +150,25 @@ class Table:
             if rows.size:
                 found.append((j, rows, x.astype(np.int64) if is_whole else x))
         return found
+
+    def log_p_of_unseen(self, X, total, marks=None):
+        """Log probability of the numbers in each row that are no guessed levels.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        total : float
+            Pseudo counts of a column: of n cells, another one has a number that none of them has
+            with the probability total / (n + total), as under a Dirichlet process.
+        """
+        if not any(self.guessed_from):
+            return 0.0
+        log_p, columns = 0.0, columns_of(X, marks)
+        for j in self.guessed:
+            x = columns[j].numbers(self.labels[j])
+            is_unseen = ~self._nearest_level(j, x)[1] & ~np.isnan(x)
+            log_p = log_p + is_unseen * np.log(total / (self.guessed_from[j] + total))
+        return log_p
 
     def to_data(self):
         """Plain data from which `from_data` makes the table's reading again."""
@@ -157,13 +183,13 @@ class Table:
         """Make what `to_data` described; a file of 0.1 says nothing of guesses."""
         table = cls.__new__(cls)
         n = len(data["families"])
-        if "are_guessed" not in data:
-            data = data | {"are_guessed": [False] * n}
-        if set(data) != {"labels", "families", "levels", "are_guessed"}:
+        if "guessed_from" not in data:
+            data = data | {"guessed_from": [0] * n}
+        if set(data) != {"labels", "families", "levels", "guessed_from"}:
             raise ValueError(f"a table has the attributes {sorted(data)}")
         if not all(name in KINDS for name in data["families"]):
             raise ValueError(f"a table has the families {data['families']}")
-        if not all(len(data[name]) == n for name in ("labels", "levels", "are_guessed")):
+        if not all(len(data[name]) == n for name in ("labels", "levels", "guessed_from")):
             raise ValueError(f"a table of {n} columns has the levels {data['levels']}")
         vars(table).update(data)
         table.levels = [
@@ -174,7 +200,7 @@ class Table:
     def _encode_column(self, j, column):
         """The numbers of a column, or codes of its levels where these are not guessed."""
         kind = KINDS[self.families[j]]
-        if kind.has_levels and not self.are_guessed[j]:
+        if kind.has_levels and not self.guessed_from[j]:
             return _codes(column, self.levels[j], self.labels[j])
         x = column.numbers(self.labels[j], f"numbers in a {self.families[j]!r} column")
         if np.isinf(x).any():
@@ -202,8 +228,8 @@ class Table:
             )
             warn(
                 f"X has {some} in {self.labels[j]}, of whose few numbers fit made the levels "
-                f"{known}: such cells are taken as missing; if other numbers may come, name the "
-                "column in family, as 'gaussian' or 'poisson'"
+                f"{known}: such cells are taken as missing, but in densities; if other numbers may "
+                "come, name the column in family, as 'gaussian' or 'poisson'"
             )
         return np.where(is_level, code, np.nan)
 

@@ -85,6 +85,10 @@ class DensityMixin:
         """What the draws say that densities are means over."""
         return self._prediction_laws()
 
+    def _log_p_not_read(self, X):
+        """Log probability, by row, of cells with values that are read as missing."""
+        return 0.0
+
     def _judge(self, figures):
         """Warn of poor estimates; ``figures`` (n_draws, n_rows), None where there are none."""
 
@@ -108,7 +112,7 @@ class DensityMixin:
             warning, for a row beyond the range of columns that have one. Where it is an estimate,
             it is the same for the same rows.
         """
-        X = self._check_new(X)
+        given, X = X, self._check_new(X)
         density, figures = np.empty(len(X)), []
         A, laws = self._modelled(X), self._density_laws()
         of_draw, prepare = self._log_density_of, self._prepared
@@ -121,7 +125,8 @@ class DensityMixin:
         if figures:
             self._judge(np.concatenate(figures, axis=1))
         # Of nothing the density is 1, whatever sums and estimates of it round to.
-        return np.where(np.isnan(A).all(axis=1), 0.0, density + self._log_jacobian(X))
+        density = np.where(np.isnan(A).all(axis=1), 0.0, density + self._log_jacobian(X))
+        return density + self._log_p_not_read(given)
 
     @refuses_by_name
     def score(self, X, y=None):

@@ -143,10 +143,15 @@ class TablesMixin:
 
     def _advice_on_lattices(self, columns):
         """What to do with such columns."""
-        others = "DirichletProcessMixture has laws for codes and counts"
         if self._predicts_targets():
-            others = "ordinal scores may stay as they are"
-        return f"turn codes of groups into columns of 0 and 1, by OneHotEncoder say; {others}"
+            others = "by OneHotEncoder say; ordinal scores may stay as they are"
+        else:
+            # An encoder would make a missing cell a group of its own.
+            others = (
+                "missing where the code is; scores and counts may stay as they are, and "
+                "DirichletProcessMixture has laws for codes, with the dtype category, and counts"
+            )
+        return f"turn codes of groups into columns of 0 and 1, {others}"
 
     def _predicts_targets(self):
         """Whether columns of X are given, and neither drawn nor filled in."""

@@ -80,20 +80,23 @@ def _is_binary(column):
 
 def _family_beside_names(column):
     """The family of a column in a table in which some hold names."""
-    # Of dates "auto" says what to do with them; few different numbers are levels for it.
     if _is_binary(column):
         return "bernoulli"
-    if column.kind == "date" or _are_levels(column):
-        return "auto"
-    return "categorical" if holds_names(column) else "gaussian"
+    if holds_names(column):
+        # Of dates "auto" says what to do with them.
+        return "auto" if column.kind == "date" else "categorical"
+    # Few different numbers are levels for "auto", and counts of which most are equal are counts:
+    # as real columns they would make covariances diagonal.
+    kind = _kind_of(column)
+    is_auto = kind == "category" or (kind == "integer" and not _is_spread(column))
+    return "auto" if is_auto else "gaussian"
 
 
-def _are_levels(column):
-    """Whether a column holds few different numbers, as answers, codes and doses are."""
+def _kind_of(column):
+    """What the numbers of a column are, None where it may hold others than numbers."""
     if column.kind not in ("integer", "real"):
-        return False
-    values = column.values.astype(np.float64)
-    return kind_of_numbers(values, column.kind == "integer") == "category"
+        return None
+    return kind_of_numbers(column.values.astype(np.float64), column.kind == "integer")
 
 
 def _is_spread(column):

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-# Numbers of at most so many values are levels, where a value has so many rows in the mean.
-_MOST_LEVELS, _LEAST_ROWS = 10, 10
+# Numbers of at most so many values are levels, where a value has so many rows in the mean; of at
+# most the second number, as years of schooling are, where one has that share of the rows.
+_MOST_LEVELS, _LEAST_ROWS = 12, 10
+_MOST_TIED_LEVELS, _LEAST_TIED = 30, 0.25
 # Unless they are counts: the variance of these in units of their mean, which is 1 or more, and the
 # share of the largest of them, while answers end where many are.
 _LEAST_DISPERSION, _MOST_OF_LARGEST = 0.7, 0.05
@@ -14,9 +16,10 @@ _LARGEST_LEVEL = 2**53
 def kind_of_numbers(values, are_integers):
     """What the numbers of a column are: levels, counts, or numbers like any other.
 
-    Few different ones are categories, unless they are plainly counts: normal laws would make
-    components of single values, whose densities have no bound, and no mixture of Poisson laws has
-    less variance than mean, as answers have, which would all be one cluster. Counts are integers
+    Few different ones are categories, and so are some more where many rows have one of them, unless
+    they are plainly counts: normal laws would make components of single values, whose densities
+    have no bound, and no mixture of Poisson laws has less variance than mean, as answers have,
+    which would all be one cluster. Counts are integers
     that begin at 0 or 1, half of them below 10, none above 100. Where counts are larger, a normal
     law fits them as well; a Poisson law for a measurement would need a cluster for every few units,
     its variance being its mean.
@@ -38,9 +41,13 @@ def kind_of_numbers(values, are_integers):
         return "float"
     if np.isin(values, (0.0, 1.0)).all():
         return "bool"
-    if _are_few(values):
+    n_equal = _rows_of_each(values)
+    if n_equal is not None and len(n_equal) <= _MOST_LEVELS:
         return "integer" if are_plainly_counts(values) else "category"
-    return "integer" if are_integers and _may_be_counts(values) else "float"
+    if are_integers and _may_be_counts(values):
+        return "integer"
+    is_tied = n_equal is not None and n_equal.max() >= _LEAST_TIED * len(values)
+    return "category" if is_tied else "float"
 
 
 def are_plainly_counts(values):
@@ -57,9 +64,11 @@ def _may_be_counts(values):
     return 0 <= values.min() <= 1 and np.median(values) < 10 and values.max() <= 100
 
 
-def _are_few(values):
-    n = len(np.unique(values[:1_000]))
-    if n <= _MOST_LEVELS:
-        n = len(np.unique(values))
-    is_few = 1 < n <= min(_MOST_LEVELS, len(values) // _LEAST_ROWS)
-    return is_few and np.abs(values).max() < _LARGEST_LEVEL
+def _rows_of_each(values):
+    """How many rows each value has; None where these may not be levels."""
+    # Of very many numbers most are told from some.
+    if len(np.unique(values[:1_000])) > _MOST_TIED_LEVELS:
+        return None
+    n_equal = np.unique(values, return_counts=True)[1]
+    is_few = 1 < len(n_equal) <= min(_MOST_TIED_LEVELS, len(values) // _LEAST_ROWS)
+    return n_equal if is_few and np.abs(values).max() < _LARGEST_LEVEL else None

@@ -128,7 +128,7 @@ def answers(n=300, n_levels=5, seed=0):
     return pd.DataFrame(np.clip(X, 0, n_levels - 1).astype(int), columns=list("abcdef")), group
 
 
-@pytest.mark.parametrize("n_levels, first", [(3, 1), (5, 1), (5, 0), (7, -3), (10, 1)])
+@pytest.mark.parametrize("n_levels, first", [(3, 1), (5, 1), (5, 0), (7, -3), (11, 1)])
 def test_answers_tell_clusters_apart(n_levels, first):
     """As counts they would be one cluster: no mixture of Poisson laws varies less than its mean."""
     X, group = answers(n_levels=n_levels)
@@ -139,12 +139,12 @@ def test_answers_tell_clusters_apart(n_levels, first):
 
 
 def test_where_integers_are_levels():
-    """At most ten, in ten rows each in the mean, unless they are plainly counts."""
+    """At most twelve, in ten rows each in the mean, unless they are plainly counts."""
     rng = np.random.default_rng(3)
     counts = rng.poisson(1.0, 120)
     columns = {
-        "ten": (np.arange(120) % 10 + 3, "categorical"),
-        "eleven": (np.arange(120) % 11 + 3, "gaussian"),
+        "twelve": (np.arange(120) % 12 + 3, "categorical"),
+        "thirteen": (np.arange(120) % 13 + 3, "gaussian"),
         "counts": (counts, "poisson"),
         "counts from one": (counts + 1, "categorical"),
         "the largest in six rows": (np.where(np.arange(120) < 6, 8, counts), "poisson"),
@@ -157,9 +157,15 @@ def test_where_integers_are_levels():
     found = families(frame, covariance_type="diag")
     assert dict(zip(frame, found, strict=True)) == {k: family for k, (_, family) in columns.items()}
     # The same values in fewer rows.
-    few = families(frame[["ten", "two"]].iloc[:60], covariance_type="diag")
+    schooling = np.where(np.arange(300) < 75, 40.0, 41.5 + np.arange(300) % 29)
+    less = np.where(np.arange(300) < 74, 40.0, 41.5 + np.arange(300) % 29)
+    more = np.where(np.arange(300) < 75, 40.0, 41.5 + np.arange(300) % 30)
+    tied = pd.DataFrame({"schooling": schooling, "less": less, "more": more})
+    assert families(tied, covariance_type="diag") == ["categorical", "gaussian", "gaussian"]
+    assert families(tied[:290], covariance_type="diag")[0] == "gaussian"
+    few = families(frame[["twelve", "two"]].iloc[:60], covariance_type="diag")
     assert few == ["gaussian", "categorical"]
-    few = families(frame[["ten", "counts", "two"]].iloc[:19], covariance_type="diag")
+    few = families(frame[["twelve", "counts", "two"]].iloc[:19], covariance_type="diag")
     assert few == ["gaussian", "poisson", "poisson"]
 
 
@@ -177,7 +183,10 @@ def test_numbers_that_are_new_among_guessed_levels_are_missing(tmp_path):
     assert "-1 in column 'text', of whose few numbers fit made the levels 0, 1, 2, 3, 4:" in said[2]
     holes = new.copy()
     holes.loc[0, "a"], holes.loc[1, "b"], holes.loc[2, "text"] = np.nan, pd.NA, None
-    assert_array_equal(found, model.score_samples(holes))
+    assert_array_equal(model.predict_proba(new), model.predict_proba(holes))
+    # A number that none of 300 cells was: as under a Dirichlet process.
+    seldom = np.where(np.arange(6) < 3, np.log(1 / 301), 0.0)
+    assert_allclose(found, model.score_samples(holes) + seldom, rtol=1e-12)
     model.save(tmp_path / "file")
     with pytest.warns(UserWarning, match="17 in column 'b'"):
         again = DirichletProcessMixture.load(tmp_path / "file").score_samples(new)
@@ -246,5 +255,5 @@ def test_levels_that_are_named_are_not_guessed():
 def test_columns_of_before_the_guess_are_read():
     table = Table(pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}), "categorical", ["a", "b"])
     data = table.to_data()
-    assert data.pop("are_guessed") == [False, False]
-    assert Table.from_data(data).to_data() == data | {"are_guessed": [False, False]}
+    assert data.pop("guessed_from") == [0, 0]
+    assert Table.from_data(data).to_data() == data | {"guessed_from": [0, 0]}
