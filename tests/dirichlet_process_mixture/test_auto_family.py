@@ -157,12 +157,13 @@ def test_where_integers_are_levels():
     found = families(frame, covariance_type="diag")
     assert dict(zip(frame, found, strict=True)) == {k: family for k, (_, family) in columns.items()}
     # The same values in fewer rows.
-    schooling = np.where(np.arange(300) < 75, 40.0, 41.5 + np.arange(300) % 29)
-    less = np.where(np.arange(300) < 74, 40.0, 41.5 + np.arange(300) % 29)
-    more = np.where(np.arange(300) < 75, 40.0, 41.5 + np.arange(300) % 30)
+    row = np.arange(400)
+    schooling = np.where(row < 100, 40.0, 41.5 + row % 29)
+    less = np.where(row < 99, 40.0, 41.5 + row % 29)
+    more = np.where(row < 100, 40.0, 41.5 + row % 30)
     tied = pd.DataFrame({"schooling": schooling, "less": less, "more": more})
     assert families(tied, covariance_type="diag") == ["categorical", "gaussian", "gaussian"]
-    assert families(tied[:290], covariance_type="diag")[0] == "gaussian"
+    assert families(tied[:299], covariance_type="diag")[0] == "gaussian"
     few = families(frame[["twelve", "two"]].iloc[:60], covariance_type="diag")
     assert few == ["gaussian", "categorical"]
     few = families(frame[["twelve", "counts", "two"]].iloc[:19], covariance_type="diag")
