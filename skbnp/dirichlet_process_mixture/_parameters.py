@@ -55,10 +55,9 @@ class MixtureParameters(WarmupInRounds):
         of the rows or less; these, and other integers that begin at 0 or 1, half of them below 10
         and none above 100, are counts; up to thirty values, each in ten rows in the mean, are
         categorical where one is in a quarter of the rows, as years of schooling are; all other
-        numbers are real. Floats are integers where pandas
-        made them floats, for a missing cell. Other numbers that a later table has in a column of
-        numbers which "auto" took for categorical are missing, with a warning. `families_` says what
-        each column was taken for.
+        numbers are real. Floats are integers where pandas made them floats, for a missing cell.
+        Other numbers that a later table has in a column of numbers which "auto" took for
+        categorical are missing, with a warning. `families_` says what each column was taken for.
         """,
     )
     n_components: int | ShiftedBetaNegativeBinomial | None = parameter(

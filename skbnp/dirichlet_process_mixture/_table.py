@@ -159,7 +159,8 @@ class Table:
         X : array-like or frame of shape (n_samples, n_features)
         total : float
             Pseudo counts of a column: of n cells, another one has a number that none of them has
-            with the probability total / (n + total), as under a Dirichlet process.
+            with the probability total / (n + total), as under a Dirichlet process. It comes on
+            top of the probabilities of the levels, whose sum is 1.
         """
         if not any(self.guessed_from):
             return 0.0

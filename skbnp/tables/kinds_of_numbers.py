@@ -19,10 +19,9 @@ def kind_of_numbers(values, are_integers):
     Few different ones are categories, and so are some more where many rows have one of them, unless
     they are plainly counts: normal laws would make components of single values, whose densities
     have no bound, and no mixture of Poisson laws has less variance than mean, as answers have,
-    which would all be one cluster. Counts are integers
-    that begin at 0 or 1, half of them below 10, none above 100. Where counts are larger, a normal
-    law fits them as well; a Poisson law for a measurement would need a cluster for every few units,
-    its variance being its mean.
+    which would all be one cluster. Counts are integers that begin at 0 or 1, half of them below 10,
+    none above 100. Where counts are larger, a normal law fits them as well; a Poisson law for a
+    measurement would need a cluster for every few units, its variance being its mean.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def test_reports_and_arviz_have_the_numbers():
     assert set(np.unique(drawn.variables["imputed"][1])) <= {10.0, 20.0, 50.0}
 
 
-@pytest.mark.parametrize("form", ["Int64", "masked", "float"])
+@pytest.mark.parametrize("form", ["Int64", "float"])
 def test_fractions_stay_so_in_a_column_of_integers(form):
     model = fitted(frame([0.5, 1.0, 2.5]))
     X = pd.DataFrame({"a": pd.array([1, None, None, None], "Int64"), "x": [4.0, 0.0, 4.0, 8.0]})
