@@ -87,6 +87,14 @@ class Units:
             log_slope = log_slope - np.log((1.0 - u**2) / 2.0)
         return np.where(np.isnan(X[:, self.columns]), 0.0, log_slope).sum(axis=1)
 
+    def log_jacobian_of_visible(self, A):
+        """The same of rows that have been through `to_visible`; of cells that are finite."""
+        log_slope = np.broadcast_to(-np.log(self.scale), A.shape)
+        if self.visible == "sigmoid":
+            u = np.clip(np.tanh(A / 2.0), -_LARGEST, _LARGEST)
+            log_slope = log_slope - np.log((1.0 - u**2) / 2.0)
+        return np.where(np.isfinite(A), log_slope, 0.0).sum(axis=1)
+
     def from_visible(self, A):
         """Whole rows in the units of the data, of pre-activations."""
         X = np.tile(self.constant, (len(A), 1))

@@ -56,6 +56,23 @@ def test_log_jacobian_is_that_of_the_map(visible):
     assert units.log_jacobian(gone)[0] == pytest.approx(found[0] - expected[1], rel=1e-5)
 
 
+@pytest.mark.parametrize("visible", ["gaussian", "sigmoid"])
+def test_log_jacobian_of_rows_that_have_their_units(visible):
+    X = table()
+    units = standard_units(X) if visible == "gaussian" else range_units(X, None, 0.9)
+    A = units.to_visible(X)
+    found = units.log_jacobian_of_visible(A)
+    np.testing.assert_allclose(found, units.log_jacobian(X), rtol=1e-12)
+    # Below a detection limit there is no density.
+    below = A[:1].copy()
+    below[0, 1] = -np.inf
+    gone = X[:1].copy()
+    gone[0, 1] = np.nan
+    np.testing.assert_allclose(
+        units.log_jacobian_of_visible(below), units.log_jacobian(gone), rtol=1e-12
+    )
+
+
 def test_a_step_widens_the_scale_by_its_jitter():
     X, step = table()[:, :3], np.array([0.0, 6.0, 0.0])
     plain, wider = standard_units(X), standard_units(X, step=step)

@@ -8,6 +8,7 @@ from skbnp.likelihoods.sparse_loadings.layers import (
     check_level_labels,
     check_prior,
     check_shared_fitted,
+    n_layers,
 )
 from skbnp.numerics.states import checked_indices
 
@@ -22,9 +23,8 @@ def check_draw(draw, prior, n_samples, n_features):
     n_samples, n_features : int
         Shape of the standardised rows.
     """
-    n_upper = sum(name.startswith("loadings") for name in draw) - 1
     checked_state(draw, prior, n_samples, n_features)
-    check_level_labels(draw, 1, 1 + n_upper, n_samples)
+    check_level_labels(draw, 1, n_layers(draw), n_samples)
 
 
 def _check_prior(prior, n_features):

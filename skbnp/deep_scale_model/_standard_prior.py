@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from skbnp.deep_scale_model._model import Prior
-from skbnp.estimators.arguments import checked_array, number_or_law
+from skbnp.estimators.arguments import finite_by_column, number_or_law
 from skbnp.laws import Law
 from skbnp.mcmc.caller import warn
 
@@ -27,7 +27,7 @@ class PriorMixin:
         self._check_shared_parameters()
         if isinstance(self.noise_variance, Law):
             self._check_law("noise_variance", self.noise_variance)
-        elif not (checked_array("noise_variance", self.noise_variance, X.shape[1]) > 0).all():
+        elif not (finite_by_column("noise_variance", self.noise_variance, X.shape[1]) > 0).all():
             raise ValueError(
                 "noise_variance must be > 0: without a floor a feature that has lost its links, "
                 "which every birth_move may bring about, has no density, and neither has a 0 in "
@@ -84,7 +84,7 @@ class PriorMixin:
         """The law of noise variances, or those that are given in the units of the columns."""
         if isinstance(self.noise_variance, Law):
             return self.noise_variance
-        given = checked_array("noise_variance", self.noise_variance, self.n_features_in_)
+        given = finite_by_column("noise_variance", self.noise_variance, self.n_features_in_)
         with np.errstate(over="ignore", under="ignore"):
             noise = (np.sqrt(given[self._units.columns]) / self._units.scale) ** 2
         if not ((noise >= _LEAST_NOISE) & (noise <= 1 / _LEAST_NOISE)).all():

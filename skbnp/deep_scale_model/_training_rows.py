@@ -23,7 +23,7 @@ class TrainingRows:
 
     def __call__(self, draw):
         """Log density of each row in the units of X, given the draw."""
-        return log_density(draw, self.X, 0)[0] + log_jacobian(self.X, self.units)
+        return log_density(draw, self.X, 0)[0] + self.units.log_jacobian_of_visible(self.X)
 
     def observed_data(self):
         """The rows in their own units."""
@@ -49,9 +49,4 @@ class WatchedRows:
     def __call__(self, sampler):
         """Their log densities, shape (n_rows,)."""
         found, _ = log_density(sampler.draw(), self._X, 0, 0, _LOG_N_POINTS, anneals=False)
-        return found + log_jacobian(self._X, self._units)
-
-
-def log_jacobian(A, units):
-    """log |d standardised / d X| of the observed cells of each standardised row."""
-    return -np.where(np.isfinite(A), np.log(units.scale), 0.0).sum(axis=1)
+        return found + self._units.log_jacobian_of_visible(self._X)

@@ -25,9 +25,9 @@ from skbnp.dirichlet_process_mixture._record_draws import (
     wrapped,
 )
 from skbnp.dirichlet_process_mixture._stored_rows import make_sampler
+from skbnp.dirichlet_process_mixture._sweep import SUBSET
 from skbnp.dirichlet_process_mixture._table import is_plainly_real
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
-from skbnp.dirichlet_process_mixture.records._sampler import SUBSET
 from skbnp.estimators.arguments import check_count, refuses_by_name
 from skbnp.estimators.collections import (
     CollectionsMixin,
@@ -69,7 +69,7 @@ class KeptRows(TrainingRows):
 
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""
-        return draw.given_others() + self.units.log_jacobian(self.X)
+        return draw.given_others() + self.units.log_jacobian_of_visible(self.X)
 
     def shares(self, draw):
         """Probability that each row is of each block of the draw: (n_kept, n_blocks).

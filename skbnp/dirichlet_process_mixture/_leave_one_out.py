@@ -36,7 +36,8 @@ class LeaveOneOutOfRows:
 
     def _of_cell(self, rows, X):
         size = max(1, _TOGETHER // sum(map(len, self._draws)))
-        log_jacobian, out = self._rows.reading.units.log_jacobian(X), np.empty((len(X), 2))
+        log_jacobian = self._rows.reading.units.log_jacobian_of_visible(X)
+        out = np.empty((len(X), 2))
         for first in range(0, len(X), size):
             some = slice(first, min(first + size, len(X)))
             density = [[self._under(draw, rows, some) for draw in chain] for chain in self._draws]

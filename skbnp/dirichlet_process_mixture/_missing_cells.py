@@ -7,6 +7,8 @@ cells, and new rows know nothing of one another.
 
 import numpy as np
 
+from skbnp.numerics.columns_at_random import draw_columns
+
 
 def draw_training_cells(X, draw, prior, rng):
     """The training rows with their missing cells drawn from the joint law given the draw.
@@ -54,8 +56,7 @@ def draw_new_cells(X, rows, draw, prior, log_p, rng):
     -------
     X_filled : ndarray of shape (n_rows, n_features)
     """
-    # The largest of log p with Gumbel noise has probability p.
-    block = np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
+    block = draw_columns(log_p, rng)
     out = X[rows.order]
     for part, x in zip(prior.parts, rows.parts, strict=True):
         known = out[:, part.columns]

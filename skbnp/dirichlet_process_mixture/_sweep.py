@@ -30,7 +30,8 @@ ALGORITHMS = ("collapsed", "gibbs", "parallel")
 # How a split divides a block.
 DIVISIONS = ("sequential", "restricted_gibbs")
 
-# Rows that "parallel" redraws one by one in a sweep.
+# Rows that "parallel" redraws one by one in a sweep. Records of draws do not say which these were,
+# but how many is part of what finds them again: files are read by this number too.
 SUBSET = 2000
 
 

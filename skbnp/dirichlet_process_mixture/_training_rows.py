@@ -9,6 +9,8 @@ from skbnp.dirichlet_process_mixture._missing_cells import draw_training_cells
 from skbnp.dirichlet_process_mixture._model import Prior
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
 from skbnp.dirichlet_process_mixture._sampler import Sampler
+from skbnp.numerics.columns_at_random import draw_columns
+from skbnp.numerics.log_sums import log_totals
 from skbnp.units import Units
 
 # Observed cells of a block from which draws agree about the law of a column.
@@ -36,7 +38,7 @@ class TrainingRows:
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""
         density = self._sampler(draw).leave_one_out(draw.get("imputed"))
-        return density + self.units.log_jacobian(self.X)
+        return density + self.units.log_jacobian_of_visible(self.X)
 
     def shares(self, draw):
         """Probability that each row is of each block of the draw, given all other rows and labels.
@@ -116,8 +118,7 @@ class CompletedRows:
     def labels(self, draw, rng):
         """Labels of these rows under a draw, drawn anew now that they are complete, (n_rows,)."""
         log_p = self._log_densities(draw)
-        # The largest of log p with Gumbel noise has probability p.
-        return np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
+        return draw_columns(log_p, rng)
 
     def _log_densities(self, draw):
         """Of the blocks that there are, without a new one."""
@@ -135,7 +136,7 @@ class WatchedRows:
 
     def __init__(self, X, rows, prior, units):
         self._prior = prior
-        self._log_jacobian = units.log_jacobian(X[rows])
+        self._log_jacobian = units.log_jacobian_of_visible(X[rows])
         full = prior.gaussian is not None and prior.gaussian.covariance_type == "full"
         columns = prior.gaussian.columns if full else []
         holes = np.isnan(X[np.ix_(rows, columns)]).any(axis=1)
@@ -163,9 +164,7 @@ class WatchedRows:
         if self._rows is None:
             self._rows = Rows(self._X_with_holes, self._prior)
         log_p = log_densities(self._rows, draw, self._prior, log_weights(draw, self._prior))
-        highest = log_p.max(axis=1)
-        np.exp(log_p - highest[:, np.newaxis], out=log_p)
-        return self._rows.unsort(highest + np.log(log_p.sum(axis=1)))
+        return self._rows.unsort(log_totals(log_p))
 
     def __getstate__(self):
         return {**self.__dict__, "_rows": None}  # compiled, made where it is needed

@@ -51,7 +51,7 @@ def number_or_law(value):
     return value if isinstance(value, Law) else float(value)
 
 
-def checked_array(name, value, n_features):
+def finite_by_column(name, value, n_features):
     """A finite number, or one for each feature, as an array (n_features,)."""
     try:
         array = np.broadcast_to(np.asarray(value, dtype=np.float64), n_features).copy()

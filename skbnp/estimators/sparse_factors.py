@@ -13,7 +13,7 @@ from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import FactorsMixin
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma, InverseGamma, Law
-from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, real_layers
+from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, n_layers, real_layers
 from skbnp.reports import factors
 from skbnp.summaries.factors import aligned, column_signs, energy_correlation
 from skbnp.units import Units, check_units, standard_units
@@ -156,8 +156,7 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
 
     def _upper_labels(self):
         """Labels of the layers above the first in the reference draw."""
-        n_upper = sum(name.startswith("loadings") for name in self._reference) - 1
-        levels = self._reference.get("level_labels", [])
+        levels, n_upper = self._reference.get("level_labels", []), n_layers(self._reference) - 1
         return [level.astype(np.intp) for level in levels[len(levels) - n_upper :]]
 
     def _factors_section(self, training):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbnp.estimators.arguments import checked_array
+from skbnp.estimators.arguments import finite_by_column
 from skbnp.estimators.tables import FARTHEST
 from skbnp.infinite_factor_clusterer._predictive import as_rows
 
@@ -39,7 +39,7 @@ class CellsMixin:
         if np.isposinf(X).any():
             raise ValueError("X must be finite, NaN where missing or -inf where below the limit")
         if reset:
-            limit = checked_array("detection_limit", self.detection_limit, X.shape[1])
+            limit = finite_by_column("detection_limit", self.detection_limit, X.shape[1])
             # A reading of the limit itself may have come as float32, a little above it.
             with np.errstate(over="ignore"):
                 single = limit.astype(np.float32)

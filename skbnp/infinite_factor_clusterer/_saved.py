@@ -9,6 +9,7 @@ from skbnp.likelihoods.sparse_loadings.layers import (
     check_prior,
     check_shared_fitted,
     checked_layers,
+    n_layers,
 )
 from skbnp.numerics.states import check_positive, checked_floats, checked_indices
 
@@ -23,7 +24,6 @@ def check_draw(draw, prior, n_samples, n_features):
     n_samples, n_features : int
         Shape of the standardised rows.
     """
-    n_upper = sum(name.startswith("loadings") for name in draw) - 1
     found = checked_parameters(draw, prior, n_features)
     n_clusters, n_factors = found["score_mean"].shape
     label = checked_indices(draw, "label", (n_samples,), 0, n_clusters)
@@ -33,6 +33,7 @@ def check_draw(draw, prior, n_samples, n_features):
     checked_floats(draw, "score_energy", (n_factors,))
     checked_floats(draw, "noise_rate", (n_features,), positive=True)
     checked_layers(draw, prior, n_samples, n_factors, draw=True)
+    n_upper = n_layers(draw) - 1
     if n_upper:
         check_level_labels(draw, 2, n_upper, n_samples)
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skbnp.infinite_factor_clusterer._components import components
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._predictive import as_rows, log_densities
+from skbnp.numerics.log_sums import log_totals
 from skbnp.units import Units
 
 
@@ -29,14 +29,14 @@ class TrainingRows:
         Given the draw and all other rows' clusters: a row counts neither in its own cluster's
         weight nor has one that it alone has opened.
         """
-        jacobian = np.where(np.isfinite(self.X), np.log(self.units.scale), 0.0).sum(axis=1)
         label = draw["label"].astype(np.intp)
         log_p = log_densities(as_rows(self.X, self.limit), components(draw, self.prior))
         weight = np.tile(np.append(draw["n_members"], draw["hyper"][0]), (len(label), 1))
         weight[np.arange(len(label)), label] -= 1.0
         log_weight = np.log(weight, where=weight > 0, out=np.full(weight.shape, -np.inf))
         total = len(label) - 1 + draw["hyper"][0]
-        return logsumexp(log_p + log_weight, axis=1) - np.log(total) - jacobian
+        log_jacobian = self.units.log_jacobian_of_visible(self.X)
+        return log_totals(log_p + log_weight) - np.log(total) + log_jacobian
 
     def observed_data(self):
         """The rows in their own units, -inf below the detection limit."""
@@ -79,6 +79,4 @@ class WatchedRows:
             parts = components(draw, self._prior)
             log_p[self._drawn] = log_densities(self._rows, parts, new=False)[:, :-1]
         log_p += np.log(draw["n_members"] / len(draw["label"]))
-        highest = log_p.max(axis=1)
-        total = np.exp(log_p - highest[:, np.newaxis]).sum(axis=1)
-        return highest + np.log(total) + self._log_jacobian
+        return log_totals(log_p) + self._log_jacobian

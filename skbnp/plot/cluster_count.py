@@ -57,7 +57,7 @@ class ClusterCountDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted; its ``posterior_`` holds the trace "n_clusters".
+            Fitted; its ``posterior_`` holds the trace "n_clusters", or "n_branches".
         prior : array-like of shape (n,), default=None
             Prior probability of k clusters at index k - 1, such as
             ``skbnp.processes.crp.pmf_blocks(n, concentration)`` for a fixed concentration.
@@ -73,13 +73,16 @@ class ClusterCountDisplay:
         """
         check_estimator(estimator, "posterior_")
         traces = estimator.posterior_.traces
-        if "n_clusters" not in traces:
-            raise ValueError(
-                f"estimator must have a trace 'n_clusters', got the traces {list(traces)}"
+        name = next((name for name in ("n_clusters", "n_branches") if name in traces), None)
+        if name is None:
+            raise TypeError(
+                "estimator must have a trace 'n_clusters' or 'n_branches', got "
+                f"{type(estimator).__name__} with the traces {list(traces)}"
             )
-        # Of draws, in which nothing is joined.
-        noun = "components" if hasattr(estimator, "component_labels_") else "clusters"
-        return cls(traces["n_clusters"], prior=prior, noun=noun).plot(ax=ax, **bar_kw)
+        noun = name.removeprefix("n_")
+        if hasattr(estimator, "component_labels_"):
+            noun = "components"  # of draws, in which nothing is joined
+        return cls(traces[name], prior=prior, noun=noun).plot(ax=ax, **bar_kw)
 
     @styled
     def plot(self, *, ax=None, **bar_kw):

@@ -74,8 +74,8 @@ class MergeTreeDisplay:
         estimator : estimator
             Fitted, with ``merge_tree_``.
         least_overlap : float, default=None
-            Where to cut the tree; None means the ``merge_overlap`` of the estimator, 0.25 where
-            that is None.
+            Where to cut the tree; None means the ``merge_overlap`` that ``labels_`` rest on, 0.25
+            where they rest on no joins.
         ax : matplotlib Axes, default=None
             None makes a new figure.
         **line_kw : dict
@@ -88,7 +88,8 @@ class MergeTreeDisplay:
         """
         check_estimator(estimator, "merge_tree_")
         if least_overlap is None:
-            least_overlap = getattr(estimator, "merge_overlap", None) or LEAST_OVERLAP
+            # Not the parameter: that may have been set since.
+            least_overlap = estimator.partition_info_.get("merge_overlap") or LEAST_OVERLAP
         return cls(estimator.merge_tree_, least_overlap=least_overlap).plot(ax=ax, **line_kw)
 
     @styled

@@ -346,29 +346,29 @@ def how_many(partition):
     """The posterior of the number of clusters, and the expected loss of the partition."""
     found = int(partition.labels.max()) + 1
     drawn = np.asarray(partition.n_blocks, dtype=np.intp).ravel()
-    counts = drawn if partition.n_joined is None else np.asarray(partition.n_joined)
+    joins = partition.n_joined is not None
+    counts = np.asarray(partition.n_joined) if joins else drawn
     shares = np.bincount(counts) / len(counts)
     of_pieces = np.bincount(drawn) / len(drawn)
     support = sorted(
         set(np.flatnonzero(shares >= _LEAST_PROBABILITY))
-        | (set() if counts is drawn else set(np.flatnonzero(of_pieces >= _LEAST_PROBABILITY)))
+        | (set(np.flatnonzero(of_pieces >= _LEAST_PROBABILITY)) if joins else set())
     )
     records = []
     for k in support:
         record = {partition.nouns: int(k), "probability": _share(shares, k)}
-        if counts is not drawn:
+        if joins:
             record["before joins"] = _share(of_pieces, k)
         records.append(record)
     likely = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.05][:4]
     shown = [f"{percent(shares[k])} have {k}" for k in likely]
     shown[-1] += f" {partition.noun if likely[-1] == 1 else partition.nouns}"
-    of = "Of these" if counts is drawn else f"Of {number(len(counts))} of these"
+    of = f"Of {number(len(counts))} of these" if joins else "Of these"
     sentences = [
         "The method keeps many answers that the data allow, its draws. "
-        f"{of} {listed(shown)}"
-        + ("." if counts is drawn else ", after pieces that overlap are joined.")
+        f"{of} {listed(shown)}" + (", after pieces that overlap are joined." if joins else ".")
     ]
-    if counts is not drawn:
+    if joins:
         sentences.append(
             "A piece is one bell curve of a draw; skewed groups take several, and small ones come "
             f"and go. Nine in ten draws have {_range(of_pieces)} pieces. Those that overlap "
@@ -390,7 +390,10 @@ def how_many(partition):
         )
     if partition.pieces is None:
         sentences.append(_loss_in_words(partition))
-    show = pictures.cluster_count(partition.n_blocks)
+    nouns, when = ("pieces", ", before any joins") if joins else (partition.nouns, "")
+    show = pictures.cluster_count(
+        partition.n_blocks, nouns, f"Number of {nouns} in the draws{when}"
+    )
     return Section(
         "number",
         f"How many {partition.nouns}",

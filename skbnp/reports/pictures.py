@@ -15,15 +15,13 @@ from skbnp.summaries.partitions import coclustering
 _MOST_ROWS, _MOST_BARS, _MOST_COLUMNS, _MOST_TRAITS = 200, 25, 30, 20
 
 
-def cluster_count(n_blocks):
+def cluster_count(n_blocks, nouns, title):
     """Posterior distribution of the number of blocks, chain by chain."""
 
     def draw(figure):
-        ax = figure.subplots()
-        ClusterCountDisplay(n_blocks).plot(ax=ax)
-        ax.set_xlabel("number of pieces")
+        ClusterCountDisplay(n_blocks, noun=nouns).plot(ax=figure.subplots())
 
-    return Picture("Number of pieces in the draws, before any joins", draw, (5.0, 3.2))
+    return Picture(title, draw, (5.0, 3.2))
 
 
 def pairs(draws, labels):
@@ -85,15 +83,14 @@ def matrix(values, rows, columns, title, label):
     return Picture(title, draw, size)
 
 
-def bars(values, names, title, label, errors=None):
+def bars(values, names, title, label):
     """Horizontal bars, the first on top."""
     values, names = np.asarray(values)[:_MOST_BARS], list(names)[:_MOST_BARS]
-    errors = None if errors is None else np.asarray(errors)[:_MOST_BARS]
 
     def draw(figure):
         ax = figure.subplots()
         places = np.arange(len(values))[::-1]
-        ax.barh(places, values, xerr=errors, color=COLORS[0], alpha=0.75)
+        ax.barh(places, values, color=COLORS[0], alpha=0.75)
         ax.set_yticks(places, names)
         ax.set_xlabel(label)
         hide_frame(ax)

@@ -13,6 +13,7 @@ scale matrix of the observed cells.
 
 import numpy as np
 
+from skbnp.numerics.columns_at_random import draw_columns
 from skbnp.tree_factor_model._predictive import (
     branch_paths,
     conditional_moments,
@@ -41,8 +42,7 @@ def draw_cells(X, draw, rng):
     X_filled : ndarray of shape (n_rows, n_features)
     """
     log_p = log_densities(Rows(X), draw) + log_branch_weights(draw)
-    # The largest of log p with Gumbel noise has probability p.
-    branch = np.argmax(log_p + rng.gumbel(size=log_p.shape), axis=1)
+    branch = draw_columns(log_p, rng)
     out = X.copy()
     for b in np.unique(branch):
         rows = np.flatnonzero(branch == b)

@@ -21,7 +21,7 @@ def with_new_branches(draw, prior, n_each, rng):
         As the sampler's ``draw`` makes it.
     prior : Prior
     n_each : int
-    rng : numpy.random.Generator
+    rng : RandomState or Generator
 
     Returns
     -------

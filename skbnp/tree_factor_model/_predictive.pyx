@@ -470,7 +470,7 @@ def inverted(Phi, v, double noise_var, draw):
 def sample_rows(draw, n_rows, rng):
     """Rows from the predictive distribution of one draw, (n_rows, n_features).
 
-    rng is a numpy.random.RandomState.
+    rng is a numpy.random.Generator.
     """
     weight = np.exp(log_branch_weights(draw))
     branch = rng.choice(len(weight), size=n_rows, p=weight / weight.sum())

@@ -32,7 +32,7 @@ class TrainingRows:
 
     def __call__(self, draw):
         """Log density of each row given all others and the draw without it, in the units of X."""
-        return log_leave_one_out(Rows(self.X), draw) + self.units.log_jacobian(self.X)
+        return log_leave_one_out(Rows(self.X), draw) + self.units.log_jacobian_of_visible(self.X)
 
     def observed_data(self):
         """The rows in their own units."""
@@ -49,7 +49,7 @@ class WatchedRows:
 
     def __init__(self, X, units):
         self._X = X
-        self._log_jacobian = units.log_jacobian(X)
+        self._log_jacobian = units.log_jacobian_of_visible(X)
         self._rows = None
 
     @property

@@ -34,6 +34,13 @@ def test_what_is_counted_before_joins_are_components(estimator):
     assert display.ax_.get_xlabel() == "number of components"
 
 
+def test_a_tree_counts_branches():
+    of_tree = SimpleNamespace(posterior_=SimpleNamespace(traces={"n_branches": TRACE}))
+    display = ClusterCountDisplay.from_estimator(of_tree)
+    assert display.n_clusters is TRACE
+    assert display.ax_.get_xlabel() == "number of branches"
+
+
 def test_each_chain_has_its_dashes(estimator):
     display = ClusterCountDisplay.from_estimator(estimator)
     assert [line.get_ydata().tolist() for line in display.chains_] == [
@@ -92,7 +99,7 @@ def test_nothing_to_show():
     with pytest.raises(NotFittedError, match="call fit"):
         ClusterCountDisplay.from_estimator(object())
     other = SimpleNamespace(posterior_=SimpleNamespace(traces={"log_joint": TRACE}))
-    with pytest.raises(ValueError, match=r"trace 'n_clusters', got the traces \['log_joint'\]"):
+    with pytest.raises(TypeError, match=r"'n_branches', got .* with the traces \['log_joint'\]"):
         ClusterCountDisplay.from_estimator(other)
 
 

@@ -87,7 +87,7 @@ def test_many_components_without_numbers_that_run_together():
 
 
 def test_of_an_estimator():
-    estimator = SimpleNamespace(merge_tree_=TREE)
+    estimator = SimpleNamespace(merge_tree_=TREE, partition_info_={})
     _, ax = plt.subplots()
     display = MergeTreeDisplay.from_estimator(
         estimator, least_overlap=0.5, ax=ax, linewidths=3.0, colors="red"
@@ -95,8 +95,9 @@ def test_of_an_estimator():
     assert display.ax_ is ax and display.least_overlap == 0.5 and display.tree is TREE
     assert_allclose(display.lines_.get_linewidths(), 3.0)
     assert set(colors_of(display.joins_)) == {to_rgba("red")}
-    for given, shown in ((0.4, 0.4), (None, 0.25)):
-        estimator.merge_overlap = given
+    for given, shown in ({"merge_overlap": 0.4}, 0.4), ({"merge_overlap": None}, 0.25), ({}, 0.25):
+        # The parameter may be set after fit, which changes no labels.
+        estimator.partition_info_, estimator.merge_overlap = given, 0.9
         assert MergeTreeDisplay.from_estimator(estimator, ax=ax).least_overlap == shown
     with pytest.raises(NotFittedError, match="call fit before"):
         MergeTreeDisplay.from_estimator(SimpleNamespace())

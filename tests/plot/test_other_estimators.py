@@ -8,11 +8,13 @@ from sklearn.exceptions import NotFittedError
 from contract.registry import DEFAULTS
 from skbnp.plot import (
     ArchitectureDisplay,
+    ClusterCountDisplay,
     ClusterDisplay,
     ClusterProfileDisplay,
     CoclusteringDisplay,
     CompletionDisplay,
     FeatureDisplay,
+    MergeTreeDisplay,
     NetworkDisplay,
     TreeDisplay,
 )
@@ -26,6 +28,8 @@ DISPLAYS = {
         lambda estimator: ClusterDisplay.from_estimator(estimator, X),
         {"mixture", "tree", "clusterer", "scale", "icp-classifier", "icp-images"},
     ),
+    "counts": (ClusterCountDisplay.from_estimator, {"mixture", "tree", "clusterer"}),
+    "joins": (MergeTreeDisplay.from_estimator, {"mixture"}),
     "profiles": (
         ClusterProfileDisplay.from_estimator,
         {"mixture", "tree", "clusterer", "scale"},

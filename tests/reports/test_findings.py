@@ -173,6 +173,24 @@ def test_groups_that_were_given_up_count_against_the_number(joined, lost, trust)
     assert verdicts(partition.how_many(found))["the number of clusters"].trust == trust
 
 
+@pytest.mark.parametrize(
+    ("changes", "title", "nouns"),
+    [
+        ({}, "Number of clusters in the draws", "clusters"),
+        ({"noun": "branch"}, "Number of branches in the draws", "branches"),
+        (
+            {"n_joined": np.array([2]), "pieces": LABELS},
+            "Number of pieces in the draws, before any joins",
+            "pieces",
+        ),
+    ],
+)
+def test_the_picture_says_what_is_counted(changes, title, nouns):
+    (picture,) = partition.how_many(of_draws([LABELS], **changes)).pictures
+    assert picture.title == title
+    assert picture.figure().axes[0].get_xlabel() == f"number of {nouns}"
+
+
 def test_a_tie_is_won_by_the_summary():
     tied = partition.how_many(of_draws([LABELS], n_blocks=np.array([[1, 2, 1, 2]])))
     assert "most frequent" not in said(tied)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skbnp.dirichlet_process_mixture._predictive import Rows, log_densities, log_weights
+from skbnp.dirichlet_process_mixture._sweep import SUBSET
 from skbnp.dirichlet_process_mixture.records._moves import (
     HYPERPARAMETERS,
     PassOverRows,
@@ -13,9 +14,6 @@ from skbnp.dirichlet_process_mixture.records._split_merge import RecordSplitMerg
 from skbnp.dirichlet_process_mixture.records._start import START_ROWS, found_start, given_start
 from skbnp.dirichlet_process_mixture.records._whole import Whole
 from skbnp.mcmc.chain import Chain
-
-# Rows that are redrawn one by one in a sweep.
-SUBSET = 2000
 
 
 class RecordSampler(Chain):
