@@ -75,7 +75,7 @@ FAST = {
     "dirichlet_process_mixture/moves": ["[!h]*"],
     "dirichlet_process_mixture/records": ["_slice"],
     "summaries": ["_losses", "_search"],
-    "tree_factor_model": ["_leaf_laws", "_products", "_rows", "_system", "_work"],
+    "tree_factor_model": ["_leaf_laws", "_products", "_rows", "_system", "_threads"],
     "cibp_belief_net": ["_expansion", "_inner_chain", "_layer", "_predictive", "_proposals"],
     "icp_network": ["_child_regression", "_feedforward", "_mixing", "_outputs"],
     "icp_network/convolution": ["_network", "_training"],

@@ -98,8 +98,8 @@ def allowed(path):
 
 # Parts of a large estimator, in files of their own.
 ESTIMATOR_PARTS = {
-    *("_parameters", "_sampler_settings", "_standard_prior", "_network_prior"),
-    *("_clustering", "_unbounded", "_cells", "_collections"),
+    *("_parameters", "_sampler_settings", "_standard_prior"),
+    *("_clustering", "_unbounded", "_cells", "_detection_limits", "_collections"),
 }
 # What is offered at the top: names of models.
 TOP = {"__init__", "_version", "samplers"}

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.cibp_belief_net._model import Prior, checked_state, draw_joint
-from skbnp.cibp_belief_net._network_prior import PriorMixin
 from skbnp.cibp_belief_net._new_chain import make_sampler
 from skbnp.cibp_belief_net._parameters import BeliefNetParameters
 from skbnp.cibp_belief_net._predictive import (
@@ -21,6 +20,7 @@ from skbnp.cibp_belief_net._predictive import (
 from skbnp.cibp_belief_net._predictive_laws import components_under, row_components
 from skbnp.cibp_belief_net._prior_checks import check_prior
 from skbnp.cibp_belief_net._sampler import Sampler
+from skbnp.cibp_belief_net._standard_prior import PriorMixin
 from skbnp.cibp_belief_net._start import n_start_clusters
 from skbnp.cibp_belief_net._training_rows import TrainingRows, WatchedRows
 from skbnp.estimators.cells_of_sweeps import CellsOfSweepsMixin

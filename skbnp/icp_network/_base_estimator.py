@@ -21,9 +21,9 @@ from skbnp.icp_network._model import (
     draw_joint,
     labels_of,
 )
+from skbnp.icp_network._old_files import parameters_of_file
 from skbnp.icp_network._sampler import Sampler
 from skbnp.icp_network._sampler_settings import ICPSampler
-from skbnp.icp_network._saved import parameters_of_file
 from skbnp.icp_network._start import start_state
 from skbnp.icp_network._training_rows import TrainingRows, WatchedRows
 from skbnp.laws import Gamma, InverseGamma, Law

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from skbnp.icp_network._saved import prior_of_file
+from skbnp.icp_network._old_files import prior_of_file
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.numerics.states import check_positive, checked_array, checked_floats
 from skbnp.processes import icp

@@ -17,7 +17,6 @@ cdef class Particles:
         readonly bint shared                # whether no sampled node is a child of a known one
         readonly bint random                # whether there is a node to sample for the density
         readonly object known               # (D,) which entries are
-        readonly object is_rest             # (K,) the nodes outside `above`
         Py_ssize_t n
         unsigned char[::1] input, later, leaf   # (K,)
         Py_ssize_t[::1] known_nodes, above_nodes, rest_nodes, rest_position

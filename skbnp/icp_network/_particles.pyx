@@ -67,7 +67,7 @@ cdef class Particles:
         kind[rest] = np.where(parent_of[rest], HIDDEN, OBSERVED)
         self.rest, rest_nodes = part_of(draw, kind)
         self.shared = not given[edges[~given[edges[:, 1]], 0]].any()
-        self.known, self.is_rest, self.n_nodes = np.asarray(known), rest, K
+        self.known, self.n_nodes = np.asarray(known), K
         self.input, self.later = (~law).astype(np.uint8), rest.astype(np.uint8)
         self.leaf = (rest & ~parent_of).astype(np.uint8)
         self.known_nodes, self.above_nodes = np.flatnonzero(known), above_nodes

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from skbnp.estimators.files import OldFileError
-from skbnp.infinite_factor_clusterer._cells import CellsMixin
 from skbnp.infinite_factor_clusterer._clustering import ClustersMixin
 from skbnp.infinite_factor_clusterer._components import components
+from skbnp.infinite_factor_clusterer._detection_limits import DetectionLimitsMixin
 from skbnp.infinite_factor_clusterer._model import Prior, draw_joint
 from skbnp.infinite_factor_clusterer._old_files import ScalePrior, is_scale_model, parameters_of_now
 from skbnp.infinite_factor_clusterer._parameters import ClustererParameters
@@ -34,7 +34,7 @@ from skbnp.units import Units
 _MOST_ANCHORS = 256
 
 
-class InfiniteFactorClusterer(ClustersMixin, CellsMixin, PriorMixin, ClustererParameters):
+class InfiniteFactorClusterer(ClustersMixin, DetectionLimitsMixin, PriorMixin, ClustererParameters):
     r"""Clusters over sparse factors, without a given number of clusters or of factors.
 
     It is for tables of ten to a hundred correlated columns, such as signal strengths of radio

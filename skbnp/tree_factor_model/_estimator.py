@@ -36,9 +36,9 @@ from skbnp.tree_factor_model._predictive import (
 )
 from skbnp.tree_factor_model._rows import Rows
 from skbnp.tree_factor_model._sampler import Sampler
+from skbnp.tree_factor_model._saved import FIELDS, NOT_IN_DRAWS, check_prior, checked_draw
 from skbnp.tree_factor_model._scaling import scaling_of
 from skbnp.tree_factor_model._standard_prior import PriorMixin, parameters_of_now
-from skbnp.tree_factor_model._states import FIELDS, NOT_IN_DRAWS, check_prior, checked_draw
 from skbnp.tree_factor_model._training_rows import TrainingRows, WatchedRows
 from skbnp.units import Units, check_units, standard_units
 

@@ -2,7 +2,7 @@ from numpy.random cimport bitgen_t
 
 from skbnp.tree_factor_model._rows cimport Law
 from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
+from skbnp.tree_factor_model._threads cimport Pool, Scratch, Work
 
 
 cdef class Covariances(Work):

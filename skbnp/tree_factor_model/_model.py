@@ -4,7 +4,7 @@ The mathematics is in doc/mathematics/tree_factor_model; (T2.1) is its equation 
 
 ``log_joint`` is slow and readable on purpose: it is what the compiled sampler is tested against.
 
-What a state consists of is in ``_states``.
+What a state consists of is in ``_saved``.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scipy.special import gammaln, logsumexp
 
 from skbnp.laws import Gamma, Law
 from skbnp.processes import multiplicative_gamma, ncrp
-from skbnp.tree_factor_model._older_files import renamed
+from skbnp.tree_factor_model._old_files import renamed
 
 BRANCH_SCALES = ("none", "noise", "whole", "loadings")
 NOISES = ("diagonal", "isotropic")
@@ -182,7 +182,7 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
     Parameters
     ----------
     state : dict
-        As ``_states`` describes it.
+        As ``_saved`` describes it.
     X : ndarray of shape (N, P)
         Data in the prior's units, NaN where missing: those entries are integrated out.
     prior : Prior

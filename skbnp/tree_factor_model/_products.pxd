@@ -1,6 +1,6 @@
 from skbnp.tree_factor_model._rows cimport Law
 from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
+from skbnp.tree_factor_model._threads cimport Pool, Scratch, Work
 
 
 cdef class Products(Work):

@@ -14,12 +14,12 @@ from skbnp.numerics cimport rng as draws
 from skbnp.tree_factor_model._depth cimport Depth
 from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
 from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool
+from skbnp.tree_factor_model._threads cimport Pool
 
 from skbnp.tree_factor_model._leaf_laws import LeafLaws as TreeLaws
 from skbnp.tree_factor_model._products import Products
 from skbnp.tree_factor_model._state import State as TreeState
-from skbnp.tree_factor_model._states import NOT_IN_DRAWS
+from skbnp.tree_factor_model._saved import NOT_IN_DRAWS
 from skbnp.tree_factor_model.moves.collapsed_paths import CollapsedPaths
 from skbnp.tree_factor_model.moves.concentrations import Concentrations
 from skbnp.tree_factor_model.moves.leaf_means import LeafMeans
@@ -47,7 +47,7 @@ cdef class Sampler(Chain):
     nothing may come between the former and the fresh scores.
 
     Rows with the same observed entries share a pattern, and all that depends on leaf and pattern
-    alone is done once for them. What is done item by item, `_work` does by threads.
+    alone is done once for them. What is done item by item, `_threads` does.
 
     Cost of a sweep for N complete rows, P features, B leaves, K nodes, depth L: O(N B L P) for the
     paths, O(N L (P + L)) for scores, products and residuals, O(P K L^2) for the loadings; but for
@@ -76,8 +76,8 @@ cdef class Sampler(Chain):
     ):
         """A chain on X (n_samples, n_features) in the units of ``prior``, a ``_model.Prior``.
 
-        It starts from ``state``, a dict as ``_states`` describes it. ``log_jacobian`` is added to
-        the log joint. ``for_rows`` is what `_work.Pool` takes.
+        It starts from ``state``, a dict as ``_saved`` describes it. ``log_jacobian`` is added to
+        the log joint. ``for_rows`` is what `_threads.Pool` takes.
         """
         if path_update not in PATH_UPDATES:
             raise ValueError(f"path_update must be one of {PATH_UPDATES}, got {path_update!r}")

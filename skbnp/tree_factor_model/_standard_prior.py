@@ -7,7 +7,7 @@ import numpy as np
 from skbnp.laws import Law
 from skbnp.mcmc.caller import warn
 from skbnp.tree_factor_model._model import Prior
-from skbnp.tree_factor_model._older_files import renamed
+from skbnp.tree_factor_model._old_files import renamed
 from skbnp.tree_factor_model._sampler_settings import TreeSampler
 
 # Levels that "auto" takes at most, where branches share half of them and where they own them, and

@@ -12,7 +12,7 @@ from skbnp.numerics.special cimport lgamma, log_gamma_density
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 
 from skbnp.numerics.buffers import longer
-from skbnp.tree_factor_model._states import FIELDS as STATE_FIELDS, checked_state
+from skbnp.tree_factor_model._saved import FIELDS as STATE_FIELDS, checked_state
 
 
 cdef enum:
@@ -36,7 +36,7 @@ cdef class State(ChainState):
     def __init__(self, X, prior, state):
         """Rows X (n_samples, n_features), NaN where missing, in the units of ``prior``.
 
-        ``state`` is a dict as ``_states`` describes it.
+        ``state`` is a dict as ``_saved`` describes it.
         """
         self.prior, self.hyper, self.rows = prior, Hyperparameters(prior), Rows(X)
         self.n_samples, self.n_features = X.shape

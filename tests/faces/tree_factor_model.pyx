@@ -6,7 +6,7 @@ from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
 from skbnp.tree_factor_model._rows cimport Law
 from skbnp.tree_factor_model._state cimport State
 from skbnp.tree_factor_model._system cimport System
-from skbnp.tree_factor_model._work cimport Scratch
+from skbnp.tree_factor_model._threads cimport Scratch
 from skbnp.tree_factor_model.moves.loadings cimport Loadings
 
 

@@ -17,7 +17,7 @@ from skbnp.tree_factor_model._leaf_laws import LeafLaws
 from skbnp.tree_factor_model._products import Products
 from skbnp.tree_factor_model._start import start_state
 from skbnp.tree_factor_model._state import State
-from skbnp.tree_factor_model._work import Pool
+from skbnp.tree_factor_model._threads import Pool
 from skbnp.tree_factor_model.moves.loadings import Loadings
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from checks.tree_factor_model import STRUCTURES
-from skbnp.tree_factor_model import _model, _start, _states
+from skbnp.tree_factor_model import _model, _saved, _start
 from skbnp.tree_factor_model._model import Prior
 
 
@@ -19,7 +19,7 @@ def test_starts(structure, holes, start):
     X = rng.standard_normal((40, 4))
     X[rng.random(X.shape) < holes] = np.nan
     s = _start.start_state(X, p, rng, [3] * len(p.branch_levels), start)
-    _states.checked_state(s, p, len(X))
+    _saved.checked_state(s, p, len(X))
     assert np.isfinite(_model.log_joint(s, X, p))
     assert set(s["branch"]) == set(range(len(s["leaf_node"])))
     assert len(s["leaf_node"]) > 1 or structure == "single"
@@ -37,7 +37,7 @@ def test_a_start_from_a_part_of_the_rows_places_all(start, monkeypatch):
     X -= X.mean(axis=0)
     X[rng.random(X.shape) < 0.1] = np.nan
     p = Prior(n_features=4, max_depth=3, branch_levels=(0,))
-    state = _states.checked_state(_start.start_state(X, p, rng, (2,), start), p, 400)
+    state = _saved.checked_state(_start.start_state(X, p, rng, (2,), start), p, 400)
     assert len(state["leaf_node"]) <= 2
     if start == "kmeans":  # the others look for lines through the origin, not for means
         assert adjusted_rand_score(label, state["branch"]) == 1.0
@@ -89,7 +89,7 @@ def test_k_means_starts_from_clusters_and_what_varies_within(levels, holes):
     X[rng.random(X.shape) < holes] = np.nan
     p = Prior(n_features=80, max_depth=4, branch_levels=levels)
     s = _start.start_state(X, p, rng, [4] if len(levels) == 1 else [2, 2], "kmeans")
-    _states.checked_state(s, p, len(X))
+    _saved.checked_state(s, p, len(X))
     assert adjusted_rand_score(label, s["branch"]) == 1.0
     tops = _model.paths_of(s)[s["branch"]][:, levels[-1] - 1]
     if levels == (1, 2):
@@ -111,7 +111,7 @@ def test_k_means_start_of_few_different_rows(n):
     X = rows[rng.integers(n, size=40)] * [1.0, 1.0, 0.0]
     p = Prior(n_features=3, max_depth=2, branch_levels=(1, 2))
     s = _start.start_state(X, p, rng, [4, 4], "kmeans")
-    _states.checked_state(s, p, len(X))
+    _saved.checked_state(s, p, len(X))
     assert np.isfinite(_model.log_joint(s, X, p))
     assert len(s["leaf_node"]) == len(np.unique(X, axis=0))
     few = _start.start_state(X[:2], p, rng, [4, 4], "kmeans")
@@ -133,6 +133,6 @@ def test_a_mixture_of_more_components_than_rows_leaves_some(n):
     X = np.random.default_rng(10).standard_normal((n, 4))
     p = Prior(n_features=4, max_depth=2, branch_levels=(1, 2))
     s = _start.start_state(X, p, np.random.default_rng(11), [100, 100], "em")
-    _states.checked_state(s, p, n)
+    _saved.checked_state(s, p, n)
     assert np.isfinite(_model.log_joint(s, X, p))
     assert len(s["leaf_node"]) <= n // 2

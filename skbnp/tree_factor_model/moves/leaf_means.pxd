@@ -3,7 +3,7 @@ from libc.stdint cimport uint64_t
 from skbnp.mcmc.chain cimport Move
 from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
 from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
+from skbnp.tree_factor_model._threads cimport Pool, Scratch, Work
 
 
 cdef class LeafMean(Work):

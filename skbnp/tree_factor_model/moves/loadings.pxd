@@ -5,7 +5,7 @@ from skbnp.tree_factor_model._products cimport Products
 from skbnp.tree_factor_model._rows cimport Law
 from skbnp.tree_factor_model._state cimport State
 from skbnp.tree_factor_model._system cimport System
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
+from skbnp.tree_factor_model._threads cimport Pool, Scratch, Work
 
 
 cdef class Features(Work):

@@ -1,7 +1,7 @@
 from skbnp.mcmc.chain cimport Move
 from skbnp.tree_factor_model._hyperparameters cimport Hyperparameters
 from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
+from skbnp.tree_factor_model._threads cimport Pool, Scratch, Work
 
 
 cdef class Squares(Work):

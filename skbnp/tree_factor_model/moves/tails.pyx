@@ -10,7 +10,7 @@ from skbnp.numerics cimport rng as draws
 from skbnp.tree_factor_model._leaf_laws cimport LeafLaws
 from skbnp.tree_factor_model._rows cimport log_norm
 from skbnp.tree_factor_model._state cimport State
-from skbnp.tree_factor_model._work cimport Pool, Scratch, Work
+from skbnp.tree_factor_model._threads cimport Pool, Scratch, Work
 
 cdef class Distances
 cdef class TailLikelihoods

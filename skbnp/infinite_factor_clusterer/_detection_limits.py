@@ -7,7 +7,7 @@ from skbnp.estimators.tables import FARTHEST
 from skbnp.infinite_factor_clusterer._predictive import as_rows
 
 
-class CellsMixin:
+class DetectionLimitsMixin:
     """Detection limits of columns; rows in the units of the model."""
 
     def _fitted_units(self, X):
