@@ -35,13 +35,24 @@ class PriorMixin:
     def _check_parameters(self, X):
         """What single-parameter constraints cannot say."""
         real = self._columns_of("gaussian")
-        d = len(real)
+        self._check_laws(len(real))
+        self._check_partition()
+        self._check_scale(len(real))
+        self._check_degrees_of_freedom(X[:, real])
+        self._check_base(len(real))
+        self._advise(len(X), len(real))
+
+    def _check_laws(self, d):
+        """Numbers of laws, and what is for real columns alone."""
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, Law) and not isinstance(value, Grid):
                 check_numbers_of_law(name, value, 1e-10, 1e10)
         for name in ("mean_prior", "degrees_of_freedom_prior", "covariance_prior"):
             if not d and getattr(self, name) is not None:
                 raise ValueError(f"{name} must be None where X has no real column")
+
+    def _check_partition(self):
+        """The law of the partition: its number of components, discount and concentration."""
         if self.n_components is not None and self.discount != 0:
             raise ValueError(
                 f"discount must be 0 for a finite mixture (n_components={self.n_components}), "
@@ -73,27 +84,32 @@ class PriorMixin:
                 raise ValueError(
                     f"concentration must be > {lowest or 0}, got {self.concentration!r}"
                 )
-        self._check_scale(d)
-        df = self.degrees_of_freedom_prior
-        if df is not None and self.covariance_type == "full" and not df > d - 1:
+
+    def _check_degrees_of_freedom(self, real):
+        """Enough of them for a covariance; ``real`` are the real columns of X."""
+        df, d = self.degrees_of_freedom_prior, real.shape[1]
+        if df is None or self.covariance_type != "full":
+            return
+        if not df > d - 1:
             raise ValueError(
                 f"degrees_of_freedom_prior must be > n_features - 1 = {d - 1} for "
                 f"covariance_type='full', got {df!r}"
             )
-        if self.covariance_type == "full" and np.isnan(X[:, real]).all(axis=1).any():
-            # An imputed row of so heavy a tail leaves the range of floats.
-            if df is not None and not df >= d:
-                raise ValueError(
-                    f"degrees_of_freedom_prior must be >= n_features = {d} where X has rows with "
-                    f"no observed value, got {df!r}"
-                )
+        # An imputed row of so heavy a tail leaves the range of floats.
+        if np.isnan(real).all(axis=1).any() and not df >= d:
+            raise ValueError(
+                f"degrees_of_freedom_prior must be >= n_features = {d} where X has rows with "
+                f"no observed value, got {df!r}"
+            )
+
+    def _check_base(self, d):
+        """Shapes of the base measure's mean and covariance."""
         if self.mean_prior is not None:
             mean = _finite_array("mean_prior", self.mean_prior)
             if mean.shape != (d,):
                 raise ValueError(f"mean_prior must have shape ({d},), got {mean.shape}")
         if self.covariance_prior is not None:
             self._checked_covariance(d)
-        self._advise(len(X), d)
 
     def _check_scale(self, d):
         """Values of the prior scale within its range, and a covariance that it multiplies."""
