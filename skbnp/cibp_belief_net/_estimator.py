@@ -427,6 +427,9 @@ class CIBPBeliefNet(
             return 1 if self._has_row_clusters(X) else _LAYERS
         return None if self.max_layers is None else int(self.max_layers)
 
+    def _has_law_of_pairs(self):
+        return bool(self.dequantise)
+
     def _density(self, X, rows):
         if not WatchedRows.can_watch(self._prior):
             return None

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbnp.cibp_belief_net._predictive import (
     FEW_FEATURES,
+    FEWEST,
     densities_by_fantasies,
     densities_by_laplace,
     fantasies_of,
@@ -17,7 +18,7 @@ from skbnp.units import Units
 
 # Fantasies that rows are compared with at every draw.
 _N_FANTASIES = 500
-# In many columns: rows that are looked at, and fantasies of all layers but the first.
+# By Laplace's approximation: rows that are looked at, and fantasies of all layers but the first.
 _FEW_ROWS, _N_COMPONENTS = 50, 16
 
 
@@ -44,16 +45,20 @@ class WatchedRows:
     """Log density of some training rows in the present state of a sampler, for ``log_density``.
 
     Hidden units are integrated out; the density is in the units of X. In up to eight columns by
-    fantasies, which are unbiased for the density; beyond these roughly, by Laplace's
-    approximation. Both use the same random numbers at every draw.
+    fantasies, which are unbiased for the density. Where few of these count, as with little noise,
+    they are far too low, by hundreds of nats: there, and beyond eight columns, it is roughly that
+    by Laplace's approximation. Both use the same random numbers at every draw.
     """
 
     def __init__(self, X, rows, units, prior, seed):
         self._seed, self._prior = seed, prior
-        self._by_fantasies = prior.n_features <= FEW_FEATURES
-        if not self._by_fantasies and len(rows) > _FEW_ROWS:
-            rows = rows[np.linspace(0, len(rows), _FEW_ROWS, endpoint=False).astype(np.intp)]
-        self._noise = Noise(seed, _N_FANTASIES if self._by_fantasies else _N_COMPONENTS)
+        self._fantasies = self._noise = None
+        if prior.n_features <= FEW_FEATURES:
+            self._fantasies = Noise(seed, _N_FANTASIES)
+        if not prior.skip_connections:
+            self._noise = Noise(seed, _N_COMPONENTS)
+            if len(rows) > _FEW_ROWS:
+                rows = rows[np.linspace(0, len(rows), _FEW_ROWS, endpoint=False).astype(np.intp)]
         self._A = units.to_visible(X[rows])
         self._log_jacobian = units.log_jacobian(X[rows])
 
@@ -71,8 +76,11 @@ class WatchedRows:
         """Their log densities, shape (n_rows,)."""
         draw = sampler.draw()
         components = components_under(self._prior, draw, self._seed, 0)
-        if self._by_fantasies:
-            found, _ = densities_by_fantasies(draw, self._A, self._noise, components)
-        else:
-            found = densities_by_laplace(draw, self._A, self._noise, components)
+        found, few = np.full(self.n_rows, -np.inf), np.ones(self.n_rows, dtype=bool)
+        if self._fantasies is not None:
+            found, n_effective = densities_by_fantasies(draw, self._A, self._fantasies, components)
+            few = n_effective < FEWEST
+        if self._noise is not None and few.any():
+            other = densities_by_laplace(draw, self._A[few], self._noise, components)
+            found[few] = np.maximum(found[few], other)
         return found + self._log_jacobian

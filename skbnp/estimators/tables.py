@@ -125,11 +125,21 @@ class TablesMixin:
             )
         marked = {j for columns in found.values() for j in columns}
         columns = [j for j in self._lattice_columns(X) if j not in marked]
-        found = few_valued_columns(X, columns, self._fewest_values) if is_named else []
+        if not is_named:
+            return advice
+        found = few_valued_columns(X, columns, self._fewest_values)
         if found:
             advice.append(
                 f"X has ten different whole numbers or fewer in {self._named(found)}, which the "
                 f"model takes for measurements or counts: {self._advice_on_lattices(found)}"
+            )
+        found = [] if self._has_law_of_pairs() else few_valued_columns(X, columns, most=2)
+        if found:
+            advice.append(
+                f"X has two values in {self._named(found)}, which the model takes for "
+                "measurements: where rows alike have the same, the other one is given hardly any "
+                "density, and intervals leave it out. DirichletProcessMixture has a law for such "
+                "columns"
             )
         return advice
 
@@ -145,13 +155,22 @@ class TablesMixin:
         """What to do with such columns."""
         if self._predicts_targets():
             others = "by OneHotEncoder say; ordinal scores may stay as they are"
-        else:
+        elif self._has_law_of_pairs():
             # An encoder would make a missing cell a group of its own.
             others = (
                 "missing where the code is; scores and counts may stay as they are, and "
                 "DirichletProcessMixture has laws for codes, with the dtype category, and counts"
             )
+        else:
+            return (
+                "scores and counts may stay as they are; for codes of groups, with the dtype "
+                "category, and for counts DirichletProcessMixture has laws of their own"
+            )
         return f"turn codes of groups into columns of 0 and 1, {others}"
+
+    def _has_law_of_pairs(self):
+        """Whether columns of two values need none, or have another than measurements."""
+        return self._predicts_targets() or self._fewest_values == 2
 
     def _predicts_targets(self):
         """Whether columns of X are given, and neither drawn nor filled in."""

@@ -65,7 +65,8 @@ class InfiniteFactorClusterer(ClustersMixin, DetectionLimitsMixin, PriorMixin, C
         expected variation of information over at most 300 draws, the overlapping components of
         each joined.
     component_labels_ : ndarray of shape (n_samples,)
-        The same with the components of the draws as they are.
+        The same with the components of the draws as they are. Draws differ more about these, so
+        that there may be fewer of them than clusters.
     n_clusters_ : int
         Number of clusters in `labels_`.
     expected_loss_ : float

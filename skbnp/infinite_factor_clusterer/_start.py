@@ -10,6 +10,8 @@ from skbnp.numerics.k_means import k_means
 from skbnp.numerics.scaling import column_means
 
 MOST_FACTORS = 10
+# Rows for each column, at least, where BIC has a say in the number of factors.
+ROWS_PER_COLUMN = 2
 # Loadings smaller than this, or than this share of their factor's largest, are no link at the
 # start.
 LEAST_LOADING = 0.25
@@ -25,9 +27,11 @@ def start_state(X, prior, rng, n_clusters, limit=None):
     """First state of a chain of the mixture.
 
     Clusters are those of k-means, fewer than asked for where there are fewer different rows.
-    Factors are principal components of variance > 1 and what else tells the clusters apart, rotated
-    by varimax: where clusters have offsets alone for their means (``means="feature"``), components
-    of what is left within clusters. Given them scores, means and variances are drawn.
+    Factors are principal components, those of variance > 1, or as many as BIC would take, and what
+    else tells the clusters apart, rotated by varimax: where clusters have offsets alone for their
+    means (``means="feature"``), components of what is left within clusters. Given them scores,
+    means and variances are drawn. Links that are not needed go within a few sweeps, while a chain
+    with too few factors may wait for a birth for as long as it runs.
 
     Parameters
     ----------
@@ -121,12 +125,13 @@ def clustered(X, n_clusters, rng):
 def sparse_loadings(X, label):
     """Loadings (n_features, K) of principal components, rotated, small ones 0.
 
-    Those of variance > 1 first, then those of the clusters' centres along which these vary more
+    The first ones of all rows, then those of the clusters' centres along which these vary more
     than the rows around them: clusters that no factor tells apart would be joined at once, and
     neither a birth nor a split alone gains anything then.
     """
     off = X - X.mean(axis=0)
-    axes = leading_axes(off / np.sqrt(len(X)), 1.0 + 1e-9)[:MOST_FACTORS]
+    _, size, axes = np.linalg.svd(off / np.sqrt(len(X)), full_matrices=False)
+    axes = axes[: min(max(np.count_nonzero(size > 1.0 + 1e-9), n_by_bic(off)), MOST_FACTORS)]
     left = off - off @ axes.T @ axes
     sizes = np.bincount(label)
     center = cluster_sums(left, label) / sizes[:, np.newaxis]
@@ -138,6 +143,35 @@ def sparse_loadings(X, label):
     largest = np.max(np.abs(loadings), axis=0, initial=0.0)
     loadings[np.abs(loadings) < LEAST_LOADING * np.minimum(largest, 1.0)] = 0.0
     return np.ascontiguousarray(loadings[:, loadings.any(axis=0)])
+
+
+def n_by_bic(X):
+    """Number of factors, up to `MOST_FACTORS`, of least BIC; 0 where rows are few.
+
+    A column's noise is taken for what all others leave of it, and the likelihood of factors with
+    noise in these proportions is at its largest in closed form (K. G. Joreskog 1969, Psychometrika
+    34, 51-75; M. E. Tipping and C. M. Bishop 1999, Journal of the Royal Statistical Society B 61,
+    611-622).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Complete, of mean 0.
+    """
+    n, d = X.shape
+    if n < ROWS_PER_COLUMN * d or not X.any():
+        return 0
+    covariance = X.T @ X / n
+    covariance += 1e-6 * np.trace(covariance) / d * np.eye(d)
+    root = np.sqrt(np.diag(np.linalg.inv(covariance)))
+    variance = np.linalg.eigvalsh(covariance * np.outer(root, root))[::-1]
+    best, lowest = 0, np.inf
+    for k in range(min(MOST_FACTORS, d - 1) + 1):
+        deviance = np.log(variance[:k]).sum() + (d - k) * np.log(variance[k:].mean())
+        bic = n * deviance + (k * d - k * (k - 1) / 2) * np.log(n)
+        if bic < lowest:
+            best, lowest = k, bic
+    return best
 
 
 def leading_axes(X, least):

@@ -181,7 +181,7 @@ def _is_mark(value, others):
     return bool(gap > (others[-1] - others[0]) / 2)
 
 
-def few_valued_columns(X, columns, fewest=2):
+def few_valued_columns(X, columns, fewest=2, most=10):
     """Columns of few different whole numbers: codes of groups or counts rather than measurements.
 
     Parameters
@@ -190,18 +190,18 @@ def few_valued_columns(X, columns, fewest=2):
         NaN where missing.
     columns : sequence of int
         Those to look at.
-    fewest : int
-        Values that a column has at least.
+    fewest, most : int
+        Values that a column has at least, and at most.
 
     Returns
     -------
     columns : list of int
-        Where 50 rows and more have 10 values or fewer.
+        Where 50 rows and more have so few.
     """
     found = []
     for j in columns:
         x = X[np.isfinite(X[:, j]), j]
-        if len(x) >= 50 and (x == np.floor(x)).all() and fewest <= len(np.unique(x)) <= 10:
+        if len(x) >= 50 and (x == np.floor(x)).all() and fewest <= len(np.unique(x)) <= most:
             found.append(int(j))
     return found
 

@@ -5,6 +5,8 @@ import numpy as np
 # The rows at the two ends that are left out, a share of all, and the part of the standard
 # deviation within which all others lie.
 _ENDS, _NARROWEST = 0.05, 1e-4
+# Ranges of the middle rows beyond which a single target pulls predictions for all rows.
+_FARTHEST_TARGET = 100.0
 
 
 def outlying_columns(X, nominal=()):
@@ -24,6 +26,22 @@ def outlying_columns(X, nominal=()):
     """
     nominal = set(nominal)
     return [j for j in range(X.shape[1]) if j not in nominal and _is_outlying(X[:, j])]
+
+
+def n_far_targets(y):
+    """How many targets are farther from the middle nine tenths than a hundred times their range.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+    """
+    largest = np.abs(y).max(initial=0.0)
+    if not largest > 0:
+        return 0
+    y = y / largest  # so that no difference of two finite numbers overflows
+    low, high = np.quantile(y, (_ENDS, 1 - _ENDS), method="nearest")
+    reach = _FARTHEST_TARGET * (high - low)
+    return int(np.sum((y < low - reach) | (y > high + reach))) if reach > 0 else 0
 
 
 def _is_outlying(x):

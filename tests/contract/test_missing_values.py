@@ -269,6 +269,29 @@ def test_codes_taken_for_measurements_are_named(setting):
     assert sum("whole numbers or fewer" in str(one.message) for one in caught) == 1
 
 
+@pytest.mark.parametrize("setting", TAKE_HOLES, ids=str)
+def test_columns_of_two_values_have_no_law_in_models_of_measurements(setting):
+    x = np.random.default_rng(105).integers(0, 2, 60)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        setting.fit(table_of(x), **SHORTEST)
+        setting.fit(table_of(x).to_numpy(), **SHORTEST)
+    said = [str(one.message) for one in caught if "two values in" in str(one.message)]
+    if setting.name in ("tree", "icp", "clusterer", "scale"):
+        assert len(said) == 1 and "two values in column(s) 'signal', which" in said[0]
+    else:
+        assert not said
+
+
+@pytest.mark.parametrize("setting", TAKE_HOLES, ids=str)
+def test_nobody_is_sent_to_columns_of_two_values_who_has_no_law_for_them(setting):
+    x = np.random.default_rng(105).integers(11, 19, 60)
+    with pytest.warns(UserWarning, match="ten different whole numbers") as caught:
+        setting.fit(table_of(x), **SHORTEST)
+    said = " ".join(str(one.message) for one in caught)
+    assert ("into columns of 0 and 1" in said) == (setting.name == "cibp")
+
+
 @pytest.mark.parametrize("setting", [one for one in OTHERS if one.name != "icp-images"], ids=str)
 def test_codes_among_features_stay_where_they_are_scores(setting):
     """No other estimator with laws for codes predicts targets."""

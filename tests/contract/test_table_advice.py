@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from contract.registry import DEFAULTS
 from contract.tables import any_method, fitted, pl, short
 from skbnp.tables.identifiers import identifier_columns
-from skbnp.tables.outlying import outlying_columns
+from skbnp.tables.outlying import n_far_targets, outlying_columns
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -167,3 +167,13 @@ def test_dates_are_no_levels_unless_they_are_said_to_be(kind):
         warnings.simplefilter("ignore", ConvergenceWarning)
         short(family={"when": "categorical"}).fit(frame)
         short(family="auto").fit(frame.astype({"when": "category"}))
+
+
+def test_targets_are_far_beyond_a_hundred_ranges():
+    y = np.linspace(-1.0, 1.0, 101)
+    assert n_far_targets(y) == n_far_targets(1e308 * y) == n_far_targets(5e-324 * np.arange(9)) == 0
+    for far, found in ((150.0, 0), (200.0, 1), (-200.0, 1), (1e308, 1)):
+        y[50] = far
+        assert n_far_targets(y) == found
+    assert n_far_targets(np.zeros(3)) == n_far_targets(np.full(9, 2.0)) == 0
+    assert n_far_targets(np.append(np.zeros(98), [1.0, 2.0])) == 0

@@ -84,6 +84,24 @@ def test_columns_of_nan(no_sampling):
         short(max_rows=2).fit(holes)
 
 
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_a_target_far_from_all_others_is_named(shape):
+    y = np.random.default_rng(1).normal(size=(30, *shape))
+
+    def said(y):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            short(ICPNetworkRegressor).fit(X, y)
+        return [text for one in caught if "farther from the" in (text := str(one.message))]
+
+    # Nor the tail of a lognormal law, nor a target that is rarely not 0.
+    for usual in (y, np.exp(2 * y), np.where(y > 1.0, 1e3, 0.0)):
+        assert not said(usual)
+    y.flat[5] = 1e4
+    (text,) = said(y)
+    assert text.startswith("y has 1 value(s) farther from the middle nine tenths")
+
+
 @pytest.mark.parametrize("kind", [ICPNetworkRegressor, ICPNetworkClassifier])
 def test_nan_is_refused_with_a_target(no_sampling, kind):
     with pytest.raises(ValueError, match="X must not hold missing cells.*1: fill them before"):

@@ -104,7 +104,7 @@ def test_chains_that_stay_apart_are_called_different():
     text = next(str(w.message) for w in caught if "may not have converged" in str(w.message))
     assert "the chains found different factors and clusters; averaged they describe" in text
     assert "more chains (n_chains) help more than longer ones" in text
-    assert np.ptp(model.posterior_.traces["n_factors"].mean(axis=1)) > 3
+    assert np.ptp(model.posterior_.traces["n_factors"].mean(axis=1)) > 1
     assert model.posterior_.pool()["pool_gain"] > 0.02 * 24
 
 

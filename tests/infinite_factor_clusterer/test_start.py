@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
+from sklearn.decomposition import FactorAnalysis
 from sklearn.metrics import adjusted_rand_score
 
 from checks.slow import slow_where
 from skbnp.infinite_factor_clusterer import _model, _start
 from skbnp.infinite_factor_clusterer._model import Prior
 from skbnp.infinite_factor_clusterer._sampler import Sampler
-from skbnp.infinite_factor_clusterer._start import start_state
+from skbnp.infinite_factor_clusterer._start import n_by_bic, start_state
 from skbnp.laws import InverseGamma
 
 LAWS = {
@@ -90,8 +91,10 @@ def test_groups_and_factors_are_found():
     assert_array_equal(links[:, np.argmax(links[-1])], loadings[:, 1] != 0)
     residual = state["filled"] - state["scores1"] @ state["loadings1"].T
     assert np.mean(residual**2) < 0.5
-    # Offsets leave to the factors what varies within groups, which is less than noise here.
-    assert start_state(X, Prior(means="feature"), rng, 3)["loadings1"].shape[1] == 0
+    # Offsets leave to the factors what varies within groups.
+    within = start_state(X, Prior(means="feature"), rng, 3)["loadings1"]
+    assert within.shape[1] == 2
+    assert np.abs(within).max() < 0.3 < np.abs(state["loadings1"]).max()
 
 
 def test_clusters_apart_in_little_of_the_variance():
@@ -112,6 +115,46 @@ def test_clusters_apart_in_little_of_the_variance():
     # Where there is nothing but noise, centres of k-means tell of nothing.
     X = rng.normal(size=(500, 5))
     assert start_state(X / X.std(axis=0), Prior(), rng, 8)["loadings1"].shape[1] <= 3
+
+
+@pytest.mark.parametrize("n_factors", [0, 2, 4])
+def test_the_number_of_factors_is_that_of_factor_analysis(n_factors):
+    rng = np.random.default_rng(n_factors)
+    n, d = 300, 9
+    loadings = rng.normal(size=(n_factors, d)) * (rng.random((n_factors, d)) < 0.7)
+    # Noise of many sizes, so that principal components see more than there are.
+    X = rng.normal(size=(n, n_factors)) @ loadings + rng.uniform(0.2, 1, d) * rng.normal(
+        size=(n, d)
+    )
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    bics = [n * d * (1 + np.log(2 * np.pi))]
+    for k in range(1, 7):
+        likelihood = n * FactorAnalysis(k, tol=1e-4, max_iter=3000).fit(X).score(X)
+        bics.append((k * d - k * (k - 1) / 2) * np.log(n) - 2 * likelihood)
+    assert abs(n_by_bic(X) - np.argmin(bics)) <= 1
+    assert n_by_bic(1e-3 * X) == n_by_bic(X)
+
+
+def test_a_number_of_factors_of_tables_that_tell_none():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    X -= X.mean(axis=0)
+    assert n_by_bic(np.zeros((9, 3))) == n_by_bic(X[:, :1]) == n_by_bic(X[:5]) == 0
+    # Columns that are equal have one; beside a column of zeros there are no more.
+    assert n_by_bic(np.repeat(X[:, :1], 3, axis=1)) == 1
+    assert n_by_bic(np.c_[X[:, 0], X[:, 0], np.zeros(40)]) == 1
+
+
+def test_strongly_correlated_columns_have_more_factors_than_one():
+    """Of five widths that grow together a chain from one factor stays where it is."""
+    rng = np.random.default_rng(2)
+    label = np.repeat(np.arange(3), 50)
+    size = 3.0 * rng.normal(size=(150, 1))
+    shape = np.array([[0.4, 0.0], [-0.3, 0.4], [-0.3, -0.4]])[label] @ rng.normal(size=(2, 5))
+    X = size + shape + 0.15 * rng.normal(size=(150, 5))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert np.sum(np.linalg.eigvalsh(np.cov(X.T)) > 1) == 1
+    assert start_state(X, Prior(), rng, 2)["loadings1"].shape[1] >= 3
 
 
 def test_cells_below_the_limit_start_there():
