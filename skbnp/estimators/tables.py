@@ -27,7 +27,7 @@ from skbnp.tables.marks import (
     suspicious_marks,
     unmarked,
 )
-from skbnp.tables.outlying import outlying_columns
+from skbnp.tables.outlying import n_far_targets, outlying_columns
 
 # Standard deviations of the training data up to which every kernel stays finite: squares of such
 # distances, times any precision that a prior allows, are far within the range of floats.
@@ -368,3 +368,15 @@ class TargetMixin:
         target = self._target(y)
         check_consistent_length(X, target)
         return np.column_stack([X, target])
+
+    @staticmethod
+    def _warn_of_far_targets(y):
+        """Say how many of these numbers, (n_samples,) or (n_samples, n_targets), are far out."""
+        n_far = sum(map(n_far_targets, y.reshape(len(y), -1).T)) if y.size else 0
+        if n_far:
+            warn(
+                f"y has {n_far} value(s) farther from the middle nine tenths than a hundred times "
+                "the range of these, and predictions for all rows follow them: check them, leave "
+                "these rows out, or transform y, as TransformedTargetRegressor does, by its "
+                "logarithm say"
+            )

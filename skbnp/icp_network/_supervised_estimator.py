@@ -18,7 +18,6 @@ from skbnp.laws import Law
 from skbnp.mcmc.arviz import Group
 from skbnp.mcmc.caller import warn
 from skbnp.reports import supervised
-from skbnp.tables.outlying import n_far_targets
 from skbnp.units import Units, check_units
 
 # Sweeps per chain, at least and at most, and the share of them that is warm-up.
@@ -412,14 +411,7 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
         if y.ndim > 2:
             raise ValueError(f"y must have one or two dimensions, got {y.ndim}")
         self._is_single = y.ndim == 1
-        n_far = sum(map(n_far_targets, y.reshape(len(y), -1).T)) if y.size else 0
-        if n_far:
-            warn(
-                f"y has {n_far} value(s) farther from the middle nine tenths than a hundred times "
-                "the range of these, and predictions for all rows follow them: check them, leave "
-                "these rows out, or transform y, as TransformedTargetRegressor does, by its "
-                "logarithm say"
-            )
+        self._warn_of_far_targets(y)
         return y
 
     def _observed(self, X):
