@@ -1,4 +1,4 @@
-"""InfiniteFactorClusterer beside the alternatives: numbers of factors, clusters, cost.
+"""InfiniteFactorClusterer beside the alternatives: numbers of factors, clusters, starts, cost.
 
 Prints Markdown tables and writes those of each part as JSON beside this file. What the figures are
 is said in the file of the part.
@@ -12,11 +12,12 @@ from pathlib import Path
 from _infinite_factor_clusterer_clusters import clusters
 from _infinite_factor_clusterer_cost import cost
 from _infinite_factor_clusterer_figure2 import figure2
+from _infinite_factor_clusterer_starts import starts
 from _report import markdown
 from threadpoolctl import threadpool_limits
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
-PARTS = {"figure2": figure2, "clusters": clusters, "cost": cost}
+PARTS = {"figure2": figure2, "clusters": clusters, "starts": starts, "cost": cost}
 
 
 def main():
