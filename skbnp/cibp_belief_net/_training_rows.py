@@ -18,7 +18,7 @@ from skbnp.units import Units
 
 # Fantasies that rows are compared with at every draw.
 _N_FANTASIES = 500
-# By Laplace's approximation: rows that are looked at, and fantasies of all layers but the first.
+# By Laplace's approximation: rows in many columns, and fantasies of all layers but the first.
 _FEW_ROWS, _N_COMPONENTS = 50, 16
 
 
@@ -55,10 +55,10 @@ class WatchedRows:
         self._fantasies = self._noise = None
         if prior.n_features <= FEW_FEATURES:
             self._fantasies = Noise(seed, _N_FANTASIES)
+        elif len(rows) > _FEW_ROWS:
+            rows = rows[np.linspace(0, len(rows), _FEW_ROWS, endpoint=False).astype(np.intp)]
         if not prior.skip_connections:
             self._noise = Noise(seed, _N_COMPONENTS)
-            if len(rows) > _FEW_ROWS:
-                rows = rows[np.linspace(0, len(rows), _FEW_ROWS, endpoint=False).astype(np.intp)]
         self._A = units.to_visible(X[rows])
         self._log_jacobian = units.log_jacobian(X[rows])
 
