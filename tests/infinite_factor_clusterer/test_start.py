@@ -120,18 +120,17 @@ def test_clusters_apart_in_little_of_the_variance():
 @pytest.mark.parametrize("n_factors", [0, 2, 4])
 def test_the_number_of_factors_is_that_of_factor_analysis(n_factors):
     rng = np.random.default_rng(n_factors)
-    n, d = 300, 9
+    n, d = 300, 16
     loadings = rng.normal(size=(n_factors, d)) * (rng.random((n_factors, d)) < 0.7)
     # Noise of many sizes, so that principal components see more than there are.
-    X = rng.normal(size=(n, n_factors)) @ loadings + rng.uniform(0.2, 1, d) * rng.normal(
-        size=(n, d)
-    )
+    noise = rng.uniform(0.2, 1.0, d) * rng.normal(size=(n, d))
+    X = rng.normal(size=(n, n_factors)) @ loadings + noise
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     bics = [n * d * (1 + np.log(2 * np.pi))]
     for k in range(1, 7):
         likelihood = n * FactorAnalysis(k, tol=1e-4, max_iter=3000).fit(X).score(X)
         bics.append((k * d - k * (k - 1) / 2) * np.log(n) - 2 * likelihood)
-    assert abs(n_by_bic(X) - np.argmin(bics)) <= 1
+    assert n_by_bic(X) == np.argmin(bics) == n_factors
     assert n_by_bic(1e-3 * X) == n_by_bic(X)
 
 
