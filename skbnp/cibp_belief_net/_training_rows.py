@@ -46,8 +46,8 @@ class WatchedRows:
 
     Hidden units are integrated out; the density is in the units of X. In up to eight columns by
     fantasies, which are unbiased for the density. Where few of these count, as with little noise,
-    they are far too low, by hundreds of nats: there, and beyond eight columns, it is roughly that
-    by Laplace's approximation. Both use the same random numbers at every draw.
+    they are far too low, by hundreds of nats: there it is that by Laplace's approximation if this
+    is larger, and beyond eight columns in any case. Both use the same random numbers at every draw.
     """
 
     def __init__(self, X, rows, units, prior, seed):

@@ -170,6 +170,7 @@ class TablesMixin:
 
     def _has_law_of_pairs(self):
         """Whether columns of two values need none, or have another than measurements."""
+        # A model that names them with all other codes, from two values on, has laws for codes.
         return self._predicts_targets() or self._fewest_values == 2
 
     def _predicts_targets(self):

@@ -151,7 +151,8 @@ def n_by_bic(X):
     A column's noise is taken for what all others leave of it, and the likelihood of factors with
     noise in these proportions is at its largest in closed form (K. G. Joreskog 1969, Psychometrika
     34, 51-75; M. E. Tipping and C. M. Bishop 1999, Journal of the Royal Statistical Society B 61,
-    611-622). Where a factor has few columns there may be one or two more than by factor analysis.
+    611-622). Where a factor has but two or three columns there may be several more than by factor
+    analysis, which a start can afford.
 
     Parameters
     ----------
