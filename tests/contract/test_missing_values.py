@@ -283,6 +283,13 @@ def test_columns_of_two_values_have_no_law_in_models_of_measurements(setting):
         assert not said
 
 
+def test_a_belief_network_that_spreads_nothing_has_no_law_of_two_values():
+    setting = next(one for one in TAKE_HOLES if one.name == "cibp")
+    x = np.random.default_rng(105).integers(0, 2, 60)
+    with pytest.warns(UserWarning, match="two values in column"):
+        setting.fit(table_of(x), dequantise=False, **SHORTEST)
+
+
 @pytest.mark.parametrize("setting", TAKE_HOLES, ids=str)
 def test_nobody_is_sent_to_columns_of_two_values_who_has_no_law_for_them(setting):
     x = np.random.default_rng(105).integers(11, 19, 60)
