@@ -77,7 +77,7 @@ FAST = {
     "summaries": ["_losses", "_search"],
     "tree_factor_model": ["_leaf_laws", "_products", "_rows", "_system", "_threads"],
     "cibp_belief_net": ["_expansion", "_inner_chain", "_layer", "_predictive", "_proposals"],
-    "icp_network": ["_child_regression", "_feedforward", "_mixing", "_outputs"],
+    "icp_network": ["_child_regression", "_outputs"],
     "icp_network/convolution": ["_network", "_training"],
     "icp_network/moves": ["activations", "trajectories"],
     "infinite_factor_clusterer": ["_row_law", "_sides"],

@@ -30,6 +30,18 @@ def test_cost_of_cibp_belief_net(monkeypatch):
     assert module.sweep_seconds(sampler) > 0 and module.product_seconds(40, 8, 5) > 0
 
 
+def test_networks_in_many_columns(monkeypatch):
+    module = load("networks_in_many_columns", monkeypatch)
+    rows = np.random.default_rng(0).normal(size=(80, 9)) @ np.triu(np.ones((9, 9)))
+    monkeypatch.setattr(module, "load", lambda *_: (rows, None))
+    for estimator, densities in module.DENSITIES.items():
+        with pytest.warns(UserWarning):
+            found = module.line("made up", None, 0, estimator, True)
+        mean = [float(found[density].split()[0]) for density in densities]
+        assert np.isfinite(mean).all() and min(mean) > -30.0
+        assert found["estimator"] == estimator.__name__ and found["auto, ms"] > 0
+
+
 def test_images_with_holes(monkeypatch):
     module = load("_cibp_belief_net_images", monkeypatch)
     rng = np.random.default_rng(0)

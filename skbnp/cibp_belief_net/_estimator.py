@@ -380,7 +380,7 @@ class CIBPBeliefNet(
                 "max_units must be at least max_layers where row_clusters=True and the sampler's "
                 f"init is 'pca', got {self.max_units} and {n_layers}"
             )
-        self._check_density(n_layers)
+        self._check_density(n_layers, clustered)
         step = steps(X) if self.dequantise else np.zeros(d)
         self._units = self._fitted_units(X, step)
         self.visible_ = self._units.visible
@@ -440,9 +440,12 @@ class CIBPBeliefNet(
         followed = "log_density" if WatchedRows.can_watch(self._prior) else "log_joint"
         return followed, "width1", "n_edges"
 
-    def _check_density(self, max_layers):
-        if self.density == "importance" and max_layers != 1:
-            raise ValueError(f"density='importance' must have max_layers=1, got {max_layers!r}")
+    def _check_density(self, max_layers, clustered):
+        if self.density == "importance" and clustered and max_layers != 1:
+            raise ValueError(
+                "density='importance' must have max_layers=1 where row_clusters=True, got "
+                f"{max_layers!r}"
+            )
 
     # -- after sampling
 
@@ -513,7 +516,7 @@ class CIBPBeliefNet(
         return draw, components, fantasies_of(draw, self.seed_, t, components)
 
     def _log_density_of(self, law, t, rows):
-        self._check_density(self._prior.max_layers)
+        self._check_density(self._prior.max_layers, self._prior.row_clusters)
         draw, components, fantasies = law
         options = self._density_options() | {"components": components, "fantasies": fantasies}
         return np.stack(judged_densities(draw, rows, self.seed_, t, **options))

@@ -26,11 +26,17 @@ from skbnp.cibp_belief_net._predictive_laws import (
 )
 from skbnp.likelihoods.nonlinear_gaussian._fantasies import Fantasies, Noise
 from skbnp.likelihoods.nonlinear_gaussian._leaf_network import FEW_FEATURES, LeafNetwork
+from skbnp.likelihoods.nonlinear_gaussian._modes import N_STARTING, around_modes
+from skbnp.likelihoods.nonlinear_gaussian._particles import Particles
+from skbnp.numerics.rows import patterns, row_keys
 
 # Fantasies of a draw, and points around modes where few of them are near a row.
 N_FANTASIES, N_POINTS = 2000, 64
 # Points around modes, of a half, below which they are not trusted; and what tells seeds apart.
 FEWEST, ANNEALED = 5.0, 1 << 40
+# Points around modes of all hidden layers of many features, their share in densities that annealing
+# has the rest of, and units up to which modes are sought.
+N_POINTS_OF_ALL, SHARE_OF_POINTS, MOST_UNITS = 200, 0.1, 128
 
 
 def _own_component(draw):
@@ -124,17 +130,21 @@ def judged_densities(draw, A, seed, t=0, components=None, method="auto",
                      proposals=PROPOSALS, fantasies=None):
     """log p(observed entries of each row | draw) in the space of pre-activations, (n_rows,).
 
-    And the inverse of how many particles of annealing it rests on, (n_rows,), 0 where there are
-    none: near 1 it rests on one, and is low by half a nat or more.
+    And the inverse of how many particles of annealing, or points with them, it rests on, (n_rows,),
+    0 where there are none: near 1 it rests on one, and is low by half a nat or more.
 
     exp of either method is unbiased, so each is low on average and integrates to one.
     "importance", for one hidden layer, samples (component, a) around the modes that are found
     from the components' means and from the best of 128 draws of the prior, and from the prior,
-    ``n_importance`` points in all, as ``proposals`` says. "ais" is annealed importance sampling
+    ``n_importance`` points in all, as ``proposals`` says; for more layers without row clusters
+    all their noises, as ``densities_around_modes`` does. "ais" is annealed importance sampling
     from the network's prior; any depth. With row clusters each particle stays in a component, drawn
     from Laplace's shares.
-    "auto" is the first for one hidden layer, else the second; without row clusters annealing takes
-    the place of half the points where of the other half fewer than 5 count. Without hidden units
+    "auto" is the first for one hidden layer; without row clusters annealing takes the place of half
+    the points where of the other half fewer than 5 count. For more layers it is nine tenths of
+    annealing's density and a tenth of the points': with little noise the former is too low by tens
+    of nats and more, and with many units the latter by some. With row clusters, or more than 128
+    units, it is annealing alone. Without hidden units
     both are exact; a row without entries has log density 0. With ``fantasies``, those of
     ``fantasies_of``, "auto" is the mean over them or, where few are near a row, over N_POINTS
     points around its modes.
@@ -144,8 +154,6 @@ def judged_densities(draw, A, seed, t=0, components=None, method="auto",
     if method not in ("auto", "importance", "ais"):
         raise ValueError(f"method must be 'auto', 'importance' or 'ais', got {method!r}")
     n_layers = len(draw["widths"]) - 1
-    if method == "importance" and n_layers > 1:
-        raise ValueError(f"method 'importance' needs at most one hidden layer, got {n_layers}")
     A = np.ascontiguousarray(A, dtype=np.float64)
     share = np.zeros(len(A))
     if method == "auto" and fantasies is not None:
@@ -162,11 +170,52 @@ def judged_densities(draw, A, seed, t=0, components=None, method="auto",
         if method == "auto" and net.n_components == 1:
             _anneal_few(net, A, halves, n_effective, share, seed, t, n_temperatures, n_particles)
         return base + np.logaddexp(halves[:, 0], halves[:, 1]) - np.log(2.0), share
+    if method == "importance":
+        if net.n_components > 0:
+            raise ValueError(
+                f"method 'importance' with row clusters needs one hidden layer, got {n_layers}"
+            )
+        return densities_around_modes(draw, A, seed, t)[0], share
     log_share = None
     if net.n_components > 0:
         log_share = component_shares(_flattened(draw, components, seed, t), A)
     found, share = annealed(net, A, log_share, seed, t, n_temperatures, n_particles)
-    return base + found, share
+    found += base
+    if method == "auto" and net.n_components == 0 and np.sum(draw["widths"][1:]) <= MOST_UNITS:
+        return _mean_of(found, share, *densities_around_modes(draw, A, seed, t))
+    return found, share
+
+
+def densities_around_modes(draw, A, seed, t=0, n_points=N_POINTS_OF_ALL, near=None):
+    """log p(observed entries of each row | draw) and how many points it rests on, (n_rows,).
+
+    By importance sampling of the noises of all hidden units, without row clusters. The modes are
+    sought from fantasies, or next to ``near`` (n_rows, n_units), pre-activations of all units given
+    the rows. exp of the density is unbiased.
+    """
+    A = np.ascontiguousarray(A, dtype=np.float64)
+    n_units = len(draw["biases"])
+    net, key = {**draw, "order": np.arange(n_units)}, row_keys(A)
+    noise = np.random.default_rng([seed, t]).standard_normal((n_units, N_STARTING))
+    nothing = np.empty(0, dtype=np.intp)
+    # Exact for rows whose entries have no hidden ancestors.
+    found, n_effective = DrawNetwork(draw).log_density_without_units(A), np.ones(len(A))
+    for rows in patterns(A):
+        particles = Particles(net, ~np.isnan(A[rows[0]]))
+        if particles.random:
+            found[rows], n_effective[rows], *_ = around_modes(
+                particles, A[rows], key[rows], noise, seed, t, n_points, nothing, 0,
+                None if near is None else near[rows],
+            )
+    return found, n_effective
+
+
+def _mean_of(particles, share, points, n_effective):
+    """A mean of two estimates of densities, and the inverse of how many samples it rests on."""
+    particles = particles + np.log(1.0 - SHARE_OF_POINTS)
+    total = np.logaddexp(particles, points + np.log(SHARE_OF_POINTS))
+    p = np.exp(particles - np.maximum(total, -np.finfo(float).max))
+    return total, p**2 * share + (1.0 - p) ** 2 / n_effective
 
 
 def _anneal_few(net, A, halves, n_effective, share, seed, t, n_temperatures, n_particles):

@@ -149,6 +149,11 @@ cdef class Network(State):
             state["cluster_rate"] = np.asarray(self.cluster_rate)[top]
         return state
 
+    def pre_activations(self, rows):
+        """Those of all units in some rows, missing cells filled, (n_rows, n_units)."""
+        visible, hidden = np.asarray(self.visible), np.asarray(self.pre)[self.hidden_slots()]
+        return np.vstack([visible[:, rows], hidden[:, rows]]).T
+
     def visible_activations(self):
         """Pre-activations of the visible units, missing cells filled, (n_samples, n_features)."""
         return np.asarray(self.visible)[:, :self.n_samples].T.copy()

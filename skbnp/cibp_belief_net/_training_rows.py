@@ -7,6 +7,7 @@ import numpy as np
 from skbnp.cibp_belief_net._predictive import (
     FEW_FEATURES,
     FEWEST,
+    densities_around_modes,
     densities_by_fantasies,
     densities_by_laplace,
     fantasies_of,
@@ -18,8 +19,9 @@ from skbnp.units import Units
 
 # Fantasies that rows are compared with at every draw.
 _N_FANTASIES = 500
-# By Laplace's approximation: rows in many columns, and fantasies of all layers but the first.
-_FEW_ROWS, _N_COMPONENTS = 50, 16
+# Rows in many columns, points around the mode of each, and by Laplace's approximation fantasies of
+# all layers but the first.
+_FEW_ROWS, _N_POINTS, _N_COMPONENTS = 50, 50, 16
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,10 @@ class WatchedRows:
 
     Hidden units are integrated out; the density is in the units of X. In up to eight columns by
     fantasies, which are unbiased for the density. Where few of these count, as with little noise,
-    they are far too low, by hundreds of nats: there it is that by Laplace's approximation if this
-    is larger, and beyond eight columns in any case. Both use the same random numbers at every draw.
+    they are far too low, by hundreds of nats: there, and beyond eight columns in any case, it is by
+    points around the modes next to where the chain has the hidden units. With row clusters it is by
+    Laplace's approximation, in up to eight columns if this is larger. All use the same random
+    numbers at every draw.
     """
 
     def __init__(self, X, rows, units, prior, seed):
@@ -59,6 +63,7 @@ class WatchedRows:
             rows = rows[np.linspace(0, len(rows), _FEW_ROWS, endpoint=False).astype(np.intp)]
         if not prior.skip_connections:
             self._noise = Noise(seed, _N_COMPONENTS)
+        self._rows = rows
         self._A = units.to_visible(X[rows])
         self._log_jacobian = units.log_jacobian(X[rows])
 
@@ -80,7 +85,10 @@ class WatchedRows:
         if self._fantasies is not None:
             found, n_effective = densities_by_fantasies(draw, self._A, self._fantasies, components)
             few = n_effective < FEWEST
-        if self._noise is not None and few.any():
+        if few.any() and components is None:
+            near = sampler.state.pre_activations(self._rows[few])
+            found[few], _ = densities_around_modes(draw, self._A[few], 0, 0, _N_POINTS, near)
+        elif few.any() and self._noise is not None:
             other = densities_by_laplace(draw, self._A[few], self._noise, components)
             found[few] = np.maximum(found[few], other)
         return found + self._log_jacobian

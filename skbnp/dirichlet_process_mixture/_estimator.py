@@ -27,14 +27,16 @@ from skbnp.dirichlet_process_mixture._predictive import (
     sample_row,
 )
 from skbnp.dirichlet_process_mixture._sampler import Sampler
-from skbnp.dirichlet_process_mixture._saved import (
-    check_draw,
-    check_fitted,
-)
+from skbnp.dirichlet_process_mixture._saved import check_draw, check_fitted
 from skbnp.dirichlet_process_mixture._searching import kind_of_sampler
 from skbnp.dirichlet_process_mixture._standard_prior import PriorMixin
 from skbnp.dirichlet_process_mixture._sweep import in_order
-from skbnp.dirichlet_process_mixture._table import Table, is_plainly_real, may_be_answers
+from skbnp.dirichlet_process_mixture._table import (
+    Table,
+    advise_on_truth_values,
+    is_plainly_real,
+    may_be_answers,
+)
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows, WatchedRows
 from skbnp.dirichlet_process_mixture._work import work_of_sweep
 from skbnp.dirichlet_process_mixture.families import FAMILIES, KINDS
@@ -42,9 +44,7 @@ from skbnp.dirichlet_process_mixture.records._sampler import RecordSampler
 from skbnp.dirichlet_process_mixture.records._service import RowsInMemory
 from skbnp.mcmc.diagnostics import MIN_DRAWS
 from skbnp.mcmc.posterior_diagnostics import evenly
-from skbnp.summaries.consensus import (
-    distances_to_consensus,
-)
+from skbnp.summaries.consensus import distances_to_consensus
 from skbnp.summaries.joining import (
     MergeTree,
 )
@@ -420,6 +420,7 @@ class DirichletProcessMixture(
                 "two values: write family='poisson' or 'bernoulli', or X.toarray()"
             )
         if is_plainly_real(X, self.family):
+            advise_on_truth_values(X, self.family)
             return None
         validate_data(self, X, skip_check_array=True)
         table = Table(X, self.family, self._form.labels(), self._form.marks)

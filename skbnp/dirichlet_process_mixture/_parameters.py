@@ -46,18 +46,19 @@ class MixtureParameters(WarmupInRounds):
         {WORDS};
         one for all columns, a sequence with one per column, or a dict by column name, where columns
         it leaves out are "auto". "auto" takes an array of numbers as real. It goes by the columns
-        of a frame, and of an array of objects with names among them: categories, strings and other
-        objects are categorical, but strings of numbers that are not all whole are real; bool, and
-        numbers that are 0 and 1, are Bernoulli; numbers of at most twelve values, each in ten rows
-        or more in the mean, are categorical, as answers, codes and doses are, but for those that
-        are plainly counts: whole ones that begin at 0, half of them below 10 and none above 100,
-        with a variance of .7 of their mean or more, but for chance, and the largest in a twentieth
-        of the rows or less; these, and other integers that begin at 0 or 1, half of them below 10
-        and none above 100, are counts; up to thirty values, each in ten rows in the mean, are
-        categorical where one is in a quarter of the rows, as years of schooling are; all other
-        numbers are real. Floats are integers where pandas made them floats, for a missing cell.
-        Other numbers that a later table has in a column of numbers which "auto" took for
-        categorical are missing, with a warning. `families_` says what each column was taken for.
+        of a frame, of an array of bool, and of one of objects with names or bool among them:
+        categories, strings and other objects are categorical, but strings of numbers that are not
+        all whole are real; bool, and numbers that are 0 and 1, are Bernoulli; numbers of at most
+        twelve values, each in ten rows or more in the mean, are categorical, as answers, codes and
+        doses are, but for those that are plainly counts: whole ones that begin at 0, half of them
+        below 10 and none above 100, with a variance of .7 of their mean or more, but for chance,
+        and the largest in a twentieth of the rows or less; these, and other integers that begin at
+        0 or 1, half of them below 10 and none above 100, are counts; up to thirty values, each in
+        ten rows in the mean, are categorical where one is in a quarter of the rows, as years of
+        schooling are; all other numbers are real. Floats are integers where pandas made them
+        floats, for a missing cell. Other numbers that a later table has in a column of numbers
+        which "auto" took for categorical are missing, with a warning. `families_` says what each
+        column was taken for.
         """,
     )
     n_components: int | ShiftedBetaNegativeBinomial | None = parameter(

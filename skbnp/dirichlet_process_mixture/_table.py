@@ -26,6 +26,15 @@ def is_plainly_real(X, family):
     return family == "gaussian" or (family == "auto" and not tells_kinds(X))
 
 
+def advise_on_truth_values(X, family):
+    """Say that "auto" takes an array of bool for numbers, as it does any array."""
+    if family == "auto" and getattr(X, "dtype", None) == np.bool_:
+        warn(
+            "X is an array of truth values, which family='auto' takes for measurements as it does "
+            "any array of numbers: family='bernoulli' is for them, and a frame tells them itself"
+        )
+
+
 class Table:
     """How the columns of one table are read, learned from the training rows.
 
@@ -73,6 +82,17 @@ class Table:
             )
         ]
         self.to_data()  # what no file could hold is refused before any sampling
+        self._advise(columns)
+
+    def _advise(self, columns):
+        """Say which texts may be numbers."""
+        for column, label, levels in zip(columns, self.labels, self.levels, strict=True):
+            example = column.a_marked_number() if levels is not None else None
+            if example is not None:
+                warn(
+                    f"X has text in {label}, such as {example!r}, that may be numbers: as text "
+                    "they are names, none nearer to one than to another; write them as numbers"
+                )
 
     def encode(self, X, marks=None):
         """The table as float64, levels as codes, NaN where missing: (n_samples, n_features)."""

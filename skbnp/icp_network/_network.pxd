@@ -1,7 +1,7 @@
 from numpy.random cimport bitgen_t
 
-from skbnp.icp_network._feedforward cimport Feedforward
 from skbnp.icp_network._graph cimport Graph
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport Feedforward
 from skbnp.mcmc.chain cimport State
 
 

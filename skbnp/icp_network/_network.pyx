@@ -8,9 +8,9 @@ from dataclasses import astuple
 
 import numpy as np
 
-from skbnp.icp_network._feedforward cimport HIDDEN, INPUT, OBSERVED, Feedforward
 from skbnp.icp_network._graph cimport Graph
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport HIDDEN, INPUT, OBSERVED, Feedforward
 from skbnp.mcmc.chain cimport State
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
@@ -133,6 +133,10 @@ cdef class Network(State):
             state["visible"] = self.visible()
             state["pre_activations"] = np.asarray(self.pre)[slots[d:], :n].T.copy()
         return state
+
+    def pre_activations(self, rows):
+        """Those of all nodes in some rows, (n_rows, K), in the order of ``as_state``."""
+        return np.asarray(self.pre)[self.graph.slots()][:, rows].T
 
     def visible(self):
         """Pre-activations of the observed nodes, missing cells filled, (n_samples, n_observed)."""

@@ -15,20 +15,20 @@ rounding of matrix products.
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from skbnp.icp_network._feedforward cimport BLOCK
-from skbnp.icp_network._mixing cimport mix_row, weigh
-from skbnp.icp_network._particles cimport SQUASHED, VALUES, Particles
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport BLOCK
+from skbnp.likelihoods.nonlinear_gaussian._mixing cimport mix_row, weigh
+from skbnp.likelihoods.nonlinear_gaussian._particles cimport SQUASHED, VALUES, Particles
 from skbnp.numerics cimport rng as random
 from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
 
-from skbnp.icp_network._mixing import mixed, weighed
 from skbnp.icp_network._model import activations_from
-from skbnp.icp_network._modes import around_modes
 from skbnp.icp_network._outputs import Outputs
 from skbnp.likelihoods.nonlinear_gaussian._leaf_network import FEW_FEATURES, LeafNetwork
+from skbnp.likelihoods.nonlinear_gaussian._mixing import mixed, weighed
+from skbnp.likelihoods.nonlinear_gaussian._modes import around_modes
 from skbnp.numerics.rows import patterns, row_keys
 
 cdef uint64_t NO_ROW = 0                    # the stream of what all rows of a draw share
@@ -41,6 +41,10 @@ cdef Py_ssize_t MOST_KEPT = 5000
 
 
 # -- fantasies --------------------------------------------------------------------------------
+
+
+def _particles(draw, prior, known):
+    return Particles(draw, known, prior.has_law(len(draw["order"])))
 
 
 def _noise(draw, seed, t, n_fantasies):
@@ -64,7 +68,7 @@ def fantasies_of(draw, prior, seed, t=0, n_fantasies=2000):
     cdef Py_ssize_t n_observed = prior.n_observed
     if n_observed > FEW_FEATURES or n_fantasies > MOST_KEPT or not prior.columns_are_leaves:
         return None
-    particles = Particles(draw, prior, np.ones(n_observed, dtype=bool))
+    particles = _particles(draw, prior, np.ones(n_observed, dtype=bool))
     if not particles.random:
         return None
     noise = _noise(draw, seed, t, n_fantasies)
@@ -237,7 +241,8 @@ def _annealed(Particles particles, A_, key_, seed, t, n_temperatures, n_particle
 
 
 def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method="auto",
-           n_fantasies=2000, n_importance=200, n_temperatures=60, n_particles=8, n_after=0):
+           n_fantasies=2000, n_importance=200, n_temperatures=60, n_particles=8, n_after=0,
+           near=None):
     """log density, effective number of samples, mean and variance of ``wanted_of(known)`` by row.
 
     The last two are (n_rows, n_out), with those of node k in column k if ``in_place``. Under "auto"
@@ -255,7 +260,7 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
     evidence, n_effective = np.zeros(len(A)), np.zeros(len(A))
     one, two = np.zeros((2, len(A), n_out))
     for rows in patterns(A):
-        particles = Particles(draw, prior, ~np.isnan(A[rows[0]]))
+        particles = _particles(draw, prior, ~np.isnan(A[rows[0]]))
         wanted = np.asarray(wanted_of(particles.known), dtype=np.intp)
 
         if not particles.random:
@@ -266,7 +271,8 @@ def _given(draw, prior, A, seed, t, wanted_of, int mode, n_out, in_place, method
             results = _by_fantasies(draw, particles, A[rows], noise, wanted, mode)
         elif method == "importance" or (method == "auto" and _are_many(particles)):
             results = around_modes(
-                particles, A[rows], key[rows], noise, seed, t, n_importance, wanted, mode
+                particles, A[rows], key[rows], noise, seed, t, n_importance, wanted, mode,
+                None if near is None else near[rows],
             )
         elif method == "ais":
             results = _annealed(
@@ -329,7 +335,7 @@ def _mean_of(one, other):
 
 
 def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
-                  n_importance=200, n_temperatures=60, n_particles=8, fantasies=None):
+                  n_importance=200, n_temperatures=60, n_particles=8, fantasies=None, near=None):
     """log p(known entries of each row | draw, inputs), and effective numbers of samples.
 
     By "fantasies", weighed samples of the prior, of which it takes many times e^(information of
@@ -351,6 +357,9 @@ def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
         Pre-activations of the observed nodes, values of inputs; NaN where not known.
     seed, t : int
         Random numbers depend on seed, t and, but for fantasies, the row's values alone.
+    near : array of shape (n_rows, n_nodes), default=None
+        Pre-activations of all nodes given the rows, such as a state of the chain has, from which
+        "importance" looks for one mode of each row, and not from fantasies for several.
 
     Returns
     -------
@@ -360,7 +369,7 @@ def log_densities(draw, prior, A, seed, t=0, method="auto", n_fantasies=2000,
         return fantasies.log_densities(A, seed, t, n_importance)
     return _given(
         draw, prior, A, seed, t, _nothing, VALUES, 0, False, method, n_fantasies,
-        n_importance, n_temperatures, n_particles,
+        n_importance, n_temperatures, n_particles, near=near,
     )[:2]
 
 

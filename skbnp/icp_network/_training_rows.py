@@ -11,7 +11,7 @@ from skbnp.icp_network._predictive import log_densities, predicted
 # Fantasies that the trace `log_density` rests on: of columns, and of targets given inputs.
 _N_OF_COLUMNS, _N_OF_TARGETS = 500, 20
 # Columns beyond which they are too few, and rows and points of the importance sampling then.
-_MANY_COLUMNS, _FEW_ROWS, _N_IMPORTANCE = 8, 20, 50
+_MANY_COLUMNS, _FEW_ROWS, _N_IMPORTANCE = 8, 20, 100
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class WatchedRows:
     Of targets given inputs, or of columns by fantasies, where no column may have a child; these
     are made of the same normal numbers at every draw, so that their error hardly moves the trace.
     The few for targets are smoothed.
-    In many columns, or where columns may be parents, by importance sampling, of fewer rows.
+    In many columns, or where columns may be parents, by importance sampling, of fewer rows, around
+    the modes next to where the chain has the hidden nodes.
     """
 
     def __init__(self, training, rows):
@@ -60,6 +61,7 @@ class WatchedRows:
         )
         if not self._by_fantasies:
             rows = rows[:: -(-len(rows) // _FEW_ROWS)]
+        self._rows = rows
         self._visible = training.visible[rows]
         self._labels = training.labels[rows] if len(training.labels) else None
         self._log_jacobian = training.log_jacobian[rows]
@@ -78,7 +80,15 @@ class WatchedRows:
             found = outputs.log_densities(self._visible, self._labels, self._of_targets)
             return found + self._log_jacobian
         found, _ = log_densities(
-            draw, self._prior, self._visible, 0, 0, "importance", _N_OF_COLUMNS, _N_IMPORTANCE
+            draw,
+            self._prior,
+            self._visible,
+            0,
+            0,
+            "importance",
+            n_fantasies=1,
+            n_importance=_N_IMPORTANCE,
+            near=sampler.state.pre_activations(self._rows),
         )
         return found + self._log_jacobian
 

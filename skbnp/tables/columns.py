@@ -1,6 +1,7 @@
 """The columns of any table: arrays, sparse matrices, and frames of any library."""
 
 import datetime
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
@@ -14,6 +15,8 @@ from skbnp.tables.marks import marks_of, numbers_of
 
 # The largest integer up to which floats hold all.
 _LARGEST_WHOLE = 2**53
+# A number with separators, a currency or a percent sign.
+_MARKED_NUMBER = re.compile(r"[$€£¥]?\s?[+-]?\d[\d,.' ]*\s?[%$€£¥]?")
 # What to do with a column that no model has a law for.
 DROP_IT = "drop it, set it as the index, or turn it into numbers (such as days since a start)"
 
@@ -97,6 +100,15 @@ class Column:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"X must hold {rule}, got {label}: {error}{advice}") from error
         return out
+
+    def a_marked_number(self):
+        """One of the texts that is no number for Python, if all may be numbers; else None."""
+        values = self.values.tolist()
+        if self.kind != "text" or not all(isinstance(x, str) for x in values):
+            return None
+        if not all(_MARKED_NUMBER.fullmatch(x.strip()) for x in values):
+            return None
+        return next((x for x in values if not x.strip().isdigit()), None)
 
     def holds_numbers_as_text(self):
         """Whether all cells are texts of numbers, not all whole: groups have other names."""

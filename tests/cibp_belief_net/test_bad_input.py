@@ -166,8 +166,10 @@ BAD_PARAMETERS = [
     (sampler(n_init_units=True), "n_init_units", "bool", "True"),
     ({"density": "exact"}, "density", "'importance'", "'exact'"),
     ({"density": "laplace"}, "density", "'importance'", "'laplace'"),
-    ({"density": "importance", "max_layers": 2}, "density", "max_layers=1", "2"),
-    ({"density": "importance", "max_layers": 3}, "density", "max_layers=1", "3"),
+    (
+        {"density": "importance", "max_layers": 2, "row_clusters": True},
+        *("density", "max_layers=1 where row_clusters=True", "2"),
+    ),
     ({"n_temperatures": 0}, "n_temperatures", "[1, 1000000]", "0"),
     ({"n_particles": 0}, "n_particles", "[1, 1000000]", "0"),
     ({"n_chains": True}, "n_chains", "bool", "True"),
@@ -296,8 +298,12 @@ def test_parameters_of_the_model_changed_after_fit():
     np.testing.assert_array_equal(net.sample(3, random_state=0), expected[2])
     with pytest.raises(ValueError, match="prior='rows' must have max_layers=1, got max_layers=2"):
         net.impute(holes, prior="rows")
+    # Of the network that was fitted, which has no row clusters.
     net.set_params(density="importance")
-    with pytest.raises(ValueError, match="density='importance' must have max_layers=1, got 2"):
+    assert np.isfinite(net.score_samples(holes)).all()
+    net = short(max_layers=2, row_clusters=True).fit(X)
+    net.set_params(density="importance", row_clusters=False)
+    with pytest.raises(ValueError, match="max_layers=1 where row_clusters=True, got 2"):
         net.score_samples(holes)
 
 

@@ -1,5 +1,6 @@
 """The trace ``log_density``: what it is, and that chains say by it what ails them."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -9,7 +10,9 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import CIBPBeliefNet
+from skbnp.cibp_belief_net._predictive import densities_around_modes, densities_by_fantasies
 from skbnp.cibp_belief_net._training_rows import WatchedRows
+from skbnp.likelihoods.nonlinear_gaussian._fantasies import Noise
 
 
 class Standing:
@@ -30,12 +33,11 @@ def quiet(**options):
 
 
 @pytest.mark.parametrize("n_features", [3, 9])
-@pytest.mark.parametrize("row_clusters", [False, True])
-def test_the_trace_is_that_of_the_draws(n_features, row_clusters):
+def test_with_row_clusters_the_trace_is_that_of_the_draws(n_features):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, n_features)) * 3.0 + rng.normal(size=(60, 1))
     X[rng.random(X.shape) < 0.1] = np.nan
-    net = quiet(max_layers=2, row_clusters=row_clusters)
+    net = quiet(max_layers=2, row_clusters=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         net.fit(X)
@@ -46,6 +48,32 @@ def test_the_trace_is_that_of_the_draws(n_features, row_clusters):
     assert_array_equal(net.posterior_.traces["log_density"], np.mean(found, axis=2))
     pooled = np.logaddexp.reduce(np.concatenate(found), axis=0) - np.log(16)
     assert_allclose(net.posterior_.pool()["pooled"], pooled.mean(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [5, 10])
+@pytest.mark.parametrize("max_layers", [1, 3])
+def test_the_trace_is_near_the_density_under_a_draw(n_features, max_layers):
+    rng = np.random.default_rng(3)
+    X = np.tanh(rng.normal(size=(60, 2)) @ rng.normal(size=(2, n_features)))
+    X += 0.02 * rng.normal(size=X.shape)
+    X[5, :3] = np.nan
+    net = quiet(n_chains=1, n_warmup=200, max_layers=max_layers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        net.fit(X)
+    density = net._density(X, np.arange(60))
+    sampler = net._prepare(X)(np.random.PCG64(0), 0)
+    sampler.set_state(net.posterior_.ends[0]["state"])
+    found = density(sampler)
+    assert_array_equal(pickle.loads(pickle.dumps(density))(sampler), found)
+    rows = np.linspace(0, 60, len(found), endpoint=False).astype(int)
+    A = net._units.to_visible(X[rows])
+    exact, _ = densities_around_modes(sampler.draw(), A, 1, 0, 20_000)
+    found = found - net._units.log_jacobian(X[rows])
+    assert abs(np.mean(found - exact)) < 1.0
+    if n_features == 5:
+        few, _ = densities_by_fantasies(sampler.draw(), A, Noise(0, 500))
+        assert np.mean(few - exact) < -5.0
 
 
 @pytest.mark.parametrize("n_features", [3, 9])

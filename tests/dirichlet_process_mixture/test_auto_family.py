@@ -1,11 +1,13 @@
 """What columns are taken for where nobody says it: frames by their columns, arrays as real."""
 
+import warnings
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skbnp import DirichletProcessMixture
@@ -258,3 +260,36 @@ def test_columns_of_before_the_guess_are_read():
     data = table.to_data()
     assert data.pop("guessed_from") == [0, 0]
     assert Table.from_data(data).to_data() == data | {"guessed_from": [0, 0]}
+
+
+def test_an_array_of_truth_values_is_named():
+    X = RNG.random((40, 2)) < 0.5
+    with pytest.warns(UserWarning, match="family='bernoulli' is for them"):
+        mixture().fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mixture(family="bernoulli").fit(X)
+        mixture().fit(pd.DataFrame(X))
+
+
+@pytest.mark.parametrize(
+    ("texts", "named"),
+    [
+        (["12%", "7%", "30 %"], "12%"),
+        (["1,200", "350", "9"], "1,200"),
+        (["$3.50", "$12", "-4"], "$3.50"),
+        (["1", "2", "3"], None),
+        (["25-34", "35-44", "12"], None),
+        (["a1", "b2", "3%"], None),
+    ],
+)
+def test_text_that_may_be_numbers_is_named(texts, named):
+    frame = pd.DataFrame({"x": np.arange(30.0) ** 1.1, "text": texts * 10})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        net = mixture().fit(frame)
+    assert net.families_[1] == "categorical"
+    said = [str(one.message) for one in caught if "may be numbers" in str(one.message)]
+    assert len(said) == (named is not None)
+    assert named is None or f"column 'text', such as '{named}'" in said[0]

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from skbnp.icp_network import _predictive as predictive
 from skbnp.icp_network._model import Prior
-from skbnp.icp_network._particles import Particles
+from skbnp.likelihoods.nonlinear_gaussian._particles import Particles
 
 NAN = np.nan
 
@@ -121,6 +121,13 @@ def test_densities_are_unbiased(case, row):
     assert z_of(np.exp(sampled), np.exp(expected)) < 4
     # These laws are not far from Gaussians around their modes.
     assert np.median(n_effective) > 10
+    # From any place, also one far from all modes.
+    for place in (np.zeros(len(draw["order"])), np.linspace(-9.0, 9.0, len(draw["order"]))):
+        from_there, _ = predictive.log_densities(
+            draw, prior, copies(row, 1000), 4, 0, "importance", n_importance=30,
+            near=np.tile(place, (1000, 1)),
+        )  # fmt: skip
+        assert z_of(np.exp(from_there), np.exp(expected)) < 4
 
 
 @pytest.mark.parametrize(("case", "row"), [pair for pair in CASES if NAN in pair[1]])
@@ -195,7 +202,7 @@ def test_far_rows_keep_their_digits():
     near = np.array([[3.0, -2.0]])
     got, _ = predictive.log_densities(draw, prior, near, 0, 0, "fantasies", 300)
     noise = predictive._noise(draw, 0, 0, 300)
-    particles = Particles(draw, prior, np.ones(2, dtype=bool))
+    particles = Particles(draw, np.ones(2, dtype=bool))
     by_row = predictive._fantasies_by_row(particles, near, noise, np.zeros(0, np.intp), 0)
     assert_allclose(got, by_row[0], rtol=1e-9)
     far, n_effective = predictive.log_densities(draw, prior, [[1e200, 0.0]], 0, 0, "fantasies")
@@ -211,7 +218,7 @@ def test_auto_helps_the_rows_that_need_it(case):
     A[:4, 0] += 3.0
     auto, _ = predictive.log_densities(draw, prior, A, 0, 0, "auto", 200)
     better, _ = predictive.log_densities(draw, prior, A, 0, 0, "importance", 200)
-    particles = Particles(draw, prior, np.ones(2, dtype=bool))
+    particles = Particles(draw, np.ones(2, dtype=bool))
     noise, nothing = predictive._noise(draw, 0, 0, 200), np.zeros(0, dtype=np.intp)
     halves = [
         predictive._fantasies_by_row(particles, A, half.copy(), nothing, 0)[:2]

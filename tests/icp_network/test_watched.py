@@ -58,6 +58,22 @@ def test_of_many_columns_it_is_importance_sampling_of_some_rows():
     assert np.isfinite(density(sampler)).all()
 
 
+def test_of_many_columns_it_is_near_the_density_under_a_draw():
+    rng = np.random.default_rng(1)
+    factors = rng.normal(size=(60, 2))
+    X = np.tanh(factors @ rng.normal(size=(2, 10))) + 0.03 * rng.normal(size=(60, 10))
+    X[5, :4] = np.nan
+    model = ICPNetwork(n_chains=1, n_warmup=300, n_draws=2, random_state=0).fit(X)
+    density, sampler = watched(model, X)
+    draw, A = sampler.draw(), model._training_rows.visible[::3]
+    exact, _ = log_densities(draw, model._prior, A, 1, 0, "importance", 2000, 20000)
+    apart = density(sampler) - model._training_rows.log_jacobian[::3] - exact
+    assert np.abs(np.mean(apart)) < 0.5
+    # By fantasies alone all rows are off by more.
+    few, _ = log_densities(draw, model._prior, A, 1, 0, "fantasies", 500)
+    assert np.mean(few - exact) < -2.0
+
+
 def test_of_targets_it_is_their_density_given_the_features():
     X = table(3)
     y = X[:, 0] + 0.1 * X[:, 1] ** 2

@@ -4,8 +4,8 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.icp_network._feedforward cimport BLOCK, Feedforward
 from skbnp.icp_network._network cimport Network
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport BLOCK, Feedforward
 from skbnp.mcmc.chain cimport DONE, Move
 
 

@@ -1,7 +1,7 @@
-from skbnp.icp_network._feedforward cimport Feedforward
 from skbnp.icp_network._graph cimport Graph
 from skbnp.icp_network._network cimport Network
 from skbnp.icp_network.moves.latents cimport Latents
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport Feedforward
 from skbnp.mcmc.chain cimport Move
 
 

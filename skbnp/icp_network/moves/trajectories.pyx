@@ -16,10 +16,10 @@ from scipy.special.cython_special cimport log_ndtr
 
 import numpy as np
 
-from skbnp.icp_network._feedforward cimport HIDDEN, INPUT, OBSERVED, Feedforward
 from skbnp.icp_network._network cimport Network
 from skbnp.icp_network.moves.latents cimport Latents
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport HIDDEN, INPUT, OBSERVED, Feedforward
 from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws

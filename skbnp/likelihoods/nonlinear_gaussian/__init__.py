@@ -1,1 +1,1 @@
-"""Squashed Gaussian units, the layers of belief networks: their activations given all else."""
+"""Squashed Gaussian units, the nodes of networks: activations given all else, rows given a draw."""

@@ -2,8 +2,10 @@
 
 from libc.string cimport memcpy
 
-from skbnp.icp_network._feedforward cimport BLOCK, HIDDEN, INPUT, OBSERVED, Feedforward
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport (
+    BLOCK, HIDDEN, INPUT, OBSERVED, Feedforward,
+)
 from skbnp.numerics cimport rng as random
 
 import numpy as np
@@ -40,12 +42,23 @@ cdef class Particles:
     ``above`` has what is known and what that descends from; ``rest`` the others, with the
     nodes of ``above`` as inputs, and those of them without children, whose means alone matter,
     as observed.
+
+    Parameters
+    ----------
+    draw : dict
+        "edges" (n_edges, 2), [parent, child], sorted by child, and their "weights"; "biases" and
+        "unit_precision" of all K nodes, the observed ones first; "order" (K,), that of a parent
+        above its children's.
+    known : array of shape (n_observed,)
+        Which entries of the rows are.
+    law : array of shape (K,), default=None
+        Which nodes have one, and are no inputs; None is all of them.
     """
 
-    def __init__(self, draw, prior, known):
-        cdef Py_ssize_t k, K = len(draw["order"]), D = prior.n_observed
+    def __init__(self, draw, known, law=None):
+        cdef Py_ssize_t k, K = len(draw["order"]), D = len(known)
         edges = np.asarray(draw["edges"], dtype=np.intp).reshape(-1, 2)
-        law = prior.has_law(K)
+        law = np.ones(K, dtype=bool) if law is None else law
         given = np.zeros(K, dtype=bool)
         given[:D] = known
         if not given[~law].all():

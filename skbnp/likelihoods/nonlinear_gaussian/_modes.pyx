@@ -2,18 +2,22 @@
 
 from libc.math cimport INFINITY, exp, fabs, log
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
-from skbnp.icp_network._feedforward cimport BLOCK, HIDDEN, INPUT, OBSERVED, Feedforward
-from skbnp.icp_network._mixing cimport mix_row, weigh
-from skbnp.icp_network._particles cimport Particles
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport (
+    BLOCK, HIDDEN, INPUT, OBSERVED, Feedforward,
+)
+from skbnp.likelihoods.nonlinear_gaussian._mixing cimport mix_row, weigh
+from skbnp.likelihoods.nonlinear_gaussian._particles cimport Particles
 from skbnp.numerics cimport linalg, rng as random, special
 from skbnp.numerics.rng cimport RowStream
 
 import numpy as np
 
+# Fantasies that the search begins from, at most.
+N_STARTING = BLOCK
 
 cdef enum:
     MOST_STARTS = 4     # of the search for modes
@@ -36,7 +40,9 @@ cdef class Modes:
         Particles particles
         Feedforward net
         Py_ssize_t n_noises, n_residuals, n_modes
+        const double* row               # (D,) whose modes they are
         Py_ssize_t[::1] index           # (n_nodes,) of a sampled node's noise, or a residual; -1
+        Py_ssize_t[::1] node            # (n_noises,) of the draw, whose noises they are
         double[::1] given, u, slope     # (n_nodes,)
         double[:, ::1] down             # (n_noises, n_noises) da/de of sampled nodes
         double[:, ::1] jacobian         # (n_residuals, n_noises)
@@ -44,7 +50,9 @@ cdef class Modes:
         double[:, ::1] hessian          # (n_noises, n_noises)
         double[:, ::1] mode             # (MOST_STARTS, n_noises)
         double[:, :, ::1] factor        # (MOST_STARTS, n_noises, n_noises)
-        double[::1] log_det, evidence, log_share, term
+        double[::1] log_det, evidence, log_share
+        double[:, ::1] point, apart, scaled     # (BLOCK, n_noises)
+        double[:, ::1] log_density      # (BLOCK, MOST_STARTS + 1) of points, by mode
 
     def __init__(self, Particles particles):
         net = self.net = particles.above
@@ -58,18 +66,23 @@ cdef class Modes:
             elif kind[p] == OBSERVED and (kind[parents] == HIDDEN).any():
                 index[p], R = R, R + 1
         self.index, self.n_noises, self.n_residuals = index, H, R
+        self.node = np.asarray(particles.above_nodes)[kind == HIDDEN]
         self.given, self.u, self.slope = np.zeros((3, max(1, net.n_nodes)))
         self.down, self.hessian = np.zeros((2, H, H))
         self.jacobian, self.residual = np.zeros((R, H)), np.zeros(R)
         self.gradient, self.step, self.trial = np.zeros((3, H))
         self.mode, self.factor = np.zeros((MOST_STARTS, H)), np.zeros((MOST_STARTS, H, H))
         self.log_det, self.evidence = np.zeros((2, MOST_STARTS))
-        self.log_share, self.term = np.zeros((2, MOST_STARTS + 1))
+        self.log_share = np.zeros(MOST_STARTS + 1)
+        self.point, self.apart, self.scaled = np.zeros((3, BLOCK, H))
+        self.log_density = np.zeros((BLOCK, MOST_STARTS + 1))
 
-    cdef void load(self) noexcept nogil:
-        """The row that the particles are of."""
+    cdef void load(self, const double* row) noexcept nogil:
+        """The modes to come are those of this row (D,)."""
         cdef Py_ssize_t p, e, k
         cdef double total
+        self.row, self.n_modes = row, 0
+        self.particles.know_all(row, 1)
         for p in range(self.net.n_nodes):
             if self.net.kind[p] == INPUT:
                 continue
@@ -106,9 +119,7 @@ cdef class Modes:
                 weight = self.net.weight[e]
                 total += weight * self.u[k]
                 if with_slopes:
-                    weight *= self.slope[k]
-                    for i in range(H):
-                        row[i] += weight * self.down[self.index[k], i]
+                    linalg.axpy(H, weight * self.slope[k], &self.down[self.index[k], 0], row)
             if self.net.kind[p] == HIDDEN:
                 squash_all(1, &total, &self.u[p])
                 self.slope[p] = 0.5 * (1.0 - self.u[p] * self.u[p])
@@ -175,6 +186,8 @@ cdef class Modes:
         self._square()
         if not value < INFINITY or self._is_known(e) or self._factor(0.0, factor) != 0:
             return False
+        for i in range(1, H):
+            memset(factor + i * H, 0, i * sizeof(double))
         self.log_det[m] = linalg.log_det(factor, H)
         self.evidence[m] = -value - 0.5 * self.log_det[m]
         self.n_modes += 1
@@ -203,51 +216,111 @@ cdef class Modes:
                 self.log_share[m] = log(1.0 - DEFENSIVE) + self.evidence[m] - total
             self.log_share[self.n_modes] = log(DEFENSIVE)
 
-    cdef void draw(self, bitgen_t* rng, double place, double* out) noexcept nogil:
-        """A point of the component at which so much of the shares is passed."""
-        cdef Py_ssize_t i, m = 0, H = self.n_noises
-        while m < self.n_modes and place >= exp(self.log_share[m]):
+    cdef void draw(self, bitgen_t* rng, Py_ssize_t n, double place, double width) noexcept nogil:
+        """``n`` points, from ``place`` in the sum of the shares on, ``width`` apart."""
+        cdef Py_ssize_t i, j, first = 0, last, m = 0, H = self.n_noises
+        cdef double* point = &self.point[0, 0]
+        for i in range(n * H):
+            point[i] = random.normal(rng)
+        while m < self.n_modes and first < n:
+            last = first
+            while last < n and place + last * width < exp(self.log_share[m]):
+                last += 1
+            linalg.solve_rows_back(&self.factor[m, 0, 0], H, point + first * H, last - first)
+            for i in range(first, last):
+                for j in range(H):
+                    point[i * H + j] = self.mode[m, j] + WIDENED * point[i * H + j]
             place -= exp(self.log_share[m])
-            m += 1
-        for i in range(H):
-            out[i] = random.normal(rng)
-        if m < self.n_modes:
-            linalg.solve(&self.factor[m, 0, 0], H, out)
-            for i in range(H):
-                out[i] = self.mode[m, i] + WIDENED * out[i]
+            first, m = last, m + 1
 
-    cdef double log_ratio(self, const double* noise) noexcept nogil:
-        """log of the prior of the noises over the density that they are drawn from."""
-        cdef Py_ssize_t i, k, m, H = self.n_noises
-        cdef double squares, prior = 0.0, x
-        cdef const double* row
-        for i in range(H):
-            prior -= 0.5 * noise[i] * noise[i]
-        for m in range(self.n_modes):
-            squares = 0.0
-            for i in range(H):
-                x, row = 0.0, &self.factor[m, i, 0]
-                for k in range(i, H):
-                    x += row[k] * (noise[k] - self.mode[m, k])
-                squares += x * x
-            self.term[m] = (
-                self.log_share[m] + 0.5 * self.log_det[m] - H * log(WIDENED)
-                - 0.5 * squares / (WIDENED * WIDENED)
-            )
-        self.term[self.n_modes] = self.log_share[self.n_modes] + prior
-        return prior - special.log_sum_exp(&self.term[0], self.n_modes + 1)
+    cdef void judge(self, Py_ssize_t n, double* out) noexcept nogil:
+        """log of the joint density of a point and the row, over that which the point is drawn from.
+
+        Of the first ``n`` points, which the particles become.
+        """
+        cdef Py_ssize_t i, j
+        self.particles.know_all(self.row, n)
+        for j in range(self.n_noises):
+            for i in range(n):
+                self.particles.a[self.node[j], i] = self.point[i, j]
+        self.net.forward(n, self.particles.above_a, self.particles.above_u)
+        self.particles.measure()
+        self._take_proposals(n, out)
+        for i in range(n):
+            out[i] += self.particles.log_likelihood[i]
+
+    cdef void _take_proposals(self, Py_ssize_t n, double* out) noexcept nogil:
+        """log of the prior of the points over the density that they are drawn from."""
+        cdef Py_ssize_t i, j, m, H = self.n_noises, n_modes = self.n_modes
+        cdef double prior
+        for m in range(n_modes):
+            for i in range(n):
+                for j in range(H):
+                    self.apart[i, j] = self.point[i, j] - self.mode[m, j]
+            # In the units of the mode's spread: rows x to U x.
+            linalg.gemm(False, True, n, H, H, 1.0 / WIDENED, &self.apart[0, 0],
+                        &self.factor[m, 0, 0], 0.0, &self.scaled[0, 0])
+            for i in range(n):
+                self.log_density[i, m] = (
+                    self.log_share[m] + 0.5 * self.log_det[m] - H * log(WIDENED)
+                    - 0.5 * linalg.dot(H, &self.scaled[i, 0], &self.scaled[i, 0])
+                )
+        for i in range(n):
+            prior = -0.5 * linalg.dot(H, &self.point[i, 0], &self.point[i, 0])
+            self.log_density[i, n_modes] = self.log_share[n_modes] + prior
+            out[i] = prior - special.log_sum_exp(&self.log_density[i, 0], n_modes + 1)
+
+    cdef void look_around(self, const double[:, ::1] noise, double[::1] start) noexcept nogil:
+        """Modes from 0 and from the best of BLOCK fantasies of ``noise`` (K, n_fantasies)."""
+        cdef Py_ssize_t i, s, best, n = min(<Py_ssize_t> BLOCK, noise.shape[1]), _
+        for i in range(self.n_noises):
+            start[i] = 0.0
+        self.find(&start[0])
+        self.particles.know_all(self.row, n)
+        self.particles.follow(noise, 0)
+        self.particles.measure()
+        for _ in range(MOST_STARTS - 1):
+            best = 0
+            for s in range(n):
+                if self.particles.log_likelihood[s] > self.particles.log_likelihood[best]:
+                    best = s
+            self.particles.log_likelihood[best] = -INFINITY
+            for i in range(self.n_noises):
+                start[i] = noise[self.node[i], best]
+            self.find(&start[0])
+
+    cdef void look_from(self, const double* a, double[::1] start) noexcept nogil:
+        """The mode from where the nodes have pre-activations ``a`` (K,)."""
+        cdef Py_ssize_t p, e, i = 0
+        cdef double mean
+        for p in range(self.net.n_nodes):
+            if self.net.kind[p] != HIDDEN:
+                continue
+            mean = self.given[p]
+            for e in range(self.net.parent_start[p], self.net.parent_start[p + 1]):
+                if self.net.kind[self.net.parent[e]] == HIDDEN:
+                    mean += self.net.weight[e] * self.u[self.net.parent[e]]
+            start[i] = (a[self.node[i]] - mean) / self.net.spread[p]
+            squash_all(1, &a[self.node[i]], &self.u[p])
+            i += 1
+        self.find(&start[0])
 
 
-def around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, wanted_, int mode):
+def around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, wanted_, int mode,
+                 near=None):
     """log of an unbiased estimate of each row's density, mean and variance, by importance sampling.
 
-    Points come from Gaussians around the modes that are found from 0 and from the best of BLOCK
-    fantasies, and from the prior, in shares. O(H^3) per step of the search, O(H^2) per point.
+    Points come from Gaussians around the modes that are found from 0 and from the best of the
+    first BLOCK fantasies, whose noises are ``noise_`` (K, n_fantasies), or next to ``near``
+    (n_rows, K), pre-activations of all nodes; and from the prior, in shares. O(H^3) per step of the
+    search, O(H^2) per point.
     """
     cdef Py_ssize_t S = n_importance, n_rows = len(A_), n_out = len(wanted_)
-    cdef Py_ssize_t i, j, p, s, n, first, best, _
+    cdef Py_ssize_t i, s, n, first
     cdef uint64_t seed_ = seed, t_ = t
-    cdef const double[:, ::1] A = A_, noise = noise_
+    cdef const double[:, ::1] A = A_, noise = (
+        noise_ if near is None else np.ascontiguousarray(near)
+    )
     cdef const uint64_t[::1] key = key_
     cdef const Py_ssize_t[::1] wanted = wanted_
     cdef double[:, ::1] one = np.zeros((S, max(1, n_out))), two = np.zeros((S, max(1, n_out)))
@@ -256,8 +329,8 @@ def around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, w
     cdef double[::1] evidence = np.empty(n_rows), n_effective = np.ones(n_rows)
     cdef double[::1] score = np.empty(S)
     cdef Modes modes = Modes(particles)
-    cdef Feedforward net = particles.above
-    cdef double[::1] e = np.empty(modes.n_noises)
+    cdef bint around = near is None
+    cdef double[::1] start = np.empty(modes.n_noises)
     cdef double shift
     cdef RowStream stream
     with nogil:
@@ -265,41 +338,18 @@ def around_modes(Particles particles, A_, key_, noise_, seed, t, n_importance, w
             random.start_row_stream(&stream, seed_, t_, key[i])
             for s in range(BLOCK):
                 particles.rng[s] = &stream.rng
-            n = min(<Py_ssize_t> BLOCK, noise.shape[1])
-            particles.know_all(&A[i, 0], n)
-            modes.load()
-            modes.n_modes = 0
-            for j in range(modes.n_noises):
-                e[j] = 0.0
-            modes.find(&e[0])
-            particles.follow(noise, 0)
-            particles.measure()
-            for _ in range(MOST_STARTS - 1):
-                best = 0
-                for s in range(n):
-                    if particles.log_likelihood[s] > particles.log_likelihood[best]:
-                        best = s
-                particles.log_likelihood[best] = -INFINITY
-                for p in range(net.n_nodes):
-                    if net.kind[p] == HIDDEN:
-                        e[modes.index[p]] = noise[particles.above_nodes[p], best]
-                modes.find(&e[0])
+            modes.load(&A[i, 0])
+            if around:
+                modes.look_around(noise, start)
+            else:
+                modes.look_from(&noise[i, 0], start)
             modes.share()
 
             shift, first = random.uniform(&stream.rng), 0
             while first < S:
                 n = min(<Py_ssize_t> BLOCK, S - first)
-                particles.know_all(&A[i, 0], n)
-                for s in range(n):
-                    modes.draw(&stream.rng, (first + s + shift) / S, &e[0])
-                    score[first + s] = modes.log_ratio(&e[0])
-                    for p in range(net.n_nodes):
-                        if net.kind[p] == HIDDEN:
-                            particles.above_a[p][s] = e[modes.index[p]]
-                net.forward(n, particles.above_a, particles.above_u)
-                particles.measure()
-                for s in range(n):
-                    score[first + s] += particles.log_likelihood[s]
+                modes.draw(&stream.rng, n, (first + shift) / S, 1.0 / S)
+                modes.judge(n, &score[first])
                 if wanted.shape[0] > 0:
                     particles.finish()
                     particles.moments(wanted, mode, &one[first, 0], &two[first, 0])

@@ -1,6 +1,6 @@
 from numpy.random cimport bitgen_t
 
-from skbnp.icp_network._feedforward cimport BLOCK, Feedforward
+from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport BLOCK, Feedforward
 from skbnp.numerics.rng cimport RowStream
 
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from checks.mutants import compiled
-from skbnp.icp_network._feedforward import Feedforward
+from skbnp.likelihoods.nonlinear_gaussian._feedforward import Feedforward
 
 INPUT, HIDDEN, OBSERVED = 0, 1, 2
 # An input and an observed parent, two hidden layers with a skip, three observed children.
@@ -18,7 +18,7 @@ EDGES = [(0, 2), (1, 2), (2, 3), (1, 4), (2, 4), (3, 4), (0, 5), (3, 5), (4, 5),
 
 
 def sliced(*arguments):
-    return compiled("icp_network", "faces").sliced(*arguments)
+    return compiled("nonlinear_gaussian", "faces").sliced(*arguments)
 
 
 def tiny(seed=0, kind=KIND, edges=EDGES):
