@@ -193,7 +193,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         kind='int or "auto"',
         rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
         text="""
-        Points of the importance sampling, per row and draw. "auto" is 200, and 64 in up to eight
+        Points of the importance sampling, per row and draw. "auto" is 400, and 64 in up to eight
         columns with ``density="auto"``, where few rows need points.
         """,
     )
@@ -277,7 +277,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
         n_points = self.n_importance
         if n_points == "auto":
             is_small = self._prior.n_observed <= FEW_FEATURES and self.density == "auto"
-            n_points = 64 if is_small else 200
+            n_points = 64 if is_small else 400
         return super()._density_options() | {
             "n_fantasies": self.n_fantasies, "n_importance": n_points,
         }  # fmt: skip

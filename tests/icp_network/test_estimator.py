@@ -198,7 +198,7 @@ def test_work_follows_the_rows(n_rows, work):
 def test_points_of_importance_sampling_follow_the_columns():
     rng = np.random.default_rng(0)
     options = dict(n_chains=1, n_warmup=2, n_draws=4, random_state=0)
-    for n_columns, density, n_points in ((8, "auto", 64), (8, "importance", 200), (9, "auto", 200)):
+    for n_columns, density, n_points in ((8, "auto", 64), (8, "importance", 400), (9, "auto", 400)):
         net = ICPNetwork(density=density, **options).fit(rng.normal(size=(30, n_columns)))
         rows = rng.normal(size=(3, n_columns)) + 4.0
         auto, given = (

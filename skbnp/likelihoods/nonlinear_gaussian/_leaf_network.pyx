@@ -21,6 +21,9 @@ from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_squash
 from skbnp.likelihoods.nonlinear_gaussian._fantasies cimport (
     Fantasies, weighted_moments, weights_from_logs,
 )
+from skbnp.likelihoods.nonlinear_gaussian._proposals cimport (
+    DEFENSIVE, ENOUGH, LOOSE, NEXT_TO, NOISIER,
+)
 from skbnp.numerics cimport linalg, rng as random, special
 from skbnp.numerics.rng cimport RowStream
 from skbnp.numerics.rows cimport row_key
@@ -41,13 +44,6 @@ FEW_FEATURES = LANES
 cdef double FEWEST = 5.0
 # Noises of starts that a network keeps, at most.
 cdef Py_ssize_t MOST_KEPT = 50_000
-# Proposals are Gaussians around the modes, as if columns were noisier by one of these factors: the
-# density of a unit that saturates falls more slowly on that side. A share of them has the second;
-# and a share of all is from the prior, which bounds the weights.
-cdef double* NOISIER = [1.15, 4.0]
-cdef double LOOSE = 0.2, DEFENSIVE = 0.1
-# Gain of a step of the search, in nats, that is the last; distance of modes that count as one.
-cdef double ENOUGH = 0.02, NEXT_TO = 0.2
 cdef double LOG_2_PI = 1.8378770664093454836
 
 

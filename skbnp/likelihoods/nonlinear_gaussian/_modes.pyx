@@ -11,6 +11,9 @@ from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport (
 )
 from skbnp.likelihoods.nonlinear_gaussian._mixing cimport mix_row, weigh
 from skbnp.likelihoods.nonlinear_gaussian._particles cimport Particles
+from skbnp.likelihoods.nonlinear_gaussian._proposals cimport (
+    DEFENSIVE, ENOUGH, LOOSE, NEXT_TO, NOISIER,
+)
 from skbnp.numerics cimport linalg, rng as random, special
 from skbnp.numerics.rng cimport RowStream
 
@@ -21,12 +24,8 @@ N_STARTING = BLOCK
 
 cdef enum:
     MOST_STARTS = 4     # of the search for modes
+    WIDTHS = 2          # of the proposals around each
     N_STEPS = 40        # of each, at most
-
-# Gain of a step of the search, in nats, that is the last; distance of modes that count as one.
-cdef double ENOUGH = 0.02, NEXT_TO = 0.2
-cdef double WIDENED = 1.15                  # of the proposals
-cdef double DEFENSIVE = 0.1                 # share of the prior among them
 
 
 cdef class Modes:
@@ -39,7 +38,7 @@ cdef class Modes:
     cdef:
         Particles particles
         Feedforward net
-        Py_ssize_t n_noises, n_residuals, n_modes
+        Py_ssize_t n_noises, n_residuals, n_modes, n_proposals
         const double* row               # (D,) whose modes they are
         Py_ssize_t[::1] index           # (n_nodes,) of a sampled node's noise, or a residual; -1
         Py_ssize_t[::1] node            # (n_noises,) of the draw, whose noises they are
@@ -49,10 +48,11 @@ cdef class Modes:
         double[::1] residual, gradient, step, trial
         double[:, ::1] hessian          # (n_noises, n_noises)
         double[:, ::1] mode             # (MOST_STARTS, n_noises)
-        double[:, :, ::1] factor        # (MOST_STARTS, n_noises, n_noises)
-        double[::1] log_det, evidence, log_share
+        double[:, :, ::1] factor        # (WIDTHS MOST_STARTS, n_noises, n_noises)
+        double[::1] log_det, log_share  # of proposals
+        double[::1] evidence            # (MOST_STARTS,)
         double[:, ::1] point, apart, scaled     # (BLOCK, n_noises)
-        double[:, ::1] log_density      # (BLOCK, MOST_STARTS + 1) of points, by mode
+        double[:, ::1] log_density      # (BLOCK, n_proposals) of points, by proposal
 
     def __init__(self, Particles particles):
         net = self.net = particles.above
@@ -71,11 +71,11 @@ cdef class Modes:
         self.down, self.hessian = np.zeros((2, H, H))
         self.jacobian, self.residual = np.zeros((R, H)), np.zeros(R)
         self.gradient, self.step, self.trial = np.zeros((3, H))
-        self.mode, self.factor = np.zeros((MOST_STARTS, H)), np.zeros((MOST_STARTS, H, H))
-        self.log_det, self.evidence = np.zeros((2, MOST_STARTS))
-        self.log_share = np.zeros(MOST_STARTS + 1)
+        self.mode, self.factor = np.zeros((MOST_STARTS, H)), np.zeros((WIDTHS * MOST_STARTS, H, H))
+        self.log_det, self.evidence = np.zeros(WIDTHS * MOST_STARTS), np.zeros(MOST_STARTS)
+        self.log_share = np.zeros(WIDTHS * MOST_STARTS + 1)
         self.point, self.apart, self.scaled = np.zeros((3, BLOCK, H))
-        self.log_density = np.zeros((BLOCK, MOST_STARTS + 1))
+        self.log_density = np.zeros((BLOCK, WIDTHS * MOST_STARTS + 1))
 
     cdef void load(self, const double* row) noexcept nogil:
         """The modes to come are those of this row (D,)."""
@@ -140,19 +140,20 @@ cdef class Modes:
         linalg.gemm(True, False, self.n_noises, self.n_noises, self.n_residuals, 1.0, J, J, 0.0,
                     &self.hessian[0, 0])
 
-    cdef int _factor(self, double damping, double* out) noexcept nogil:
-        """The factor of (1 + damping) I + J'J; non-zero if that fails."""
+    cdef int _factor(self, double damping, double noisier, double* out) noexcept nogil:
+        """The factor of (1 + damping) I + J'J / noisier^2; non-zero if that fails."""
         cdef Py_ssize_t i, H = self.n_noises
-        memcpy(out, &self.hessian[0, 0], H * H * sizeof(double))
+        for i in range(H * H):
+            out[i] = (&self.hessian[0, 0])[i] / (noisier * noisier)
         for i in range(H):
             out[i * H + i] += 1.0 + damping
         return linalg.cholesky(out, H)
 
     cdef bint find(self, const double* start) noexcept nogil:
         """Descend from a start by damped steps of Gauss and Newton; whether a mode is added."""
-        cdef Py_ssize_t i, m = self.n_modes, H = self.n_noises, _
+        cdef Py_ssize_t i, k, m = self.n_modes, H = self.n_noises, _
         cdef double* e = &self.mode[m, 0]
-        cdef double* factor = &self.factor[m, 0, 0]
+        cdef double* factor = &self.factor[WIDTHS * m, 0, 0]
         cdef double value, new, damping = 0.1
         memcpy(e, start, H * sizeof(double))
         value = self.energy(e, True)
@@ -164,7 +165,7 @@ cdef class Modes:
                         1.0, &self.gradient[0])
             new = INFINITY
             while damping < 1e8:
-                if self._factor(damping, factor) != 0:
+                if self._factor(damping, 1.0, factor) != 0:
                     return False
                 memcpy(&self.step[0], &self.gradient[0], H * sizeof(double))
                 linalg.solve_transposed(factor, H, &self.step[0])
@@ -184,12 +185,16 @@ cdef class Modes:
             if new < ENOUGH or self._is_known(e):
                 break
         self._square()
-        if not value < INFINITY or self._is_known(e) or self._factor(0.0, factor) != 0:
+        if not value < INFINITY or self._is_known(e):
             return False
-        for i in range(1, H):
-            memset(factor + i * H, 0, i * sizeof(double))
-        self.log_det[m] = linalg.log_det(factor, H)
-        self.evidence[m] = -value - 0.5 * self.log_det[m]
+        for k in range(WIDTHS):
+            factor = &self.factor[WIDTHS * m + k, 0, 0]
+            if self._factor(0.0, NOISIER[k], factor) != 0:
+                return False
+            for i in range(1, H):
+                memset(factor + i * H, 0, i * sizeof(double))
+            self.log_det[WIDTHS * m + k] = linalg.log_det(factor, H)
+        self.evidence[m] = -value - 0.5 * self.log_det[WIDTHS * m]
         self.n_modes += 1
         return True
 
@@ -206,32 +211,35 @@ cdef class Modes:
         return False
 
     cdef void share(self) noexcept nogil:
-        """Shares of the modes, by Laplace's evidences, and of the prior, which comes last."""
-        cdef Py_ssize_t m
-        cdef double total
-        self.log_share[self.n_modes] = 0.0
+        """Shares of the proposals by Laplace's evidences of their modes; the prior's comes last."""
+        cdef Py_ssize_t m, k
+        cdef double total, share
+        self.n_proposals = WIDTHS * self.n_modes + 1
+        self.log_share[self.n_proposals - 1] = 0.0
         if self.n_modes > 0:
             total = special.log_sum_exp(&self.evidence[0], self.n_modes)
             for m in range(self.n_modes):
-                self.log_share[m] = log(1.0 - DEFENSIVE) + self.evidence[m] - total
-            self.log_share[self.n_modes] = log(DEFENSIVE)
+                for k in range(WIDTHS):
+                    share = (1.0 - DEFENSIVE) * (LOOSE if k else 1.0 - LOOSE)
+                    self.log_share[WIDTHS * m + k] = log(share) + self.evidence[m] - total
+            self.log_share[self.n_proposals - 1] = log(DEFENSIVE)
 
     cdef void draw(self, bitgen_t* rng, Py_ssize_t n, double place, double width) noexcept nogil:
         """``n`` points, from ``place`` in the sum of the shares on, ``width`` apart."""
-        cdef Py_ssize_t i, j, first = 0, last, m = 0, H = self.n_noises
+        cdef Py_ssize_t i, j, first = 0, last, k = 0, H = self.n_noises
         cdef double* point = &self.point[0, 0]
         for i in range(n * H):
             point[i] = random.normal(rng)
-        while m < self.n_modes and first < n:
+        while k < self.n_proposals - 1 and first < n:
             last = first
-            while last < n and place + last * width < exp(self.log_share[m]):
+            while last < n and place + last * width < exp(self.log_share[k]):
                 last += 1
-            linalg.solve_rows_back(&self.factor[m, 0, 0], H, point + first * H, last - first)
+            linalg.solve_rows_back(&self.factor[k, 0, 0], H, point + first * H, last - first)
             for i in range(first, last):
                 for j in range(H):
-                    point[i * H + j] = self.mode[m, j] + WIDENED * point[i * H + j]
-            place -= exp(self.log_share[m])
-            first, m = last, m + 1
+                    point[i * H + j] += self.mode[k // WIDTHS, j]
+            place -= exp(self.log_share[k])
+            first, k = last, k + 1
 
     cdef void judge(self, Py_ssize_t n, double* out) noexcept nogil:
         """log of the joint density of a point and the row, over that which the point is drawn from.
@@ -251,24 +259,23 @@ cdef class Modes:
 
     cdef void _take_proposals(self, Py_ssize_t n, double* out) noexcept nogil:
         """log of the prior of the points over the density that they are drawn from."""
-        cdef Py_ssize_t i, j, m, H = self.n_noises, n_modes = self.n_modes
+        cdef Py_ssize_t i, j, k, H = self.n_noises, last = self.n_proposals - 1
         cdef double prior
-        for m in range(n_modes):
+        for k in range(last):
             for i in range(n):
                 for j in range(H):
-                    self.apart[i, j] = self.point[i, j] - self.mode[m, j]
-            # In the units of the mode's spread: rows x to U x.
-            linalg.gemm(False, True, n, H, H, 1.0 / WIDENED, &self.apart[0, 0],
-                        &self.factor[m, 0, 0], 0.0, &self.scaled[0, 0])
+                    self.apart[i, j] = self.point[i, j] - self.mode[k // WIDTHS, j]
+            # In the units of the proposal's spread: rows x to U x.
+            linalg.gemm(False, True, n, H, H, 1.0, &self.apart[0, 0], &self.factor[k, 0, 0], 0.0,
+                        &self.scaled[0, 0])
             for i in range(n):
-                self.log_density[i, m] = (
-                    self.log_share[m] + 0.5 * self.log_det[m] - H * log(WIDENED)
-                    - 0.5 * linalg.dot(H, &self.scaled[i, 0], &self.scaled[i, 0])
+                self.log_density[i, k] = self.log_share[k] + 0.5 * (
+                    self.log_det[k] - linalg.dot(H, &self.scaled[i, 0], &self.scaled[i, 0])
                 )
         for i in range(n):
             prior = -0.5 * linalg.dot(H, &self.point[i, 0], &self.point[i, 0])
-            self.log_density[i, n_modes] = self.log_share[n_modes] + prior
-            out[i] = prior - special.log_sum_exp(&self.log_density[i, 0], n_modes + 1)
+            self.log_density[i, last] = self.log_share[last] + prior
+            out[i] = prior - special.log_sum_exp(&self.log_density[i, 0], last + 1)
 
     cdef void look_around(self, const double[:, ::1] noise, double[::1] start) noexcept nogil:
         """Modes from 0 and from the best of BLOCK fantasies of ``noise`` (K, n_fantasies)."""
