@@ -431,6 +431,8 @@ class BNPImputer(
         """The table that a method is asked about, and whether it is the training table."""
         check_is_fitted(self, "estimator_")
         self._validate_params()
+        if isinstance(X, Real):
+            raise TypeError(f"X must be a table or None, got {X!r}: write level={X!r} for a level")
         return (self._training, True) if X is None else (self._read(X), False)
 
     def _floats_like(self, X, numbers):

@@ -176,6 +176,8 @@ def test_intervals_are_quantiles_of_draws(make, X, monkeypatch):
     assert (wide[0] <= low).all() and (high <= wide[1]).all()
     with pytest.raises(ValueError, match="level must be between 0 and 1, got 2"):
         imputer.intervals(level=2)
+    with pytest.raises(TypeError, match=r"X must be a table or None, got 0.5: write level=0.5"):
+        imputer.intervals(0.5)
 
 
 def test_intervals_follow_deviations_that_are_calibrated(monkeypatch):
