@@ -66,6 +66,9 @@ def test_of_many_columns_it_is_near_the_density_under_a_draw():
     model = ICPNetwork(n_chains=1, n_warmup=300, n_draws=2, random_state=0).fit(X)
     density, sampler = watched(model, X)
     draw, A = sampler.draw(), model._training_rows.visible[::3]
+    state, rows = sampler.get_state(), [7, 5, 30]
+    every = np.hstack([state["visible"], state["pre_activations"]])
+    assert_array_equal(sampler.state.pre_activations(rows), every[rows])
     exact, _ = log_densities(draw, model._prior, A, 1, 0, "importance", 2000, 20000)
     apart = density(sampler) - model._training_rows.log_jacobian[::3] - exact
     assert np.abs(np.mean(apart)) < 0.5
