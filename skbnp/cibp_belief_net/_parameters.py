@@ -162,10 +162,11 @@ class BeliefNetParameters(VisibleColumns):
         around the modes of each row; with row clusters for one hidden layer only. "ais": by
         annealed importance sampling, for any network; slower. "auto": in up to eight columns by
         2,000 samples of the prior of the hidden units, and by 64 points around modes for rows and
-        draws for which fewer than 5 in a half of these have the weight; in more columns the first
-        for draws of one hidden layer. For deeper ones it is nine tenths of the second's density and
-        a tenth of the first's; with row clusters, or more than 128 hidden units, the second alone.
-        All are unbiased for the density, so its logarithm is too low on average.
+        draws for which fewer than 5 in a half of these have the weight; in more columns
+        "importance" for draws of one hidden layer. For deeper ones it is nine tenths of the density
+        by "ais" and a tenth of that by "importance"; with row clusters, or more than 128 hidden
+        units, "ais" alone. All are unbiased for the density, so that its logarithm is too low on
+        average.
         """,
     )
     sampler: BeliefNetSampler | None = parameter(default=None, **of_sampler(BeliefNetSampler))
