@@ -527,9 +527,9 @@ class CIBPBeliefNet(
         if few > _SOME_ROWS * figures.shape[1] and self.n_particles > 1:
             warn(
                 f"the log density of {few} of {figures.shape[1]} row(s) may be low by half a nat, "
-                f"or by many: of the {self.n_particles} particles of annealing about one counts "
-                "under most draws. Raise n_temperatures, and until this is gone do not compare "
-                "such densities with those of other models",
+                f"or by many: of the {self.n_particles} particles of annealing and the points "
+                "beside them about one counts under most draws. Raise n_temperatures, and until "
+                "this is gone do not compare such densities with those of other models",
             )
 
     def _sample_of(self, draw, n_rows, rng):
