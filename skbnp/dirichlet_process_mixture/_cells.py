@@ -9,6 +9,7 @@ from skbnp.dirichlet_process_mixture.families import KINDS
 from skbnp.estimators.arguments import refuses_by_name
 from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
+from skbnp.mcmc.caller import cells_for_caller
 from skbnp.mcmc.fields import Field
 from skbnp.mcmc.rows import row_blocks
 from skbnp.summaries.training_cells import TrainingCells
@@ -145,7 +146,8 @@ class CellsMixin(CompletionMixin, DensityMixin):
             columns = self._prior.columns_of_values
             places = self._places_of_numbers(X, columns)
             chains = [_said_by(state, places) for state in self.posterior_.final_states]
-            self._training_cells = TrainingCells.of(X, columns, chains)
+            judged = cells_for_caller(self)
+            self._training_cells = TrainingCells.of(X, columns, chains, judged)
 
     def _places_of_numbers(self, X, columns):
         """Where a family has its numbers about missing cells among all, for each family.

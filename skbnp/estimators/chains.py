@@ -21,7 +21,7 @@ from skbnp.estimators.files import FilesMixin
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.reports import ReportMixin
 from skbnp.estimators.tables import TablesMixin
-from skbnp.mcmc.caller import is_judged_by_caller, warn
+from skbnp.mcmc.caller import is_judged_by_caller, stands_in, warn
 from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import convergence_problems, never_moved
 from skbnp.mcmc.interrupt import HeldInterrupt
@@ -283,6 +283,7 @@ class BaseMCMCEstimator(
             a column has another value in nearly every row, as an identifier has.
         """
         attempt = copy(self)
+        stands_in(attempt, self)
         for name in self._not_always_fitted:
             # Of an earlier fit, which this one might not find. How output is shown stays.
             if name != "_sklearn_output_config":

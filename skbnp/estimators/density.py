@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.estimators.arguments import refuses_by_name
-from skbnp.mcmc.caller import warn
+from skbnp.mcmc.caller import cells_for_caller, warn
 from skbnp.mcmc.rows import row_blocks
 from skbnp.numerics.log_sums import log_totals
 from skbnp.summaries.training_cells import TrainingCells, places_among
@@ -287,6 +287,9 @@ class DensityMixin:
         return np.fmin.reduce(seen, axis=0), np.fmax.reduce(seen, axis=0)
 
     def _warn_of_far(self, far):
+        cells = cells_for_caller(self)
+        if cells is not None and far.any():
+            far = far & cells
         if far.any():
             warn(
                 f"{far.sum()} missing cell(s) of {self._named(np.flatnonzero(far.any(axis=0)))} "

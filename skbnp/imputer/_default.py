@@ -7,6 +7,7 @@ import numpy as np
 
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._layout import Layout
+from skbnp.imputer._semicontinuous import common_value
 from skbnp.tables.columns import columns_of
 from skbnp.tables.kinds_of_numbers import kind_of_numbers
 from skbnp.tree_factor_model import TreeFactorModel
@@ -15,10 +16,11 @@ from skbnp.tree_factor_model import TreeFactorModel
 # knows, by `benchmarks/imputer.py --choice`: errors of the two models are about the same there, and
 # above a handful of columns the tree takes a tenth of the time.
 MOST_MIXTURE_COLUMNS = 4
-# Real columns up to which a mixture has full covariances beside columns of names, and the share of
-# a column's values that may be equal. In components of equal values a covariance has no bound, and
-# tells other cells what is far out.
-MOST_FULL_COLUMNS, MOST_EQUAL = 20, 0.5
+# Real columns up to which a mixture has full covariances beside columns of names, the share of a
+# column's values that may be equal where these are not set apart, and the share of its two most
+# frequent values with which a column of counts is real. In components of equal values a covariance
+# has no bound, and tells other cells what is far out.
+MOST_FULL_COLUMNS, MOST_EQUAL, MOST_OF_TWO = 20, 0.5, 0.55
 
 
 def holds_names(column):
@@ -50,12 +52,14 @@ def _is_number(words):
     return True
 
 
-def default_estimator(columns):
+def default_estimator(columns, semicontinuous=True):
     """The model for these columns, all of which vary.
 
     Parameters
     ----------
     columns : list of skbnp.tables.columns.Column
+    semicontinuous : bool, default=True
+        Whether common values of real columns are set apart.
 
     Returns
     -------
@@ -68,7 +72,12 @@ def default_estimator(columns):
         return DirichletProcessMixture(family="gaussian") if few else TreeFactorModel()
     family = list(map(_family_beside_names, columns))
     numbers = [column for column, name in zip(columns, family, strict=True) if name == "gaussian"]
-    is_full = len(numbers) <= MOST_FULL_COLUMNS and all(map(_is_spread, numbers))
+    are_spread = [
+        _share_of_most_frequent(column, 1) <= MOST_EQUAL
+        or (semicontinuous and common_value(column) is not None)
+        for column in numbers
+    ]
+    is_full = len(numbers) <= MOST_FULL_COLUMNS and all(are_spread)
     shape = "full" if is_full else "diag"
     return DirichletProcessMixture(family=family, covariance_type=shape)
 
@@ -85,10 +94,11 @@ def _family_beside_names(column):
     if holds_names(column):
         # Of dates "auto" says what to do with them.
         return "auto" if column.kind == "date" else "categorical"
-    # Few different numbers are levels for "auto", and counts of which most are equal are counts:
-    # as real columns they would make covariances diagonal.
+    # Few different numbers are levels for "auto", and counts of which most have one of two values
+    # are counts.
     kind = _kind_of(column)
-    is_auto = kind == "category" or (kind == "integer" and not _is_spread(column))
+    are_counts = kind == "integer" and _share_of_most_frequent(column, 2) > MOST_OF_TWO
+    is_auto = kind == "category" or are_counts
     return "auto" if is_auto else "gaussian"
 
 
@@ -99,10 +109,10 @@ def _kind_of(column):
     return kind_of_numbers(column.values.astype(np.float64), column.kind == "integer")
 
 
-def _is_spread(column):
-    """Whether no value is that of more than half of the cells of a column of numbers."""
-    ((_, n_equal),) = Counter(map(str, column.values.tolist())).most_common(1)
-    return n_equal <= MOST_EQUAL * len(column.values)
+def _share_of_most_frequent(column, n_values):
+    """The share of a column's cells that have one of its most frequent values."""
+    counted = Counter(map(str, column.values.tolist())).most_common(n_values)
+    return sum(n_equal for _, n_equal in counted) / len(column.values)
 
 
 def default_model(X):

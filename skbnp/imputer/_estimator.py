@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.impute import MissingIndicator
 from sklearn.utils._param_validation import Interval, MissingValues, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -15,26 +15,29 @@ from skbnp.estimators.arguments import check_count
 from skbnp.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.parameters import Declared, parameter
-from skbnp.imputer._default import default_estimator, holds_names
+from skbnp.imputer._default import holds_names
 from skbnp.imputer._layout import Layout
-from skbnp.imputer._reading import ReadingMixin, columns_in_words, without_unseen
+from skbnp.imputer._model import ModelMixin, rows_where
+from skbnp.imputer._reading import ReadingMixin, columns_in_words
 from skbnp.imputer._reporting import ReportMixin, said_by_model
-from skbnp.mcmc.caller import judging_chains, warn
+from skbnp.mcmc.caller import judging, warn
 from skbnp.tables.columns import (
     columns_of,
     is_frame,
-    is_missing,
     names_of,
 )
 from skbnp.tables.forms import floats_like
 from skbnp.tables.parts import beside, take
 
-# Tables that quantiles of missing cells are taken from.
-_TABLES_FOR_QUANTILES = 400
-
 
 class BNPImputer(
-    ReadingMixin, ReportMixin, TransformerMixin, Declared, CallbackSupportMixin, BaseEstimator
+    ModelMixin,
+    ReadingMixin,
+    ReportMixin,
+    TransformerMixin,
+    Declared,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Fill missing cells by a Bayesian nonparametric model of the whole table.
 
@@ -51,6 +54,8 @@ class BNPImputer(
     r_hat_ : float
         How far the chains differ in what they fill in, averaged over the missing cells of the
         training table: R-hat by their means and standard deviations. NaN without such cells.
+    common_values_ : dict of int to float
+        The value that many cells of each semicontinuous column have, by the place of the column.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -101,9 +106,9 @@ class BNPImputer(
         wider ones, which fills these as well in less time; tables of 0 and 1 alone go to a mixture,
         as columns of two values. A table in which a column holds names, categories or bools goes to
         a mixture whatever its width, its few different numbers (as `DirichletProcessMixture` has
-        it) taken as levels, 0 and 1 as two values, counts of which more than half are equal as
-        counts, and other numbers as real, with diagonal covariances if more than 20 columns are
-        real or more than half of the cells of one have the same.
+        it) taken as levels, 0 and 1 as two values, counts of which more than .55 have one of two
+        values as counts, and other numbers as real, with diagonal covariances if more than 20
+        columns are real, or more than half of the cells of one have a value that is not set apart.
         """,
     )
     missing_values: Any = parameter(
@@ -143,6 +148,18 @@ class BNPImputer(
         Whether columns without any value in `fit` are kept, with 0 in their holes.
         """,
     )
+    semicontinuous: bool = parameter(
+        default=True,
+        kind="bool",
+        rules=["boolean"],
+        text="""
+        Whether a mixture sees a real column many of whose cells have one value, as a debt that most
+        people do not have, as two columns: whether a cell has that value, and what it is otherwise.
+        Such are columns with one value in more than half of the cells, or in a tenth of them, at
+        least ten, and any other one in at most a quarter as many. What fills a cell is drawn in two
+        steps then, and may be that value.
+        """,
+    )
     n_jobs: int | None = parameter(
         default=None,
         kind="int or None",
@@ -165,7 +182,12 @@ class BNPImputer(
         """,
     )
 
-    _bool_parameters = ("sample_posterior", "add_indicator", "keep_empty_features")
+    _bool_parameters = (
+        "sample_posterior",
+        "add_indicator",
+        "keep_empty_features",
+        "semicontinuous",
+    )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -251,14 +273,17 @@ class BNPImputer(
         self.indicator_ = None
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(_as_nan(holes))
-        self.estimator_, self.r_hat_ = None, np.nan
+        self.estimator_, self.r_hat_, self.common_values_ = None, np.nan, {}
         if modelled.size:
-            model = self._make([columns[j] for j in modelled])
+            seen = take(X, modelled, rows_where(has_values))
+            model, self._parts = self._make(seen)
+            values = self._parts.values.items()
+            self.common_values_ = {int(modelled[place]): value for place, value in values}
             task = context.subcontext(task_name="model")
             with task.propagate_callback_context(model):
                 task.call_on_fit_task_begin(estimator=self, X=X)
-                with said_by_model(model), judging_chains(model):
-                    self.estimator_ = model.fit(take(X, modelled, _some(has_values)))
+                with said_by_model(model), judging(model, self._cells(holes[has_values])):
+                    self.estimator_ = model.fit(self._parts.apart(seen))
                 self._judge_chains()
             task.call_on_fit_task_end(estimator=self, X=X)
         context.call_on_fit_task_end(estimator=self, X=X)
@@ -438,22 +463,7 @@ class BNPImputer(
     def _floats_like(self, X, numbers):
         return floats_like(take(X, np.flatnonzero(self._layout.is_kept)), numbers)
 
-    # -- the model
-
-    def _make(self, columns):
-        """The model, not fitted, for these columns."""
-        automatic = isinstance(self.estimator, str)
-        model = default_estimator(columns) if automatic else clone(self.estimator)
-        marks = getattr(model, "missing_values", None)
-        if isinstance(marks, dict | list | tuple) or not is_missing(marks):
-            raise ValueError(
-                "missing_values must be said to the imputer, whose holes are what the model fills, "
-                f"got {marks!r} in its estimator"
-            )
-        for name in ("n_jobs", "random_state"):
-            if getattr(self, name) is not None:
-                model.set_params(**{name: getattr(self, name)})
-        return model
+    # -- answers
 
     def _answer(self, X, is_training):
         holes = _holes(columns_of(X))
@@ -475,85 +485,6 @@ class BNPImputer(
         names = self.indicator_.get_feature_names_out(names)
         return beside(filled, dict(zip(names, flags.T, strict=True)))
 
-    def _model_answer(self, X, holes, is_training, return_std=False):
-        """What the model fills in: values of each of its columns, None where nothing is missing.
-
-        And their standard deviations (n_samples, n_modelled) if asked for.
-        """
-        modelled = self._layout.modelled
-        if not holes[:, modelled].any():
-            return None, np.zeros((len(holes), len(modelled)))
-        model, X = self.estimator_, self._as_seen(X, is_training)
-        parts = []
-        for rows, known in self._row_groups(is_training):
-            trained = getattr(model, "X_imputed_", None) if known else None
-            if trained is not None:
-                answer = trained, model.X_imputed_std_ if return_std else None
-            elif return_std:
-                answer = model.impute(take(X, modelled, rows), return_std=True)
-            else:
-                answer = model.impute(take(X, modelled, rows)), None
-            parts.append((rows, *answer))
-        values = _by_rows([(rows, _values(table)) for rows, table, _ in parts], len(holes))
-        if not return_std:
-            return values, None
-        std = _by_rows([(rows, _values(table)) for rows, _, table in parts], len(holes))
-        # What the model has not seen is missing to it, and stays as it is.
-        return values, np.where(holes[:, modelled], np.column_stack(std), 0.0)
-
-    def _as_seen(self, X, is_training):
-        """The table, without names that the model has not seen."""
-        levels = getattr(self.estimator_, "levels_", None)
-        if is_training or levels is None:
-            return X
-        families = self.estimator_.families_
-        known = [
-            np.array([0.0, 1.0]) if family == "bernoulli" else seen
-            for family, seen in zip(families, levels, strict=True)
-        ]
-        return without_unseen(X, dict(zip(self._layout.modelled, known, strict=True)))
-
-    def _drawn(self, X, holes, is_training, m, random_state=None):
-        """Values of the model's columns in m completed tables; None where nothing is missing."""
-        modelled = self._layout.modelled
-        if not holes[:, modelled].any():
-            return [None] * m
-        model = self.estimator_
-        if not hasattr(model, "sample_missing"):
-            raise ValueError(
-                "estimator must have the method sample_missing to draw missing cells, as "
-                f"DirichletProcessMixture and TreeFactorModel have, got {type(model).__name__}"
-            )
-        seed = self.random_state if random_state is None else random_state
-        parts, X = [], self._as_seen(X, is_training)
-        for rows, known in self._row_groups(is_training):
-            whole = known and holes[self._has_values][:, modelled].any()
-            table = None if whole else take(X, modelled, rows)
-            tables = model.sample_missing(table, n_tables=m, random_state=seed)
-            parts.append((rows, [_values(one) for one in tables]))
-        return [_by_rows([(rows, some[t]) for rows, some in parts], len(holes)) for t in range(m)]
-
-    def _drawn_cells(self, X, holes, is_training, some, random_state):
-        """Draws of the missing cells in some columns of numbers, (n_tables, n_cells)."""
-        tables = self._drawn(X, holes, is_training, _TABLES_FOR_QUANTILES, random_state)
-        places = np.flatnonzero(np.isin(self._layout.modelled, some))
-        return np.array(
-            [
-                np.column_stack([values[place] for place in places])[holes[:, some]]
-                for values in tables
-            ],
-            dtype=np.float64,
-        )
-
-    def _row_groups(self, is_training):
-        """Rows to ask the model about together: yields (rows, whether they are all it has seen)."""
-        if not is_training:
-            yield None, False
-            return
-        for which, known in ((self._has_values, True), (~self._has_values, False)):
-            if which.any():
-                yield _some(which), known
-
 
 def _holes(columns):
     """Which cells are missing, (n_samples, n_features)."""
@@ -562,29 +493,3 @@ def _holes(columns):
 
 def _as_nan(holes):
     return np.where(holes, np.nan, 0.0)
-
-
-def _some(which):
-    """The rows where it is true, None for all of them."""
-    return None if which.all() else np.flatnonzero(which)
-
-
-def _values(table):
-    """Values of each column of a table without holes."""
-    return [column.values for column in columns_of(table)]
-
-
-def _by_rows(parts, n_rows):
-    """Columns put together from parts: each some rows, None for all, and their values."""
-    if len(parts) == 1 and parts[0][0] is None:
-        return parts[0][1]
-    columns = []
-    for some in zip(*(values for _, values in parts), strict=True):
-        dtypes = {one.dtype for one in some}
-        numbers = all(dtype.kind in "biuf" for dtype in dtypes)
-        dtype = np.result_type(*dtypes) if numbers or len(dtypes) == 1 else object
-        out = np.empty(n_rows, dtype=dtype)
-        for (rows, _), values in zip(parts, some, strict=True):
-            out[rows] = values
-        columns.append(out)
-    return columns

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbnp.markup import counted
-from skbnp.mcmc.caller import said_by, warn
+from skbnp.mcmc.caller import judging, said_by, warn
 from skbnp.mcmc.diagnostics import MOST_RHAT, least_ess
 from skbnp.reports import cells
 from skbnp.reports.page import Report
@@ -27,11 +27,11 @@ class ReportMixin:
         model = self.estimator_
         cells = model._training_cells
         self.r_hat_ = np.nan if cells is None else cells.r_hat
-        if not self._are_judged_by_cells():
-            with said_by_model(model):
+        is_judged_by_cells = self._are_judged_by_cells()
+        with said_by_model(model), judging(model, self._training_holes()):
+            if not is_judged_by_cells:
                 model._judge_chains()
-            return
-        with said_by_model(model):
+                return
             model._judge_training_cells()
         if self.r_hat_ > MOST_RHAT:
             advice = model._lacks_of_chains()[1] or ["raise n_warmup"]
@@ -57,6 +57,18 @@ class ReportMixin:
         is_ensemble = model._is_ensemble(model.n_features_in_)
         return not is_ensemble and n_draws >= least_ess(posterior.n_chains)
 
+    def _training_holes(self):
+        """The missing cells of the training table, as the model sees it."""
+        missing = np.column_stack([column.missing for column in columns_of(self._training)])
+        return self._cells(missing[self._has_values])
+
+    def _n_far(self):
+        """How many of them are filled with what is far outside all values."""
+        if self.estimator_ is None:
+            return 0
+        far = self.estimator_._far_training_cells()
+        return int(np.sum(far & self._training_holes())) if len(far) else 0
+
     def report(self):
         """What fills the missing cells, how sure that is, and what the model found.
 
@@ -81,19 +93,20 @@ class ReportMixin:
             cells.of_imputer(
                 None if model is None else type(model).__name__,
                 filled={names[j]: (layout.constants[j], int(missing[j])) for j in constant},
+                common={names[j]: value for j, value in self.common_values_.items()},
                 zero=names[layout.is_empty & layout.is_kept].tolist(),
                 dropped=names[~layout.is_kept].tolist(),
                 n_missing=int(missing.sum()),
                 n_empty_rows=int(np.sum(~self._has_values)),
                 can_draw=hasattr(model, "sample_missing"),
                 r_hat=self.r_hat_ if self._are_judged_by_cells() else np.nan,
-                n_far=0 if model is None else int(model._far_training_cells().sum()),
+                n_far=self._n_far(),
             )
         ]
         if model is not None:
             rows = X.index if is_pandas(X) else np.arange(n)
             found = model._report_sections(
-                names[layout.modelled].tolist(), rows[self._has_values].tolist()
+                self._parts.names(names[layout.modelled]), rows[self._has_values].tolist()
             )
             if self._are_judged_by_cells() and self.r_hat_ <= MOST_RHAT:
                 # Of chains that agree on cells an imputer asks no more.

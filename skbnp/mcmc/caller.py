@@ -8,7 +8,7 @@ from contextvars import ContextVar
 # Whose frames stand between a warning and the user: our own, and who calls us for the user.
 _BETWEEN = {"skbnp", "sklearn", "joblib"}
 _SAID_BY = ContextVar("said_by", default="")
-_JUDGED_BY_CALLER = ContextVar("judged_by_caller", default=None)
+_JUDGED_BY_CALLER = ContextVar("judged_by_caller", default=((), None))
 
 
 @contextmanager
@@ -22,9 +22,16 @@ def said_by(who):
 
 
 @contextmanager
-def judging_chains(model):
-    """A fit of this model does not warn of its chains: its caller judges what it takes of them."""
-    token = _JUDGED_BY_CALLER.set(model)
+def judging(model, cells=None):
+    """The caller of this model judges what it takes of it: a fit does not warn of its chains.
+
+    Parameters
+    ----------
+    model : estimator
+    cells : ndarray of bool of shape (n_samples, n_features), default=None
+        The missing cells of a table that the caller takes; all of them by default.
+    """
+    token = _JUDGED_BY_CALLER.set(([model], cells))
     try:
         yield
     finally:
@@ -33,7 +40,18 @@ def judging_chains(model):
 
 def is_judged_by_caller(model):
     """Whether a fit of this model leaves it to its caller to judge its chains."""
-    return _JUDGED_BY_CALLER.get() is model
+    return any(one is model for one in _JUDGED_BY_CALLER.get()[0])
+
+
+def stands_in(attempt, model):
+    """A copy is fitted in place of a model, and judged as that is."""
+    if is_judged_by_caller(model):
+        _JUDGED_BY_CALLER.get()[0].append(attempt)
+
+
+def cells_for_caller(model):
+    """The missing cells of a table that the caller of this model takes, None for all."""
+    return _JUDGED_BY_CALLER.get()[1] if is_judged_by_caller(model) else None
 
 
 def warn(message, category=UserWarning):

@@ -42,7 +42,7 @@ class TrainingCells:
     r_hat: float = np.nan
 
     @classmethod
-    def of(cls, X, columns, chains):
+    def of(cls, X, columns, chains, judged=None):
         """What some chains say.
 
         Parameters
@@ -51,12 +51,16 @@ class TrainingCells:
         chains : list of (n, mean, square)
             Of each chain the number of its sweeps or draws, the mean over them, and their number
             times the variance; row by row. None are needed where no number is about a missing cell.
+        judged : ndarray of bool of shape (n_samples, n_features), default=None
+            The cells that R-hat is of; all of them by default.
         """
         if not chains:
             return cls(X.copy(), columns, np.empty(0), np.empty(0))
         rows, values = np.nonzero(cls.numbers(X, columns))
-        _, cells = np.unique(rows * X.shape[1] + columns[values], return_inverse=True)
-        return cls(X.copy(), columns, *over_chains(chains), r_hat(chains, cells))
+        which = slice(None) if judged is None else judged[rows, columns[values]]
+        _, cells = np.unique((rows * X.shape[1] + columns[values])[which], return_inverse=True)
+        of_these = [(n, mean[which], square[which]) for n, mean, square in chains]
+        return cls(X.copy(), columns, *over_chains(chains), r_hat(of_these, cells))
 
     @classmethod
     def of_states(cls, X, columns, states):

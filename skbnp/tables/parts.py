@@ -46,6 +46,11 @@ def beside(X, columns):
     return frame.with_columns(more).to_native()
 
 
+def with_names(X, names):
+    """A frame whose columns have other names, those of frames of pandas maybe not text."""
+    return X.set_axis(names, axis=1) if is_pandas(X) else X
+
+
 def without_marks(X, mark):
     """A table in which the cells that equal a mark are missing.
 

@@ -282,6 +282,9 @@ def test_an_array_of_truth_values_is_named():
         (["1", "2", "3"], None),
         (["25-34", "35-44", "12"], None),
         (["a1", "b2", "3%"], None),
+        (["10.0.0.1", "10.0.0.2", "10.0.3.1"], None),
+        (["1.2.3", "1.10.0", "2.0.1"], None),
+        (["1 200 500.5", "17,5", "9"], "1 200 500.5"),
     ],
 )
 def test_text_that_may_be_numbers_is_named(texts, named):

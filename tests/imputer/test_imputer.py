@@ -26,7 +26,7 @@ from skbnp import (
     TreeFactorModel,
 )
 from skbnp.estimators import interval_calibration
-from skbnp.imputer import _estimator, _reporting
+from skbnp.imputer import _model, _reporting
 from skbnp.imputer._default import MOST_MIXTURE_COLUMNS
 from skbnp.reports import cells
 from skbnp.tables.columns import columns_of
@@ -166,7 +166,7 @@ def test_a_draw_in_place_of_the_mean(make, X):
 
 @BOTH
 def test_intervals_are_quantiles_of_draws(make, X, monkeypatch):
-    monkeypatch.setattr(_estimator, "_TABLES_FOR_QUANTILES", 30)
+    monkeypatch.setattr(_model, "_TABLES_FOR_QUANTILES", 30)
     imputer = make().fit(X)
     low, high = imputer.intervals(level=0.5, random_state=0)
     cells = np.array(imputer.multiple(30, random_state=0))
@@ -463,7 +463,7 @@ def test_a_table_of_constants_lacks_no_row():
 @pytest.mark.parametrize("kind", ["pandas", "polars", "objects"])
 @pytest.mark.filterwarnings("ignore:X has no observed value")
 def test_mixed_tables(kind, monkeypatch):
-    monkeypatch.setattr(_estimator, "_TABLES_FOR_QUANTILES", 30)
+    monkeypatch.setattr(_model, "_TABLES_FOR_QUANTILES", 30)
     table = mixed()
     given = {
         "pandas": table,
@@ -473,7 +473,12 @@ def test_mixed_tables(kind, monkeypatch):
     imputer = BNPImputer(random_state=0)
     # The model is chosen by the table; its chains are as short as they can be.
     make = imputer._make
-    imputer._make = lambda columns: make(columns).set_params(**SHORT)
+
+    def make_short(X):
+        model, parts = make(X)
+        return model.set_params(**SHORT), parts
+
+    imputer._make = make_short
     filled = imputer.fit_transform(given)
     families = ["gaussian", *["categorical"] * 3]
     assert isinstance(imputer.estimator_, DirichletProcessMixture)
@@ -530,7 +535,7 @@ def test_the_default_follows_the_shape():
     for d, kind in ((3, DirichletProcessMixture), (MOST_MIXTURE_COLUMNS + 1, TreeFactorModel)):
         imputer = BNPImputer(n_jobs=1, random_state=4)
         X = rng.normal(size=(6, d))
-        model = imputer._make(columns_of(X))
+        model, _ = imputer._make(X)
         assert type(model) is kind and (model.n_jobs, model.random_state) == (1, 4)
 
 

@@ -100,13 +100,15 @@ def test_few_integers_beside_names_are_levels():
     model = default_model(table)
     assert model.family == ["categorical", "auto", "bernoulli", "gaussian", "gaussian", "gaussian"]
     assert model.covariance_type == "full"
-    # Counts of which most are equal.
+    # Counts of which most have one of two values.
     counts = table.assign(count=np.where(rng.random(n) < 0.6, 0, rng.poisson(8.0, n)))
     assert default_model(counts).family[3] == "auto"
     assert default_model(counts).covariance_type == "full"
     assert isinstance(default_model(table.drop(columns="name")), TreeFactorModel)
     few = default_model(table.iloc[:20].assign(answer=np.resize([1, 2, 3], 20)))
-    assert few.family[1] == "gaussian"
+    assert few.family[1] == "auto"  # which takes so few of them for counts
+    spread = default_model(table.iloc[:20].assign(answer=np.resize([1, 2, 3, 4], 20)))
+    assert spread.family[1] == "gaussian"
     holes = table.astype({"answer": float, "count": float}).mask(rng.random(table.shape) < 0.1)
     short = default_model(holes).set_params(n_chains=1, n_warmup=100, n_draws=50)
     imputer = BNPImputer(estimator=short, random_state=0)

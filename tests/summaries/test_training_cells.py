@@ -63,6 +63,19 @@ def test_r_hat_at_the_ends(square, expected):
     assert r_hat(same) == 1.0
 
 
+def test_r_hat_of_the_cells_that_are_judged():
+    X, columns = np.array([[np.nan, np.nan], [1.0, np.nan]]), np.arange(2)
+    means, one = np.array([[0.0, 0.0, 0.0], [9.0, 0.0, 2.0]]), np.ones(3)
+    chains = [(10.0, mean, 10.0 * one) for mean in means]
+    whole = TrainingCells.of(X, columns, chains)
+    judged = np.array([[False, True], [True, True]])
+    found = TrainingCells.of(X, columns, chains, judged)
+    assert_allclose(found.r_hat, np.sqrt(1 + (0.0 + 2.0) / 2))
+    assert_allclose(whole.r_hat, np.sqrt(1 + (40.5 + 0.0 + 2.0) / 3))
+    assert np.array_equal(found.mean, whole.mean)
+    assert np.isnan(TrainingCells.of(X, columns, chains, np.zeros((2, 2), dtype=bool)).r_hat)
+
+
 def test_r_hat_of_one_chain_or_no_cell_is_unknown():
     assert np.isnan(r_hat([(2.0, np.zeros(3), np.ones(3))]))
     assert np.isnan(r_hat([(2.0, np.zeros(0), np.zeros(0))] * 2))

@@ -1,0 +1,176 @@
+"""The model of an imputer: made for a table, fitted to its part of it, and asked about holes."""
+
+import numpy as np
+from sklearn.base import clone
+
+from skbnp.dirichlet_process_mixture import DirichletProcessMixture
+from skbnp.imputer._default import default_estimator
+from skbnp.imputer._reading import without_unseen
+from skbnp.imputer._semicontinuous import TwoParts
+from skbnp.mcmc.caller import judging
+from skbnp.tables.columns import columns_of, is_missing, names_of
+from skbnp.tables.parts import take
+
+# Tables that quantiles of missing cells are taken from.
+_TABLES_FOR_QUANTILES = 400
+
+
+class ModelMixin:
+    """Asks the model of an imputer about the columns that vary."""
+
+    def _make(self, X):
+        """The model for a table of the columns that vary, not fitted, and how it sees these."""
+        if isinstance(self.estimator, str):
+            model = default_estimator(columns_of(X), self.semicontinuous)
+        else:
+            model = clone(self.estimator)
+        marks = getattr(model, "missing_values", None)
+        if isinstance(marks, dict | list | tuple) or not is_missing(marks):
+            raise ValueError(
+                "missing_values must be said to the imputer, whose holes are what the model fills, "
+                f"got {marks!r} in its estimator"
+            )
+        for name in ("n_jobs", "random_state"):
+            if getattr(self, name) is not None:
+                model.set_params(**{name: getattr(self, name)})
+        if not (self.semicontinuous and isinstance(model, DirichletProcessMixture)):
+            return model, TwoParts(X.shape[1], {})
+        families = families_of(model.family, names_of(X), X.shape[1])
+        if families is None:
+            return model, TwoParts(X.shape[1], {})  # the model says what is wrong
+        parts = TwoParts.of(X, families)
+        if parts.values:
+            model.set_params(family=parts.families(families))
+        return model, parts
+
+    def _seen(self, X, rows=None):
+        """The columns that vary as the model sees them, of some rows; None for all of them."""
+        return self._parts.apart(take(X, self._layout.modelled, rows))
+
+    def _cells(self, holes):
+        """The missing cells of a table, as the model sees it."""
+        return self._parts.cells(holes[:, self._layout.modelled])
+
+    def _model_answer(self, X, holes, is_training, return_std=False):
+        """What the model fills in: values of the columns that vary, None where nothing is missing.
+
+        And their standard deviations (n_samples, n_modelled) if asked for.
+        """
+        modelled = self._layout.modelled
+        if not holes[:, modelled].any():
+            return None, np.zeros((len(holes), len(modelled)))
+        model, X = self.estimator_, self._as_seen(X, is_training)
+        answers = []
+        for rows, known in self._row_groups(is_training):
+            trained = getattr(model, "X_imputed_", None) if known else None
+            if trained is not None:
+                answer = trained, model.X_imputed_std_ if return_std else None
+            else:
+                with judging(model, self._cells(holes if rows is None else holes[rows])):
+                    answer = model.impute(self._seen(X, rows), return_std=return_std)
+                answer = answer if return_std else (answer, None)
+            answers.append((rows, *answer))
+        values = _by_rows([(rows, _values(table)) for rows, table, _ in answers], len(holes))
+        if not return_std:
+            return self._parts.moments(values)[0], None
+        std = _by_rows([(rows, _values(table)) for rows, _, table in answers], len(holes))
+        values, std = self._parts.moments(values, std)
+        # What the model has not seen is missing to it, and stays as it is.
+        return values, np.where(holes[:, modelled], np.column_stack(std), 0.0)
+
+    def _as_seen(self, X, is_training):
+        """The table, without names that the model has not seen."""
+        levels = getattr(self.estimator_, "levels_", None)
+        if is_training or levels is None:
+            return X
+        known = [
+            np.array([0.0, 1.0]) if family == "bernoulli" else seen
+            for family, seen in zip(self.estimator_.families_, levels, strict=True)
+        ]
+        modelled = self._layout.modelled
+        return without_unseen(X, dict(zip(modelled, known[: len(modelled)], strict=True)))
+
+    def _drawn(self, X, holes, is_training, m, random_state=None):
+        """Values of the columns that vary in m completed tables; None where nothing is missing."""
+        modelled = self._layout.modelled
+        if not holes[:, modelled].any():
+            return [None] * m
+        model = self.estimator_
+        if not hasattr(model, "sample_missing"):
+            raise ValueError(
+                "estimator must have the method sample_missing to draw missing cells, as "
+                f"DirichletProcessMixture and TreeFactorModel have, got {type(model).__name__}"
+            )
+        seed = self.random_state if random_state is None else random_state
+        drawn, X = [], self._as_seen(X, is_training)
+        for rows, known in self._row_groups(is_training):
+            whole = known and holes[self._has_values][:, modelled].any()
+            table = None if whole else self._seen(X, rows)
+            tables = model.sample_missing(table, n_tables=m, random_state=seed)
+            drawn.append((rows, [self._parts.together(_values(one)) for one in tables]))
+        return [_by_rows([(rows, some[t]) for rows, some in drawn], len(holes)) for t in range(m)]
+
+    def _drawn_cells(self, X, holes, is_training, which, random_state):
+        """Draws of the missing cells in some columns of numbers, (n_tables, n_cells)."""
+        tables = self._drawn(X, holes, is_training, _TABLES_FOR_QUANTILES, random_state)
+        places = np.flatnonzero(np.isin(self._layout.modelled, which))
+        return np.array(
+            [
+                np.column_stack([values[place] for place in places])[holes[:, which]]
+                for values in tables
+            ],
+            dtype=np.float64,
+        )
+
+    def _row_groups(self, is_training):
+        """Rows to ask the model about together: yields (rows, whether they are all it has seen)."""
+        if not is_training:
+            yield None, False
+            return
+        for which, known in ((self._has_values, True), (~self._has_values, False)):
+            if which.any():
+                yield rows_where(which), known
+
+
+def families_of(family, names, n_columns):
+    """What `DirichletProcessMixture` has as ``family`` for each column, None where it is wrong.
+
+    Parameters
+    ----------
+    family : str, sequence or dict
+    names : list or None
+        Of the columns of a frame.
+    n_columns : int
+    """
+    if isinstance(family, str):
+        return [family] * n_columns
+    if isinstance(family, dict):
+        is_right = names is not None and set(family) <= set(names)
+        return [family.get(name, "auto") for name in names] if is_right else None
+    return list(family) if len(family) == n_columns else None
+
+
+def rows_where(which):
+    """The rows where it is true, None for all of them."""
+    return None if which.all() else np.flatnonzero(which)
+
+
+def _values(table):
+    """Values of each column of a table without holes."""
+    return [column.values for column in columns_of(table)]
+
+
+def _by_rows(parts, n_rows):
+    """Columns put together from parts: each some rows, None for all, and their values."""
+    if len(parts) == 1 and parts[0][0] is None:
+        return parts[0][1]
+    columns = []
+    for some in zip(*(values for _, values in parts), strict=True):
+        dtypes = {one.dtype for one in some}
+        numbers = all(dtype.kind in "biuf" for dtype in dtypes)
+        dtype = np.result_type(*dtypes) if numbers or len(dtypes) == 1 else object
+        out = np.empty(n_rows, dtype=dtype)
+        for (rows, _), values in zip(parts, some, strict=True):
+            out[rows] = values
+        columns.append(out)
+    return columns
