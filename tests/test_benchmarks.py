@@ -4,6 +4,7 @@ import gzip
 import inspect
 import json
 import sys
+import warnings
 from functools import partial
 from types import SimpleNamespace
 
@@ -554,3 +555,30 @@ def test_coclustering(monkeypatch, capsys):
     module.main()
     out = capsys.readouterr().out
     assert "| 0.9 to 1 |" in out and "mean squared error, components:" in out
+
+
+def test_semicontinuous(monkeypatch):
+    module = load("semicontinuous", monkeypatch)
+    short = DirichletProcessMixture(n_chains=2, n_warmup=2, n_draws=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lines = [
+            line
+            for name in module.TABLES
+            for line in module.compare(name, 0, 60, {"estimator": short})
+        ]
+    assert len(lines) == 4 * len(module.METHODS)
+    for line in lines:
+        errors = [x for key, x in line.items() if "error" in key]
+        assert len(errors) == 2 and max(errors) < 5.0
+        assert (line["method"] == "IterativeImputer") == np.isnan(line["others, score"])
+    for name, (make, columns) in module.TABLES.items():
+        table = make(200, np.random.default_rng(1))
+        assert table.notna().all(axis=None) and len(module.names_of(table)) >= 1, name
+        assert set(columns) <= set(table)
+    first, *_ = module.ratios(lines)
+    errors = {(line["table"], line["method"]): line["others, error"] for line in lines}
+    expected = [
+        np.log(errors[name, "two parts"] / errors[name, "one part"]) for name in module.TABLES
+    ]
+    assert first["others, error"] == pytest.approx(np.exp(np.mean(expected)))
