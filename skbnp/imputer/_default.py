@@ -68,8 +68,11 @@ def default_estimator(columns, semicontinuous=True):
     if all(map(_is_binary, columns)):
         return DirichletProcessMixture(family="bernoulli")
     if not any(map(holds_names, columns)):
-        few = len(columns) <= MOST_MIXTURE_COLUMNS
-        return DirichletProcessMixture(family="gaussian") if few else TreeFactorModel()
+        if len(columns) > MOST_MIXTURE_COLUMNS:
+            return TreeFactorModel()
+        two = list(map(_is_binary, columns))
+        family = ["bernoulli" if one else "gaussian" for one in two] if any(two) else "gaussian"
+        return DirichletProcessMixture(family=family)
     family = list(map(_family_beside_names, columns))
     numbers = [column for column, name in zip(columns, family, strict=True) if name == "gaussian"]
     are_spread = [

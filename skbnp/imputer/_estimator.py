@@ -102,13 +102,14 @@ class BNPImputer(
         rules=[StrOptions({"auto"}), DensityMixin],
         text="""
         The model: any estimator of this package that predicts no target. "auto" is a
-        `DirichletProcessMixture` for tables of at most 4 columns that vary, a `TreeFactorModel` for
-        wider ones, which fills these as well in less time; tables of 0 and 1 alone go to a mixture,
-        as columns of two values. A table in which a column holds names, categories or bools goes to
-        a mixture whatever its width, its few different numbers (as `DirichletProcessMixture` has
-        it) taken as levels, 0 and 1 as two values, counts of which more than .55 have one of two
-        values as counts, and other numbers as real, with diagonal covariances if more than 20
-        columns are real, or more than half of the cells of one have a value that is not set apart.
+        `DirichletProcessMixture` for tables of at most 4 columns that vary, those of 0 and 1 as two
+        values, a `TreeFactorModel` for wider ones, which fills these as well in less time; tables
+        of 0 and 1 alone go to a mixture. A table in which a column holds names, categories or bools
+        goes to a mixture whatever its width, its few different numbers taken as levels (as
+        `DirichletProcessMixture` has it), 0 and 1 as two values, counts of which more than .55 have
+        one of two values as counts, and other numbers as real, with diagonal covariances if more
+        than 20 columns are real, or more than half of the cells of one have a value that is not set
+        apart.
         """,
     )
     missing_values: Any = parameter(

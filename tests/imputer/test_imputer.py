@@ -26,7 +26,7 @@ from skbnp import (
     TreeFactorModel,
 )
 from skbnp.estimators import interval_calibration
-from skbnp.imputer import _model, _reporting
+from skbnp.imputer import _model, _reporting, default_model
 from skbnp.imputer._default import MOST_MIXTURE_COLUMNS
 from skbnp.reports import cells
 from skbnp.tables.columns import columns_of
@@ -537,6 +537,25 @@ def test_the_default_follows_the_shape():
         X = rng.normal(size=(6, d))
         model, _ = imputer._make(X)
         assert type(model) is kind and (model.n_jobs, model.random_state) == (1, 4)
+    X = np.column_stack([X[:, :2], [0.0, 1.0, 1.0, 0.0, np.nan, 1.0]])
+    assert default_model(X).family == ["gaussian", "gaussian", "bernoulli"]
+    assert default_model(X[:, :2]).family == "gaussian"
+
+
+def test_few_columns_some_of_two_values():
+    rng = np.random.default_rng(3)
+    group = rng.integers(2, size=150)
+    X = np.column_stack([rng.normal(4.0 * group), rng.normal(size=150), group])
+    given = np.where(rng.random(X.shape) < 0.15, np.nan, X)
+    imputer = BNPImputer(random_state=0).fit(given)
+    holes = np.isnan(given[:, 2])
+    filled = imputer.fit_transform(given)
+    assert ((filled[:, 2] >= 0.0) & (filled[:, 2] <= 1.0)).all()
+    known = holes & ~np.isnan(given[:, 0])
+    assert np.mean((filled[known, 2] > 0.5) == X[known, 2]) > 0.9
+    assert set(np.unique(imputer.multiple(3)[2][:, 2])) == {0.0, 1.0}
+    low, high = imputer.intervals()
+    assert set(np.unique(low[:, 2])) | set(np.unique(high[:, 2])) == {0.0, 1.0}
 
 
 def test_clones_pickles_and_refits(X):
