@@ -45,15 +45,21 @@ class ReportMixin:
         size = size if X is None else f"{counted(len(X), 'row')}, {size}"
         return Report(f"{type(self).__name__}: report on {size}", self._report_sections())
 
-    def _report_sections(self, names=None, rows=None):
-        """The sections, in which columns and rows go by these labels instead of their own."""
+    def _report_sections(self, names=None, rows=None, whole=None):
+        """The sections, in which columns and rows go by these labels instead of their own.
+
+        Whoever gives the model columns in parts gives two functions in ``whole``: of the training
+        table as the user has it, from that of the model; and of means and deviations of cells, as
+        two lists of columns.
+        """
         if self._observed_rows() is None:
             return [table.unknown(), self._chains_section()]
         training = self._training_table(names, rows)
+        of_table, of_moments = whole or (lambda training: training, None)
         found = [
-            table.section(training),
+            table.section(of_table(training)),
             *self._found(training),
-            self._cells_section(training),
+            self._cells_section(of_table(training), of_moments),
             self._chains_section(),
         ]
         return [section for section in found if section is not None]
@@ -135,7 +141,7 @@ class ReportMixin:
         noun = "correlation of sizes" if of_sizes else "correlation"
         return association.section(correlations, names, len(self._units.columns), noun)
 
-    def _cells_section(self, training):
+    def _cells_section(self, training, of_moments=None):
         """Missing cells, for an estimator that fills them."""
         if not training.holes.any():
             return None
@@ -143,6 +149,9 @@ class ReportMixin:
         if self._training_cells is not None:
             filled, std = self._filled_training()
             filled = self._as_numbers(filled)
+            if of_moments is not None:
+                moments = of_moments(list(filled.T), list(std.T))
+                filled, std = (np.column_stack(columns) for columns in moments)
         guessed = set(self._guessed_columns())
         levels = [None if j in guessed else one for j, one in enumerate(training.levels)]
         return cells.section(

@@ -7,7 +7,7 @@ import numpy as np
 
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._layout import Layout
-from skbnp.imputer._semicontinuous import common_value
+from skbnp.imputer._semicontinuous import common_values
 from skbnp.tables.columns import columns_of
 from skbnp.tables.kinds_of_numbers import kind_of_numbers
 from skbnp.tree_factor_model import TreeFactorModel
@@ -21,6 +21,8 @@ MOST_MIXTURE_COLUMNS = 4
 # frequent values with which a column of counts is real. In components of equal values a covariance
 # has no bound, and tells other cells what is far out.
 MOST_FULL_COLUMNS, MOST_EQUAL, MOST_OF_TWO = 20, 0.5, 0.55
+# Of a mixture: what fills cells is known long before partitions are.
+MAX_WORK = 6.0
 
 
 def holds_names(column):
@@ -66,23 +68,23 @@ def default_estimator(columns, semicontinuous=True):
     estimator : DirichletProcessMixture or TreeFactorModel
     """
     if all(map(_is_binary, columns)):
-        return DirichletProcessMixture(family="bernoulli")
+        return DirichletProcessMixture(family="bernoulli", max_work=MAX_WORK)
     if not any(map(holds_names, columns)):
         if len(columns) > MOST_MIXTURE_COLUMNS:
             return TreeFactorModel()
         two = list(map(_is_binary, columns))
         family = ["bernoulli" if one else "gaussian" for one in two] if any(two) else "gaussian"
-        return DirichletProcessMixture(family=family)
+        return DirichletProcessMixture(family=family, max_work=MAX_WORK)
     family = list(map(_family_beside_names, columns))
     numbers = [column for column, name in zip(columns, family, strict=True) if name == "gaussian"]
     are_spread = [
         _share_of_most_frequent(column, 1) <= MOST_EQUAL
-        or (semicontinuous and common_value(column) is not None)
+        or (semicontinuous and len(common_values(column)) > 0)
         for column in numbers
     ]
     is_full = len(numbers) <= MOST_FULL_COLUMNS and all(are_spread)
     shape = "full" if is_full else "diag"
-    return DirichletProcessMixture(family=family, covariance_type=shape)
+    return DirichletProcessMixture(family=family, covariance_type=shape, max_work=MAX_WORK)
 
 
 def _is_binary(column):
@@ -118,12 +120,15 @@ def _share_of_most_frequent(column, n_values):
     return sum(n_equal for _, n_equal in counted) / len(column.values)
 
 
-def default_model(X):
+def default_model(X, semicontinuous=True):
     """What a `BNPImputer` with ``estimator="auto"`` fits to a table, to set its parameters.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
+    semicontinuous : bool, default=True
+        The parameter of the imputer. The model's ``family`` is of the columns of X that vary, to
+        which the imputer adds those of two values.
 
     Returns
     -------
@@ -131,4 +136,5 @@ def default_model(X):
         Not fitted.
     """
     columns = columns_of(X)
-    return default_estimator([columns[j] for j in Layout.of(columns, False).modelled])
+    modelled = Layout.of(columns, False).modelled
+    return default_estimator([columns[j] for j in modelled], semicontinuous)

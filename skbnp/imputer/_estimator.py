@@ -54,8 +54,8 @@ class BNPImputer(
     r_hat_ : float
         How far the chains differ in what they fill in, averaged over the missing cells of the
         training table: R-hat by their means and standard deviations. NaN without such cells.
-    common_values_ : dict of int to float
-        The value that many cells of each semicontinuous column have, by the place of the column.
+    common_values_ : dict of int to list of float
+        The one or two values that many cells of each semicontinuous column have, by its place.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -109,7 +109,7 @@ class BNPImputer(
         `DirichletProcessMixture` has it), 0 and 1 as two values, counts of which more than .55 have
         one of two values as counts, and other numbers as real, with diagonal covariances if more
         than 20 columns are real, or more than half of the cells of one have a value that is not set
-        apart.
+        apart. A mixture has ``max_work=6``.
         """,
     )
     missing_values: Any = parameter(
@@ -157,8 +157,9 @@ class BNPImputer(
         Whether a mixture sees a real column many of whose cells have one value, as a debt that most
         people do not have, as two columns: whether a cell has that value, and what it is otherwise.
         Such are columns with one value in more than half of the cells, or in a tenth of them, at
-        least ten, and any other one in at most a quarter as many. What fills a cell is drawn in two
-        steps then, and may be that value.
+        least ten, and any other one in at most a quarter as many; or with two such values, as both
+        ends of a scale. What fills a cell is drawn in steps then, and may be that value. A tree,
+        which fills tables of numbers alone of more than 4 columns, sees columns whole.
         """,
     )
     n_jobs: int | None = parameter(
@@ -277,9 +278,9 @@ class BNPImputer(
         self.estimator_, self.r_hat_, self.common_values_ = None, np.nan, {}
         if modelled.size:
             seen = take(X, modelled, rows_where(has_values))
-            model, self._parts = self._make(seen)
-            values = self._parts.values.items()
-            self.common_values_ = {int(modelled[place]): value for place, value in values}
+            model, self._parts = self._make(seen, names_of(X))
+            common = self._parts.common_values.items()
+            self.common_values_ = {int(modelled[place]): values for place, values in common}
             task = context.subcontext(task_name="model")
             with task.propagate_callback_context(model):
                 task.call_on_fit_task_begin(estimator=self, X=X)
@@ -350,7 +351,7 @@ class BNPImputer(
         """
         X, is_training = self._given(X)
         holes = _holes(columns_of(X))
-        _, std = self._model_answer(X, holes, is_training, return_std=True)
+        _, std = self._model_answer(X, holes, is_training)
         return self._floats_like(X, self._layout.put_back_floats(std, holes))
 
     def intervals(self, X=None, level=0.9, random_state=None):
@@ -395,7 +396,7 @@ class BNPImputer(
                 cells = self._drawn_cells(X, holes, is_training, some, random_state)
                 found = np.quantile(cells, [0.5 - level / 2, 0.5 + level / 2], axis=0)
             else:
-                _, std = self._model_answer(X, holes, is_training, return_std=True)
+                _, std = self._model_answer(X, holes, is_training)
                 half = norm.ppf(0.5 + level / 2) * std[:, np.isin(modelled, some)]
                 half = half[holes[:, some]]
                 mean = ends[0][:, some][holes[:, some]]
@@ -426,6 +427,10 @@ class BNPImputer(
         tables : list of m ndarrays or frames of shape (n_samples, n_features_out)
             As `transform` has them.
         """
+        if not isinstance(m, Real):
+            raise TypeError(
+                f"m must be an integer, got a {type(m).__name__}: write X=... for a table"
+            )
         check_count("m", m)
         X, is_training = self._given(X)
         found = self._drawn(X, _holes(columns_of(X)), is_training, m, random_state)
@@ -472,6 +477,7 @@ class BNPImputer(
             (found,) = self._drawn(X, holes, is_training, 1)
         else:
             found, _ = self._model_answer(X, holes, is_training)
+            self._warn_of_far(found, holes)
         return self._finished(X, found)
 
     def _finished(self, X, found):

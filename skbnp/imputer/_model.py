@@ -9,7 +9,7 @@ from skbnp.imputer._reading import without_unseen
 from skbnp.imputer._semicontinuous import TwoParts
 from skbnp.mcmc.caller import judging
 from skbnp.tables.columns import columns_of, is_missing, names_of
-from skbnp.tables.parts import take
+from skbnp.tables.parts import take, with_column
 
 # Tables that quantiles of missing cells are taken from.
 _TABLES_FOR_QUANTILES = 400
@@ -18,8 +18,11 @@ _TABLES_FOR_QUANTILES = 400
 class ModelMixin:
     """Asks the model of an imputer about the columns that vary."""
 
-    def _make(self, X):
-        """The model for a table of the columns that vary, not fitted, and how it sees these."""
+    def _make(self, X, names=None):
+        """The model for a table of the columns that vary, not fitted, and how it sees these.
+
+        ``names`` are those of all columns, or their numbers.
+        """
         if isinstance(self.estimator, str):
             model = default_estimator(columns_of(X), self.semicontinuous)
         else:
@@ -33,28 +36,63 @@ class ModelMixin:
         for name in ("n_jobs", "random_state"):
             if getattr(self, name) is not None:
                 model.set_params(**{name: getattr(self, name)})
-        if not (self.semicontinuous and isinstance(model, DirichletProcessMixture)):
-            return model, TwoParts(X.shape[1], {})
-        families = families_of(model.family, names_of(X), X.shape[1])
-        if families is None:
-            return model, TwoParts(X.shape[1], {})  # the model says what is wrong
-        parts = TwoParts.of(X, families)
-        if parts.values:
-            model.set_params(family=parts.families(families))
+        parts = TwoParts(X.shape[1])
+        if isinstance(model, DirichletProcessMixture):
+            families = families_of(model.family, names_of(X), X.shape[1], names)
+            if families is None:
+                return model, parts  # the model says what is wrong
+            if self.semicontinuous:
+                parts = TwoParts.of(X, families)
+            if parts.steps or not isinstance(model.family, str):
+                model.set_params(family=parts.families(families))
         return model, parts
 
     def _seen(self, X, rows=None):
         """The columns that vary as the model sees them, of some rows; None for all of them."""
         return self._parts.apart(take(X, self._layout.modelled, rows))
 
+    def model_table(self, X=None):
+        """The table as `estimator_` sees it, to ask the model itself.
+
+        Its columns are those that vary, and for each common value of a semicontinuous column one
+        that says whether cells have it: such cells are missing in the column itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            None means the training table, without rows that have no value.
+
+        Returns
+        -------
+        X_seen : ndarray or frame of shape (n_samples, n_columns)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skbnp import BNPImputer
+        >>> rng = np.random.default_rng(0)
+        >>> rain = np.where(np.arange(40) < 25, 0.0, rng.random(40))
+        >>> X = np.column_stack([rng.normal(size=40), rain])
+        >>> imputer = BNPImputer(random_state=0).fit(X)
+        >>> imputer.model_table(X[[0, 30]]).shape
+        (2, 3)
+        >>> imputer.estimator_.score_samples(imputer.model_table(X)).shape
+        (40,)
+        """
+        X, is_training = self._given(X)
+        if self.estimator_ is None:
+            raise ValueError("no column of the training table varies, so that there is no model")
+        rows = rows_where(self._has_values) if is_training else None
+        return self._seen(self._as_seen(X, is_training), rows)
+
     def _cells(self, holes):
         """The missing cells of a table, as the model sees it."""
         return self._parts.cells(holes[:, self._layout.modelled])
 
-    def _model_answer(self, X, holes, is_training, return_std=False):
+    def _model_answer(self, X, holes, is_training):
         """What the model fills in: values of the columns that vary, None where nothing is missing.
 
-        And their standard deviations (n_samples, n_modelled) if asked for.
+        And their standard deviations (n_samples, n_modelled).
         """
         modelled = self._layout.modelled
         if not holes[:, modelled].any():
@@ -64,19 +102,40 @@ class ModelMixin:
         for rows, known in self._row_groups(is_training):
             trained = getattr(model, "X_imputed_", None) if known else None
             if trained is not None:
-                answer = trained, model.X_imputed_std_ if return_std else None
+                answer = trained, model.X_imputed_std_
             else:
-                with judging(model, self._cells(holes if rows is None else holes[rows])):
-                    answer = model.impute(self._seen(X, rows), return_std=return_std)
-                answer = answer if return_std else (answer, None)
+                asked = self._parts.whole_cells(holes[:, modelled])
+                with judging(model, asked if rows is None else asked[rows]):
+                    answer = model.impute(self._seen(X, rows), return_std=True)
             answers.append((rows, *answer))
         values = _by_rows([(rows, _values(table)) for rows, table, _ in answers], len(holes))
-        if not return_std:
-            return self._parts.moments(values)[0], None
         std = _by_rows([(rows, _values(table)) for rows, _, table in answers], len(holes))
-        values, std = self._parts.moments(values, std)
+        self._put_together(X, holes[:, modelled], values, std)
+        d = len(modelled)
         # What the model has not seen is missing to it, and stays as it is.
-        return values, np.where(holes[:, modelled], np.column_stack(std), 0.0)
+        return values[:d], np.where(holes[:, modelled], np.column_stack(std[:d]), 0.0)
+
+    def _put_together(self, X, holes, values, std):
+        """Set what fills semicontinuous columns, from what fills the columns that the model sees.
+
+        The number that a cell holds if it has no common value is asked for as such: rows in which
+        it has none are of other clusters than rows in which it has.
+        """
+        for j in self._parts.reach:
+            rows = np.flatnonzero(holes[:, j])
+            if not rows.size:
+                continue
+            seen, chances = self._seen(X, rows), []
+            filled = [column[rows] for column in values]
+            for place in self._parts.places(j):
+                chances.append(filled[place].astype(np.float64))
+                seen = with_column(seen, place, np.zeros(len(rows)))
+                with judging(self.estimator_, np.zeros((len(rows), len(values)), dtype=bool)):
+                    answer = self.estimator_.impute(seen, return_std=True)
+                filled, deviations = map(_values, answer)
+            mean, deviation = (column[j].astype(np.float64) for column in (filled, deviations))
+            values[j], std[j] = values[j].astype(np.float64), std[j].astype(np.float64)
+            values[j][rows], std[j][rows] = self._parts.moments(j, chances, mean, deviation)
 
     def _as_seen(self, X, is_training):
         """The table, without names that the model has not seen."""
@@ -132,21 +191,26 @@ class ModelMixin:
                 yield rows_where(which), known
 
 
-def families_of(family, names, n_columns):
+def families_of(family, names, n_columns, all_names=None):
     """What `DirichletProcessMixture` has as ``family`` for each column, None where it is wrong.
 
     Parameters
     ----------
     family : str, sequence or dict
+        Of these columns, or of all columns of the table that they are a part of.
     names : list or None
         Of the columns of a frame.
     n_columns : int
+    all_names : list or None
+        Names of all columns of the table, or their numbers; None if there are no more.
     """
     if isinstance(family, str):
         return [family] * n_columns
     if isinstance(family, dict):
-        is_right = names is not None and set(family) <= set(names)
+        is_right = names is not None and set(family) <= set(all_names or names)
         return [family.get(name, "auto") for name in names] if is_right else None
+    if not isinstance(family, list | tuple):
+        return None
     return list(family) if len(family) == n_columns else None
 
 

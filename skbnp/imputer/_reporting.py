@@ -28,7 +28,7 @@ class ReportMixin:
         cells = model._training_cells
         self.r_hat_ = np.nan if cells is None else cells.r_hat
         is_judged_by_cells = self._are_judged_by_cells()
-        with said_by_model(model), judging(model, self._training_holes()):
+        with said_by_model(model), judging(model, self._parts.whole_cells(self._training_holes())):
             if not is_judged_by_cells:
                 model._judge_chains()
                 return
@@ -57,17 +57,43 @@ class ReportMixin:
         is_ensemble = model._is_ensemble(model.n_features_in_)
         return not is_ensemble and n_draws >= least_ess(posterior.n_chains)
 
-    def _training_holes(self):
-        """The missing cells of the training table, as the model sees it."""
-        missing = np.column_stack([column.missing for column in columns_of(self._training)])
-        return self._cells(missing[self._has_values])
+    def _warn_of_far(self, values, holes):
+        """Warn where semicontinuous columns are filled with what is far outside all values.
 
-    def _n_far(self):
-        """How many of them are filled with what is far outside all values."""
+        Of other columns the model does. Of these it sees what they are without a common value.
+        """
+        if values is not None:
+            self.estimator_._warn_of_far(self._parts.far(values, holes[:, self._layout.modelled]))
+
+    def _training_holes(self):
+        """The missing cells of rows of the training table with values, in columns that vary."""
+        missing = np.column_stack([column.missing for column in columns_of(self._training)])
+        return missing[self._has_values][:, self._layout.modelled]
+
+    def _in_parts(self):
+        """What fills the rows of the training table that have values: columns, and deviations.
+
+        Of semicontinuous columns alone, as a dict of their places.
+        """
+        if self.estimator_ is None or not self._parts.reach:
+            return {}
+        missing = np.column_stack([column.missing for column in columns_of(self._training)])
+        values, std = self._model_answer(self._training, missing, is_training=True)
+        if values is None:
+            return {}
+        known = self._has_values
+        return {j: (values[j][known], std[known, j]) for j in self._parts.reach}
+
+    def _n_far(self, in_parts):
+        """How many missing cells are filled with what is far outside all values."""
         if self.estimator_ is None:
             return 0
-        far = self.estimator_._far_training_cells()
-        return int(np.sum(far & self._training_holes())) if len(far) else 0
+        holes, far = self._training_holes(), self.estimator_._far_training_cells()
+        n_far = int(np.sum(far & self._parts.whole_cells(holes))) if len(far) else 0
+        if in_parts:
+            values = [in_parts[j][0] if j in in_parts else None for j in range(holes.shape[1])]
+            n_far += int(self._parts.far(values, holes).sum())
+        return n_far
 
     def report(self):
         """What fills the missing cells, how sure that is, and what the model found.
@@ -89,24 +115,31 @@ class ReportMixin:
         names = np.array(list(map(str, labels_or_numbers(names_of(X), d))))
         missing = np.array([column.missing.sum() for column in columns])
         constant = [j for j in layout.constants if missing[j]]
+        in_parts = self._in_parts()
         sections = [
             cells.of_imputer(
                 None if model is None else type(model).__name__,
                 filled={names[j]: (layout.constants[j], int(missing[j])) for j in constant},
-                common={names[j]: value for j, value in self.common_values_.items()},
+                common={names[j]: values for j, values in self.common_values_.items()},
                 zero=names[layout.is_empty & layout.is_kept].tolist(),
                 dropped=names[~layout.is_kept].tolist(),
                 n_missing=int(missing.sum()),
                 n_empty_rows=int(np.sum(~self._has_values)),
                 can_draw=hasattr(model, "sample_missing"),
                 r_hat=self.r_hat_ if self._are_judged_by_cells() else np.nan,
-                n_far=self._n_far(),
+                n_far=self._n_far(in_parts),
             )
         ]
         if model is not None:
             rows = X.index if is_pandas(X) else np.arange(n)
+            named, parts = names[layout.modelled], self._parts
             found = model._report_sections(
-                self._parts.names(names[layout.modelled]), rows[self._has_values].tolist()
+                parts.names(named, "{}, where it is another number"),
+                rows[self._has_values].tolist(),
+                (
+                    lambda seen: parts.training_table(seen, named),
+                    lambda means, stds: _with_parts(means, stds, in_parts, len(named)),
+                ),
             )
             if self._are_judged_by_cells() and self.r_hat_ <= MOST_RHAT:
                 # Of chains that agree on cells an imputer asks no more.
@@ -114,3 +147,11 @@ class ReportMixin:
             sections += found
         title = f"BNPImputer: report on {counted(n, 'row')}, {counted(d, 'column')}"
         return Report(title, sections)
+
+
+def _with_parts(means, stds, in_parts, n_columns):
+    """Columns of means and deviations of the table, those of semicontinuous columns replaced."""
+    means, stds = list(means[:n_columns]), list(stds[:n_columns])
+    for j, (mean, std) in in_parts.items():
+        means[j], stds[j] = mean, std
+    return means, stds

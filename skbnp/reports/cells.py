@@ -178,8 +178,8 @@ def of_imputer(
         The class of the model, None where no column varies.
     filled : dict of str to (object, int)
         Columns with one value alone: that value, and how many cells got it.
-    common : dict of str to float
-        Columns that the model sees as two: the value that many of their cells have.
+    common : dict of str to list of float
+        Columns that the model sees in parts: the values that many of their cells have.
     zero, dropped : list of str
         Columns without any value that got 0, and those that were left out.
     n_missing : int
@@ -200,10 +200,10 @@ def of_imputer(
         sentences.append(f"Cells of columns that vary are filled by a {model}, see below.")
     for name, (value, n) in filled.items():
         sentences.append(f"{name} has one value alone, {value}, which {counted(n, 'cell')} got.")
-    for name, value in common.items():
+    for name, values in common.items():
         sentences.append(
-            f"Many cells of {name} are {value:g}: the model sees whether one is, and what number "
-            "it holds otherwise."
+            f"Many cells of {name} are {' or '.join(f'{value:g}' for value in values)}: the model "
+            "sees whether one is, and what number it holds otherwise."
         )
     if zero:
         sentences.append(f"Without any value, so that all cells got 0: {listed(zero)}.")

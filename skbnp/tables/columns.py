@@ -16,7 +16,9 @@ from skbnp.tables.marks import marks_of, numbers_of
 # The largest integer up to which floats hold all.
 _LARGEST_WHOLE = 2**53
 # A number, thousands maybe apart, with a currency or a percent sign.
-_MARKED_NUMBER = re.compile(r"[$€£¥]?\s?[+-]?(\d{1,3}([,.' ]\d{3})+|\d+)([.,]\d+)?\s?[%$€£¥]?")
+_MARKED_NUMBER = re.compile(
+    r"[$€£¥]?\s*[+-]?(\d{1,3}(([,' ]\d{2,3})+|(\.\d{3})+)|\d+)([.,]\d*)?\s*[%$€£¥]?"
+)
 # What to do with a column that no model has a law for.
 DROP_IT = "drop it, set it as the index, or turn it into numbers (such as days since a start)"
 

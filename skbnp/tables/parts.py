@@ -140,6 +140,15 @@ def with_numbers(X, numbers):
     return X
 
 
+def with_column(X, j, numbers):
+    """A table with one column of numbers in the place of another, of an array in its dtype."""
+    if is_frame(X):
+        return with_numbers(X, {j: numbers})
+    X = X.copy()
+    X[:, j] = numbers
+    return X
+
+
 def _is_mark(cell, mark):
     """Whether a cell is the mark; a number is no text, and True is no number."""
     if isinstance(cell, bool) != isinstance(mark, bool):

@@ -285,6 +285,7 @@ def test_an_array_of_truth_values_is_named():
         (["10.0.0.1", "10.0.0.2", "10.0.3.1"], None),
         (["1.2.3", "1.10.0", "2.0.1"], None),
         (["1 200 500.5", "17,5", "9"], "1 200 500.5"),
+        (["12,34,567", "5.", "3.5  %"], "12,34,567"),
     ],
 )
 def test_text_that_may_be_numbers_is_named(texts, named):

@@ -474,8 +474,8 @@ def test_mixed_tables(kind, monkeypatch):
     # The model is chosen by the table; its chains are as short as they can be.
     make = imputer._make
 
-    def make_short(X):
-        model, parts = make(X)
+    def make_short(*arguments):
+        model, parts = make(*arguments)
         return model.set_params(**SHORT), parts
 
     imputer._make = make_short

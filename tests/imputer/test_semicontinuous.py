@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
-from skbnp.imputer._semicontinuous import TwoParts, common_value
+from skbnp.imputer._semicontinuous import TwoParts, common_values
 from skbnp.mcmc.caller import judging
 from skbnp.tables.columns import columns_of
 
@@ -37,31 +37,38 @@ def column(values):
 
 def test_common_values():
     rest = np.arange(1.0, 41.0)
-    assert common_value(column([*[0.0] * 60, *rest])) == 0.0
-    assert common_value(column([*[7.5] * 10, *rest, NAN])) == 7.5
+    assert common_values(column([*[0.0] * 60, *rest])) == [0.0]
+    assert common_values(column([*[7.5] * 10, *rest, NAN])) == [7.5]
     # Fewer cells, or less than a tenth of them, may be equal by chance.
-    assert common_value(column([*[7.5] * 9, *rest])) is None
-    assert common_value(column([*[0.0] * 11, *np.arange(1.0, 101.0)])) is None
-    assert common_value(column([*[0.0] * 12, *np.arange(1.0, 101.0)])) == 0.0
+    assert common_values(column([*[7.5] * 9, *rest])) == []
+    assert common_values(column([*[0.0] * 11, *np.arange(1.0, 101.0)])) == []
+    assert common_values(column([*[0.0] * 12, *np.arange(1.0, 101.0)])) == [0.0]
     # Counts, in which zero is no more than the most frequent of many frequent values.
-    assert common_value(column([*[0.0] * 40, *[1.0] * 10, *rest])) is None
-    assert common_value(column([*[0.0] * 40, *[1.0] * 9, *rest])) == 0.0
-    assert common_value(column([*[0.0] * 90, *[1.0] * 20, *rest])) == 0.0
-    # No law can be learned of nearly no others.
-    assert common_value(column([*[0.0] * 60, *rest[:5]])) == 0.0
-    assert common_value(column([*[0.0] * 60, *rest[:4]])) is None
-    assert common_value(columns_of(pd.DataFrame({"a": ["x"] * 9}))[0]) is None
+    counts = np.repeat(rest, 3)
+    assert common_values(column([*[0.0] * 40, *[1.0] * 17, *[2.0] * 12, *counts])) == []
+    assert common_values(column([*[0.0] * 90, *[1.0] * 9, *rest])) == [0.0]
+    # Both ends of a scale, the most frequent one first.
+    assert common_values(column([*[0.0] * 20, *[99.0] * 30, *rest])) == [99.0, 0.0]
+    assert common_values(column([*[0.0] * 9, *[99.0] * 80, *rest])) == [99.0]
+    # No law can be learned of nearly no others, nor of infinite ones.
+    assert common_values(column([*[0.0] * 60, *rest[:5]])) == [0.0]
+    assert common_values(column([*[0.0] * 60, *rest[:4]])) == []
+    assert common_values(column([*[-np.inf] * 60, *rest])) == []
+    assert common_values(columns_of(pd.DataFrame({"a": ["x"] * 9}))[0]) == []
 
 
 def test_families_say_which_columns_are_real():
     table, _ = debts(60)
     table = table.assign(visits=np.r_[np.zeros(40, dtype=int), np.arange(20) % 7 + 1])
     auto = ["auto"] * 4
-    assert TwoParts.of(table, auto).values == {2: 0.0}
-    assert TwoParts.of(table, ["auto", "auto", "auto", "gaussian"]).values == {2: 0.0, 3: 0.0}
-    assert TwoParts.of(table, ["auto", "auto", "poisson", "auto"]).values == {}
+    assert TwoParts.of(table, auto).common_values == {2: [0.0]}
+    assert TwoParts.of(table, ["auto", "auto", "auto", "gaussian"]).common_values == {
+        2: [0.0],
+        3: [0.0],
+    }
+    assert TwoParts.of(table, ["auto", "auto", "poisson", "auto"]).steps == ()
     # An array tells no kinds, and "auto" takes all of its columns for real.
-    assert TwoParts.of(table[["income", "visits"]].to_numpy(), auto[:2]).values == {1: 0.0}
+    assert TwoParts.of(table[["income", "visits"]].to_numpy(), auto[:2]).steps == ((1, 0.0),)
 
 
 # -- a table in two parts
@@ -77,7 +84,7 @@ def test_parts_of_a_table(kind):
         "numbers as names": pd.DataFrame(X),
         "polars": pl.DataFrame(X, ["a", "b"]),
     }[kind]
-    seen = TwoParts(2, {1: 0.0}).apart(given)
+    seen = TwoParts(2, ((1, 0.0),), {1: (0.0, 3.0)}).apart(given)
     assert type(seen) is type(given) and seen.shape == (4, 3)
     values = np.asarray(seen, dtype=float)
     assert_array_equal(values, [[1, NAN, 1], [2, 3, 0], [NAN, NAN, NAN], [4, NAN, 1]])
@@ -86,29 +93,30 @@ def test_parts_of_a_table(kind):
     if kind == "pandas":
         assert list(seen.index) == [3, 4, 5, 6]
     assert_array_equal(np.asarray(given, dtype=float), X)
-    assert TwoParts(2, {}).apart(given) is given
+    assert TwoParts(2).apart(given) is given
 
 
 def test_names_are_new():
-    assert TwoParts(2, {0: 1.5}).names(["a", "a is 1.5"]) == ["a", "a is 1.5", "a is 1.5'"]
+    assert TwoParts(2, ((0, 1.5),)).names(["a", "a is 1.5"]) == ["a", "a is 1.5", "a is 1.5'"]
 
 
 def test_moments_are_those_of_draws():
     rng = np.random.default_rng(0)
     p, mean, std, n = 0.3, 2.0, 0.7, 400_000
-    parts = TwoParts(2, {0: -1.0})
+    parts = TwoParts(2, ((0, -1.0),), {0: (-1.0, 9.0)})
     number, common = mean + std * rng.normal(size=n), (rng.random(n) < p).astype(float)
     drawn, other = parts.together([number, np.ones(n), common])
     assert_array_equal(other, 1.0)
     assert_array_equal(drawn == -1.0, common == 1.0)
-    (found, _), (deviation, _) = parts.moments(
-        [np.array([mean]), np.ones(1), np.array([p])], [np.array([std]), np.zeros(1), np.ones(1)]
-    )
+    (found,), (deviation,) = parts.moments(0, [np.array([p])], np.array([mean]), np.array([std]))
     error = drawn.std() / np.sqrt(n)
-    assert abs(found[0] - drawn.mean()) < 4 * error
+    assert abs(found - drawn.mean()) < 4 * error
     # The fourth moment about the mean is at most that of the range.
-    assert abs(deviation[0] - drawn.std()) < 4 * np.abs(drawn - drawn.mean()).max() / np.sqrt(n)
-    assert_array_equal(parts.moments([np.array([2.0]), np.ones(1), np.array([0.0])])[0][0], 2.0)
+    assert abs(deviation - drawn.std()) < 4 * np.abs(drawn - drawn.mean()).max() / np.sqrt(n)
+    assert_array_equal(parts.moments(0, [np.zeros(1)], np.array([2.0]), np.ones(1)), [[2.0], [1.0]])
+    tiny = parts.moments(0, [np.array([0.5])], np.array([1e-200]), np.array([1e-200]))[1]
+    huge = parts.moments(0, [np.array([0.5])], np.array([1e200]), np.array([1e200]))[1]
+    assert 0.0 < tiny[0] and huge[0] < np.inf
 
 
 # -- the imputer
@@ -119,7 +127,7 @@ def test_draws_have_the_common_value_as_often_as_the_cells_that_were_removed():
     holes = given["debt"].isna().to_numpy()
     truth = table["debt"][holes].to_numpy()
     imputer = BNPImputer(random_state=0, n_jobs=1).fit(given)
-    assert imputer.common_values_ == {2: 0.0}
+    assert imputer.common_values_ == {2: [0.0]}
     assert imputer.estimator_.covariance_type == "full"
     assert list(imputer.estimator_.families_) == [
         "categorical", "gaussian", "gaussian", "bernoulli"
@@ -222,3 +230,133 @@ def test_numbers_that_are_not_there_are_not_judged():
         warnings.simplefilter("error")
         model._warn_of_far(far)
     assert BNPImputer(estimator=DirichletProcessMixture(**SHORT)).fit(given).r_hat_ >= 1.0
+
+
+def test_both_ends_of_a_scale():
+    """Of two common values the first is asked for first, and numbers stay between them."""
+    rng = np.random.default_rng(0)
+    hours = np.clip(rng.normal(5.0, 6.0, 300), 0.0, 10.0)
+    x = hours + rng.normal(size=300)
+    given = np.column_stack([np.where(rng.random(300) < 0.2, NAN, hours), x])
+    imputer = BNPImputer(random_state=0).fit(given)
+    assert sorted(imputer.common_values_[0]) == [0.0, 10.0]
+    first, second = imputer.common_values_[0]
+    seen = imputer.model_table()
+    known = ~np.isnan(given[:, 0])
+    assert_array_equal(seen[known, 2], given[known, 0] == first)
+    rest = known & (given[:, 0] != first)
+    assert_array_equal(seen[rest, 3], given[rest, 0] == second)
+    assert np.isnan(seen[known & ~rest, 3]).all()
+    assert_array_equal(np.isnan(seen[:, 0]), ~known | np.isin(given[:, 0], (0.0, 10.0)))
+    drawn = np.array([one[~known, 0] for one in imputer.multiple(40)])
+    assert drawn.min() == 0.0 and drawn.max() == 10.0
+    for end in (0.0, 10.0):
+        assert abs(np.mean(drawn == end) - np.mean(hours[~known] == end)) < 0.1
+    filled = imputer.fit_transform(given)[~known, 0]
+    assert_allclose(filled, drawn.mean(axis=0), atol=4 * 4.0 / np.sqrt(40))
+    assert imputer.estimator_.score_samples(imputer.model_table(given[:7])).shape == (7,)
+
+
+def test_numbers_beyond_an_end_are_mirrored():
+    parts = TwoParts(1, ((0, 0.0), (0, 10.0)), {0: (0.0, 10.0)})
+    numbers, none = np.array([-2.0, 4.0, 11.0, 25.0]), np.zeros(4)
+    assert_array_equal(parts.together([numbers, none, none])[0], [2.0, 4.0, 9.0, 0.0])
+    chances = [np.zeros(2), np.array([0.0, 0.5])]
+    assert_array_equal(parts.moments(0, chances, np.array([-2.0, 6.0]), np.zeros(2))[0], [0, 8])
+    # Nothing is known of the other side, nor of a value between others.
+    numbers, none = np.array([-2.0, 99.0]), np.zeros(2)
+    one = TwoParts(1, ((0, 0.0),), {0: (0.0, 5.0)})
+    assert_array_equal(one.together([numbers, none])[0], [2.0, 99.0])
+    inner = TwoParts(1, ((0, 0.0),), {0: (-1.0, 5.0)})
+    assert_array_equal(inner.together([numbers, none])[0], numbers)
+
+
+def test_infinite_numbers_are_refused():
+    given = debts(80)[1]
+    with pytest.raises(ValueError, match="infinite"), np.errstate(divide="ignore"):
+        BNPImputer().fit(given.assign(debt=np.log(given["debt"])))
+
+
+def test_the_report_is_of_the_columns_of_the_table():
+    given = debts(120)[1]
+    imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT)).fit(given)
+    said = str(imputer.report())
+    assert "The table has 120 rows and 3 columns" in said
+    n_missing = int(given.isna().sum().sum())
+    assert f"{n_missing} of 360 cells" in said and f"debt ({n_missing})" in said
+    assert "below zero" not in said
+    whole = BNPImputer(estimator=DirichletProcessMixture(**SHORT), semicontinuous=False)
+    assert f"{n_missing} of 360 cells" in str(whole.fit(given).report())
+
+
+def test_a_table_in_the_place_of_a_number():
+    X = debts(60)[1][["income", "debt"]].to_numpy()
+    imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT)).fit(X)
+    with pytest.raises(TypeError, match=r"m must be an integer, got a ndarray: write X=\.\.\."):
+        imputer.multiple(X)
+    constant = BNPImputer().fit(np.ones((5, 2)))
+    with pytest.raises(ValueError, match="no column of the training table varies"):
+        constant.model_table()
+
+
+def test_the_number_is_that_of_cells_without_the_common_value():
+    """Debts are large where few have one, so that clusters differ in both."""
+    rng = np.random.default_rng(1)
+    cluster = rng.integers(2, size=400)
+    has = rng.random(400) < np.where(cluster == 0, 0.1, 0.9)
+    debt = np.where(has, np.where(cluster == 0, 1000.0, 10.0) * (1 + 0.1 * rng.normal(size=400)), 0)
+    given = np.column_stack([5.0 * (2 * cluster - 1) + rng.normal(size=400), debt])
+    lost = np.arange(400) < 80
+    given[lost, 1] = NAN
+    imputer = BNPImputer(random_state=0).fit(given)
+    # Of a row without values, which is of either cluster: .05 * 1000 and .45 * 10.
+    expected = debt.mean()
+    row = np.full((1, 2), NAN)
+    drawn = np.array([one[0, 1] for one in imputer.multiple(4000, row)])
+    filled = imputer.transform(row)[0, 1]
+    assert abs(filled - drawn.mean()) < 4 * drawn.std() / np.sqrt(4000)
+    assert abs(filled - expected) < 0.25 * expected
+    assert abs(imputer.standard_deviations(row)[0, 1] - drawn.std()) < 0.1 * drawn.std()
+
+
+def test_common_values_in_single_precision():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=100)
+    b = np.where(rng.random(100) < 0.5, 0.1, 5.0 + a + 0.1 * rng.normal(size=100))
+    X = np.column_stack([a, b])
+    X[:4, 0] = NAN
+    imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT), random_state=0).fit(X)
+    row = np.array([[NAN, 0.1]])
+    assert_allclose(imputer.transform(row.astype(np.float32)), imputer.transform(row), atol=1e-3)
+
+
+def test_what_is_filled_in_far_outside(monkeypatch):
+    given = debts(80)[1]
+    imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT)).fit(given)
+    holes = given.isna().to_numpy()
+    values = [None, None, np.where(holes[:, 2], 99.0, 1.0)]
+    with pytest.warns(UserWarning, match=f"{holes[:, 2].sum()} missing cell.* 'debt' were filled"):
+        imputer._warn_of_far(values, holes)
+    monkeypatch.setattr(imputer, "_in_parts", lambda: {2: (values[2], np.ones(80))})
+    assert f"{holes[:, 2].sum()} cells got numbers farther outside" in str(imputer.report())
+
+
+def test_families_of_columns_that_do_not_vary():
+    given = debts(60)[1].assign(year=2024.0)
+    family = {"year": "gaussian", "home": "categorical"}
+    imputer = BNPImputer(estimator=DirichletProcessMixture(family=family, **SHORT)).fit(given)
+    assert list(imputer.estimator_.families_) == [
+        "categorical", "gaussian", "gaussian", "bernoulli"
+    ]  # fmt: skip
+
+
+def test_objects_and_large_integers():
+    given = debts(80)[1]
+    objects = BNPImputer(estimator=DirichletProcessMixture(**SHORT), random_state=0)
+    deviations = objects.fit(given.to_numpy(dtype=object)).standard_deviations()
+    assert np.isfinite(np.asarray(deviations, dtype=float)).all()
+    large = given.assign(debt=pd.array([2**53 + 1] * 50 + list(range(30)), dtype="Int64"))
+    with pytest.raises(ValueError, match=r"integers up to 2\^53"):
+        BNPImputer(estimator=DirichletProcessMixture(**SHORT)).fit(large)
+    with pytest.raises(ValueError, match=r"integers up to 2\^53 .* in column 'debt'"):
+        objects.fit(given).transform(large.assign(income=NAN))
