@@ -261,8 +261,10 @@ def test_numbers_beyond_an_end_are_mirrored():
     parts = TwoParts(1, ((0, 0.0), (0, 10.0)), {0: (0.0, 10.0)})
     numbers, none = np.array([-2.0, 4.0, 11.0, 25.0]), np.zeros(4)
     assert_array_equal(parts.together([numbers, none, none])[0], [2.0, 4.0, 9.0, 0.0])
-    chances = [np.zeros(2), np.array([0.0, 0.5])]
-    assert_array_equal(parts.moments(0, chances, np.array([-2.0, 6.0]), np.zeros(2))[0], [0, 8])
+    # One in five is 0, of the others half are 10 and half 6.
+    chances = [np.array([0.0, 0.2]), np.array([0.0, 0.5])]
+    found = parts.moments(0, chances, np.array([-2.0, 6.0]), np.zeros(2))
+    assert_allclose(found, [[0.0, 6.4], [0.0, np.sqrt(0.2 * 0.8 * 64 + 0.8 * 4)]])
     # Nothing is known of the other side, nor of a value between others.
     numbers, none = np.array([-2.0, 99.0]), np.zeros(2)
     one = TwoParts(1, ((0, 0.0),), {0: (0.0, 5.0)})
