@@ -68,16 +68,20 @@ def test_the_mixture_says_what_it_follows(line):
 
 
 @pytest.mark.parametrize(
-    "equal, shape", [(0, "full"), (20, "full"), (21, "diag"), (30, "diag"), (39, "full")]
+    "equal, shape",
+    [(0, "full"), (20, "full"), (21, "diag"), (30, "diag"), (36, "diag"), (39, "full")],
 )
 def test_the_default_imputer_has_no_full_covariances_of_equal_values(equal, shape):
     x = np.arange(40.0)
     x[:equal] = -1.0  # two values alone are levels
     frame = pd.DataFrame({"x": x, "y": np.arange(40.0), "name": ["a", "b"] * 20})
     frame.loc[39, "y"] = np.nan
-    assert default_model(frame).covariance_type == shape
+    assert default_model(frame, semicontinuous=False).covariance_type == shape
     # Names may repeat.
-    assert default_model(frame.assign(name=["a"] * 39 + ["b"])).covariance_type == shape
+    repeated = frame.assign(name=["a"] * 39 + ["b"])
+    assert default_model(repeated, semicontinuous=False).covariance_type == shape
+    # A common value is set apart where there are five others or more.
+    assert default_model(frame).covariance_type == ("diag" if equal == 36 else "full")
 
 
 def test_columns_of_one_value_are_no_reach(line):
