@@ -236,6 +236,9 @@ def _column_of_pandas(series):
 
     missing = series.isna().to_numpy(dtype=bool)
     dtype = series.dtype
+    if dtype.kind == "f" and not isinstance(dtype, np.dtype):
+        # To pandas NaN is a number there, as of 0 / 0.
+        missing = missing | np.isnan(series.to_numpy(dtype=np.float64, na_value=np.nan))
     if isinstance(dtype, pd.CategoricalDtype):
         categories = dtype.categories
         levels = categories.to_numpy()

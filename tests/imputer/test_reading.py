@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
 from skbnp.imputer import default_model
+from skbnp.tables.columns import columns_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = dict(n_chains=2, n_warmup=10, n_draws=10, random_state=0)
@@ -151,3 +152,20 @@ def test_refused():
     for table in (pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, list("abc"))):
         with pytest.raises(ValueError, match="infinity, got some in column 'b'"):
             BNPImputer().fit(table)
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "double[pyarrow]"])
+def test_nan_held_as_a_number_is_missing(dtype):
+    """As 0 / 0 leaves it in frames of pandas whose dtypes have a sign of their own."""
+    rng = np.random.default_rng(0)
+    zero = pd.Series(np.arange(60) > 4, dtype=dtype)
+    frame = pd.DataFrame({"name": ["a", "b"] * 30, "x": zero / zero + rng.normal(size=60)})
+    frame["x"] = frame["x"].astype(dtype)
+    frame.loc[50:52, "x"] = pd.NA
+    assert columns_of(frame)[1].missing.sum() == 8
+    short = DirichletProcessMixture(n_chains=1, n_warmup=10, n_draws=10)
+    filled = BNPImputer(estimator=short, random_state=0).fit_transform(frame)
+    x = filled["x"].to_numpy(dtype=float, na_value=np.nan)
+    assert filled["x"].dtype == dtype and np.isfinite(x).all()
+    before = frame["x"].to_numpy(dtype=float, na_value=np.nan)
+    assert (x[5:50] == before[5:50]).all()
