@@ -21,7 +21,7 @@ class ModelMixin:
     def _make(self, X, names=None):
         """The model for a table of the columns that vary, not fitted, and how it sees these.
 
-        ``names`` are those of all columns, or their numbers.
+        ``names`` are those of all columns of a frame, of which some may not vary.
         """
         if isinstance(self.estimator, str):
             model = default_estimator(columns_of(X), self.semicontinuous)
@@ -202,7 +202,7 @@ def families_of(family, names, n_columns, all_names=None):
         Of the columns of a frame.
     n_columns : int
     all_names : list or None
-        Names of all columns of the table, or their numbers; None if there are no more.
+        Of all columns of that table; None where these are all.
     """
     if isinstance(family, str):
         return [family] * n_columns
