@@ -18,7 +18,7 @@ from skbnp.tree_factor_model import TreeFactorModel
 MOST_MIXTURE_COLUMNS = 4
 # Real columns up to which a mixture has full covariances beside columns of names, the share of a
 # column's values that may be equal where these are not set apart, and the share of its two most
-# frequent values with which a column of counts is real. In components of equal values a covariance
+# frequent values up to which a column of counts is real. In components of equal values a covariance
 # has no bound, and tells other cells what is far out.
 MOST_FULL_COLUMNS, MOST_EQUAL, MOST_OF_TWO = 20, 0.5, 0.55
 # Of a mixture: what fills cells is known long before partitions are.

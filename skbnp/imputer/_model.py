@@ -197,7 +197,7 @@ def families_of(family, names, n_columns, all_names=None):
     Parameters
     ----------
     family : str, sequence or dict
-        Of these columns, or of all columns of the table that they are a part of.
+        A sequence is of these columns, a dict may name all of the table that they are part of.
     names : list or None
         Of the columns of a frame.
     n_columns : int

@@ -17,7 +17,7 @@ from skbnp.tables.columns import (
     refuse_inexact,
     tells_kinds,
 )
-from skbnp.tables.kinds_of_numbers import kind_of_numbers
+from skbnp.tables.kinds_of_numbers import LARGEST_WHOLE, kind_of_numbers
 from skbnp.tables.parts import beside, take, with_names, with_numbers
 
 # The share of the cells above which the most frequent value is set apart in any case; the share and
@@ -26,8 +26,6 @@ from skbnp.tables.parts import beside, take, with_names, with_numbers
 _MOST_EQUAL, _LEAST_EQUAL, _LEAST_CELLS, _NEXT = 0.5, 0.1, 10, 0.25
 # Other values that there must be for a law of them.
 _LEAST_OTHERS = 5
-# Beyond it floats do not hold all integers.
-_LARGEST_WHOLE = 2.0**53
 
 
 def common_values(column):
@@ -42,7 +40,7 @@ def common_values(column):
     values = column.values.astype(np.float64)
     levels, n_equal = np.unique(values, return_counts=True)
     order = np.argsort(-n_equal, kind="stable")[:3]
-    if len(levels) < _LEAST_OTHERS + 1 or not (np.abs(values) < _LARGEST_WHOLE).all():
+    if len(levels) < _LEAST_OTHERS + 1 or not (np.abs(values) < LARGEST_WHOLE).all():
         return []  # the model refuses what is infinite, and integers that floats do not hold
     first, second, third = n_equal[order]
     least = max(_LEAST_CELLS, _LEAST_EQUAL * len(values))

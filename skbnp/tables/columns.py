@@ -11,10 +11,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from skbnp.tables.kinds_of_numbers import LARGEST_WHOLE
 from skbnp.tables.marks import marks_of, numbers_of
 
-# The largest integer up to which floats hold all.
-_LARGEST_WHOLE = 2**53
 # A number, thousands maybe apart, with a currency or a percent sign.
 _MARKED_NUMBER = re.compile(
     r"[$€£¥]?\s*[+-]?(\d{1,3}(([,' ]\d{2,3})+|(\.\d{3})+)|\d+)([.,]\d*)?\s*[%$€£¥]?"
@@ -377,7 +376,7 @@ def refuse_inexact(X, floats):
     floats : ndarray
     """
     with np.errstate(invalid="ignore"):
-        large = np.abs(floats) >= _LARGEST_WHOLE
+        large = np.abs(floats) >= LARGEST_WHOLE
     for j in np.flatnonzero(large.any(axis=0)):
         if is_frame(X):
             frame = nw.from_native(X, eager_only=True)

@@ -10,7 +10,7 @@ _MOST_TIED_LEVELS, _LEAST_TIED = 30, 0.25
 # share of the largest of them, while answers end where many are.
 _LEAST_DISPERSION, _MOST_OF_LARGEST = 0.7, 0.05
 # Beyond it floats do not hold all integers, and levels of them would be mixed up.
-_LARGEST_LEVEL = 2**53
+LARGEST_WHOLE = 2**53
 
 
 def kind_of_numbers(values, are_integers):
@@ -70,4 +70,4 @@ def _rows_of_each(values):
         return None
     n_equal = np.unique(values, return_counts=True)[1]
     is_few = 1 < len(n_equal) <= min(_MOST_TIED_LEVELS, len(values) // _LEAST_ROWS)
-    return n_equal if is_few and np.abs(values).max() < _LARGEST_LEVEL else None
+    return n_equal if is_few and np.abs(values).max() < LARGEST_WHOLE else None
