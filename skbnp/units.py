@@ -122,7 +122,9 @@ def ends_of_scale(X):
         return None
     low, high = low[varies], high[varies]
     ends = float(low.min()), float(high.max())
-    return ends if np.mean((low == ends[0]) & (high == ends[1])) >= _SHARE_WITH_ENDS else None
+    has_ends = (low == ends[0]) & (high == ends[1])
+    # One column says nothing of a scale in common.
+    return ends if has_ends.sum() > 1 and has_ends.mean() >= _SHARE_WITH_ENDS else None
 
 
 def steps(X):

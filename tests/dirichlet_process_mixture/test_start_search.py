@@ -12,15 +12,14 @@ from sklearn.metrics import adjusted_rand_score
 from checks.dirichlet_process_mixture import learned_prior, make_sampler, state_of
 from checks.mixture_priors import mixed_prior
 from skbnp import DirichletProcessMixture
-from skbnp.dirichlet_process_mixture import _model, _searching
+from skbnp.dirichlet_process_mixture import _model
+from skbnp.dirichlet_process_mixture._comparing import COMPARED_SWEEPS, ComparingSampler
 from skbnp.dirichlet_process_mixture._estimator import _make_sampler
 from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.dirichlet_process_mixture._searching import (
-    COMPARED_SWEEPS,
     SEARCHED_BLOCKS,
     SEARCHED_ROWS,
     SEARCHED_WARMUP,
-    ComparingSampler,
     SearchingSampler,
     kind_of_sampler,
 )
@@ -199,14 +198,6 @@ def test_which_chains_search_and_which_compare(n_samples, algorithm, n_warmup, e
     assert SEARCHED_WARMUP > _start.START_SWEEPS
 
 
-def test_chains_whose_others_would_take_long_are_not_compared():
-    prior = learned_prior("full", np.zeros(40), np.eye(40))
-    X = np.zeros((4000, 40))
-    assert kind_of_sampler(X, prior, "collapsed", "auto") is ComparingSampler
-    X[::5, 0] = np.nan
-    assert kind_of_sampler(X, prior, "collapsed", "auto") is Sampler
-
-
 def test_more_blocks_than_pairs_can_be_looked_at_are_left_alone():
     X = np.random.default_rng(0).normal(size=(SEARCHED_ROWS, 3))
     label = np.arange(len(X)) % (SEARCHED_BLOCKS + 100)
@@ -236,108 +227,3 @@ def test_a_short_warm_up_keeps_no_draws_of_a_search():
             mixture.fit(X[:n])
         sizes.append(mixture.posterior_.traces["n_clusters"].mean())
     assert sizes[0] == pytest.approx(sizes[1], rel=0.3)
-
-
-# -- chains that are held by few blocks
-
-
-def factors_apart(n=300, d=20, seed=0):
-    """Three clusters in two factors, and all other variance of the columns is common to them."""
-    rng = np.random.default_rng(seed)
-    label = np.arange(n) % 3
-    centers = 3.0 * np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.5]])
-    loadings = rng.normal(size=(2, d)) * (rng.random((2, d)) < 0.5)
-    X = (centers[label] + rng.normal(size=(n, 2))) @ loadings + 0.7 * rng.normal(size=(n, d))
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    prior = learned_prior("full", np.zeros(d), np.corrcoef(X.T), concentration=Gamma(1.0, 1.0))
-    return X, label, prior
-
-
-def comparing(X, prior, labels, seed):
-    return ComparingSampler(X, prior, labels, np.random.default_rng(seed).bit_generator)
-
-
-def test_a_chain_that_is_held_by_one_block_goes_on_from_another():
-    X, truth, prior = factors_apart()
-    held = Sampler(X, prior, np.zeros(len(X), np.intp), np.random.default_rng(0).bit_generator)
-    chain = comparing(X, prior, np.zeros(len(X), np.intp), 0)
-    for sampler in (held, chain):
-        warm_up(sampler, range(COMPARED_SWEEPS - 1))
-    np.testing.assert_array_equal(chain.labels, held.labels)
-    for sampler in (held, chain):
-        warm_up(sampler, range(COMPARED_SWEEPS - 1, COMPARED_SWEEPS + 20))
-    assert adjusted_rand_score(held.labels, truth) < 0.1
-    assert adjusted_rand_score(chain.labels, truth) > 0.9
-    assert chain.log_joint() > held.log_joint() + 50
-    # It compares once, and a state of it is one to go on from.
-    again = comparing(X, prior, np.zeros(len(X), np.intp), 1)
-    again.set_state(chain.get_state())
-    for sampler in (chain, again):
-        warm_up(sampler, range(COMPARED_SWEEPS + 20, COMPARED_SWEEPS + 30))
-    np.testing.assert_array_equal(again.labels, chain.labels)
-
-
-def test_any_other_chain_makes_the_draws_that_it_would_make_alone():
-    X, prior = blobs(120, np.random.default_rng(0)), prior_of("full")
-    for labels in (np.zeros(len(X), np.intp), np.arange(len(X)) % 7):
-        alone = Sampler(X, prior, labels, np.random.default_rng(3).bit_generator)
-        chain = comparing(X, prior, labels, 3)
-        for sampler in (alone, chain):
-            warm_up(sampler, range(COMPARED_SWEEPS + 5))
-        np.testing.assert_array_equal(chain.labels, alone.labels)
-        assert chain.log_joint() == alone.log_joint()
-
-
-@pytest.mark.parametrize(
-    "gain, n_blocks, goes_on",
-    [(3.5, 2.0, True), (2.5, 2.0, False), (3.5, 1.6, True), (3.5, 1.4, False)],
-)
-def test_it_goes_on_from_what_is_far_more_probable_and_has_no_fewer_blocks(
-    monkeypatch, gain, n_blocks, goes_on
-):
-    """In standard deviations of the other's log joint, from the better of the two others."""
-    X, _, prior = factors_apart(n=60, d=4)
-    two, three = np.arange(60) % 2, np.arange(60) % 3
-
-    def rival(self, number):
-        other = Sampler(X, prior, three, np.random.default_rng(number).bit_generator)
-        log_joint = self.log_joint() + 2.0 * (gain - 9.0 * (number == 0)) + np.array([-2.0, 2.0])
-        return other, np.array([log_joint, np.full(2, n_blocks)])
-
-    monkeypatch.setattr(ComparingSampler, "_rival", rival)
-    chain = comparing(X, prior, two, 5)
-    chain.adapt(COMPARED_SWEEPS - 1)
-    assert chain.n_clusters == (3 if goes_on else 2)
-
-
-@pytest.mark.parametrize("n_broken", [1, 2])
-@pytest.mark.parametrize("how", ["raises", "is not finite"])
-def test_others_that_break_down_are_left_out(monkeypatch, n_broken, how):
-    X, _, prior = factors_apart(n=60, d=4)
-    done = []
-
-    class Breaking(Sampler):
-        def adapt(self, sweep):
-            super().adapt(sweep)
-            self.breaks = done.count(COMPARED_SWEEPS - 1) < n_broken
-            done.append(sweep)
-            if sweep == COMPARED_SWEEPS - 1 and self.breaks and how == "raises":
-                raise ArithmeticError("too far out")
-
-        def log_joint(self):
-            return np.nan if self.breaks and how == "is not finite" else super().log_joint()
-
-    monkeypatch.setattr(_searching, "Sampler", Breaking)
-    chain, found = comparing(X, prior, np.zeros(60, np.intp), 0), []
-    monkeypatch.setattr(ComparingSampler, "_compare", lambda self, rivals: found.append(rivals))
-    chain.adapt(COMPARED_SWEEPS - 1)
-    assert len(found[0]) == 2 - n_broken
-    monkeypatch.undo()
-    chain._compare([])
-    assert chain.n_clusters == 1
-
-
-def test_one_chain_alone_finds_clusters_in_many_columns():
-    X, truth, _ = factors_apart(seed=4)
-    mixture = DirichletProcessMixture(n_chains=1, n_warmup=200, n_draws=50, random_state=0).fit(X)
-    assert adjusted_rand_score(mixture.labels_, truth) > 0.9
