@@ -1,4 +1,4 @@
-"""Clusters that differ in two to four factors of many columns, whose other variance is common.
+"""Clusters that differ in two to four factors of many columns, or in all of few rows' columns.
 
 Generated tables, the mixture at its defaults with and without the
 comparison of its chains with others early in the warm-up. Beside them, as a measure of how hard a
@@ -31,6 +31,21 @@ def factors(seed):
     label = rng.integers(n_clusters, size=n)
     scores = centers[label] + rng.normal(size=(n, n_factors))
     return scores @ loadings + 0.7 * rng.normal(size=(n, d)), label
+
+
+def dense(seed):
+    """Rows, and their clusters: few rows, means that differ in all columns, common factors."""
+    rng = np.random.default_rng(7000 + seed)
+    n, d, n_clusters = (int(rng.integers(*ends)) for ends in ((60, 300), (10, 61), (1, 6)))
+    apart = rng.uniform(0.4, 1.2) * np.sqrt(20 / d) if n_clusters > 1 else 0.0
+    common = rng.choice([0, 0, 0.5])
+    means = apart * rng.normal(size=(n_clusters, d))
+    label = rng.choice(n_clusters, size=n, p=rng.dirichlet(np.full(n_clusters, 5.0)))
+    loadings = common * rng.normal(size=(3, d))
+    return means[label] + rng.normal(size=(n, 3)) @ loadings + rng.normal(size=(n, d)), label
+
+
+GENERATORS = {"factors": factors, "dense": dense}
 
 
 def peer(X):
@@ -67,14 +82,15 @@ def main():
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tables", type=int, default=16)
-    # The rule was chosen on the first thirty.
+    parser.add_argument("--clusters", choices=GENERATORS, default="factors")
+    # The rule was chosen on the first hundred.
     parser.add_argument("--first", type=int, default=100, help="seed of the first table")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows, all_of = [], {name: [] for name in FIGURES}
     with threadpool_limits(1):
         for seed in range(arguments.first, arguments.first + arguments.tables):
-            X, label = factors(seed)
+            X, label = GENERATORS[arguments.clusters](seed)
             one, other = figures(X, label, True), figures(X, label, False)
             rows.append({
                 "table": f"{X.shape[0]} x {X.shape[1]}, {label.max() + 1} clusters",

@@ -31,7 +31,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from skbnp import ICPConvClassifier
-from skbnp.icp_network.convolution._search import start_graph
+from skbnp.icp_network.convolution._sampler import start_graph
 from skbnp.samplers import ICPConvSampler
 
 PARTS = ["gradient", "digits", "mnist"]

@@ -37,6 +37,10 @@ def test_number_of_draws(monkeypatch):
 
 def test_clusters_in_factors(monkeypatch):
     module = load("clusters_in_factors", monkeypatch)
+    X, label = module.dense(4)
+    assert (
+        X.shape == (len(label), X.shape[1]) and 60 <= len(X) < 300 and set(label) <= set(range(5))
+    )
     X, label = module.factors(21)
     assert X.shape == (393, 17) and set(label) == {0, 1}
     monkeypatch.setattr(module, "cpu_seconds", lambda fit, X: (fit(X), 1.0))

@@ -53,9 +53,10 @@ OVER_MODELS = {"imputer"}
 # Every other folder is a model; there it depends on the file. Siblings come beside these.
 # A model of several estimators has a file for each, and one for what they share: `_*_estimator`.
 MODEL_MAY_IMPORT = {
-    # Beside the chains: the units that a likelihood takes columns in.
+    # Beside the chains: the units that a likelihood takes columns in, and which of these follow
+    # from others.
     "_estimator": {
-        *("estimators", "mcmc", "summaries", "likelihoods", "units"),
+        *("estimators", "mcmc", "summaries", "likelihoods", "units", "tables.dependence"),
         *("markup", "reports", "collections"),
     },
     # The slow reference, in plain NumPy; random draws are those of numerics.

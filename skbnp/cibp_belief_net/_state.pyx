@@ -401,7 +401,7 @@ cdef class Network(State):
         return self._log_clusters(total) if self.laws.has_clusters else total
 
     cdef double _log_clusters(self, double total) noexcept nogil:
-        """``total`` + log density of the row clusters and their self.laws."""
+        """``total`` + log density of the row clusters and their laws."""
         cdef Py_ssize_t i, c, slot
         cdef double nu, s
         total += self.n_clusters * log(self.laws.row_concentration)

@@ -42,8 +42,8 @@ class ComparingSampler(Sampler):
     What a chain learns of covariances from few blocks may hold its rows in these: in many columns
     no split is better until what is known is the covariance within clusters. So others are begun
     with blocks and the covariance within these, and the chain goes on from the most probable of
-    them that has no fewer blocks, if that is more probable than where it is. Of those with fewer
-    blocks each state may be more probable, but there may be far fewer of them.
+    them if that is more probable than where it is. With fewer blocks each state may be more
+    probable, but there are fewer of them: a row alone can be any one, so a block counts log n.
     """
 
     def __init__(self, X, prior, labels, bit_generator, **options):
@@ -62,12 +62,16 @@ class ComparingSampler(Sampler):
         if ahead is None:
             return
         log_joint, n_blocks = ahead
-        rivals = [rival for rival in rivals if rival[1][1].mean() > n_blocks.mean() - 0.5]
-        if not rivals:
-            return
-        sampler, (found, _) = max(rivals, key=lambda rival: rival[1][0].mean())
-        if found.mean() - log_joint.mean() > COMPARED_GAIN * max(found.std(), log_joint.std()):
-            self.set_state(sampler.get_state())
+        of_a_block = np.log(len(self._X))
+        best, most = None, 0.0
+        for sampler, (found, n_found) in rivals:
+            gain = found.mean() - log_joint.mean()
+            gain -= of_a_block * max(0.0, n_blocks.mean() - n_found.mean())
+            gain -= COMPARED_GAIN * max(found.std(), log_joint.std())
+            if gain > most:
+                best, most = sampler, gain
+        if best is not None:
+            self.set_state(best.get_state())
 
     # Chains beside this one have seeds of their own: where it does not go on from another, its
     # draws are those that it would make alone.

@@ -12,11 +12,11 @@ from skbnp.dirichlet_process_mixture._model import (
     guess_covariance,
 )
 from skbnp.dirichlet_process_mixture._parameters import LARGEST, SMALLEST
-from skbnp.dirichlet_process_mixture._unbounded import dependent_columns
 from skbnp.dirichlet_process_mixture.families import FAMILIES, GaussianPrior
 from skbnp.estimators.arguments import check_numbers_of_law, number_or_law
 from skbnp.laws import Grid, Law
 from skbnp.mcmc.caller import warn
+from skbnp.tables.dependence import dependent_columns
 from skbnp.units import Units, low_of, standard_units
 
 # Plain Gibbs keeps parameters and a score for every component, empty ones included.

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbnp.mcmc.caller import warn
 from skbnp.reports import convergence
+from skbnp.tables.dependence import dependent_columns
 
 # Rows in components of equal rows that are worth a word.
 _FEWEST_COPIES = 5
@@ -14,9 +15,6 @@ _FEWEST_COPIES = 5
 _FEWEST_TIES, _LEAST_SHARE = 5, 0.1
 # Of columns that follow from others by one law, but for a few rows.
 _LEAST_SHARE_OF_DEPENDENT = 0.9
-# Columns are dependent where so many complete rows a column, or more, have correlations with an
-# eigenvalue below this; those with a weight above the other number are a part of it.
-_ROWS_PER_COLUMN, _DEPENDENT, _PART_OF_IT = 5, 1e-7, 1e-3
 
 _LEAVE_OUT = "leave out what follows from the rest"
 _OTHER_FAMILY = (
@@ -136,32 +134,6 @@ class UnboundedMixin:
                 "densities have no bound where rows repeat. Leave copies out, as by "
                 "numpy.unique(X, axis=0), or give columns of few values another family"
             )
-
-
-def dependent_columns(X, rows_per_column=_ROWS_PER_COLUMN):
-    """Which columns have a part in what never varies.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows that lack cells are left out, and columns of one value.
-    rows_per_column : int, default=5
-        With fewer rows than that none are found.
-
-    Returns
-    -------
-    columns : ndarray of int
-    """
-    # Halves, as differences of what floats hold may be too large for them.
-    X = X[~np.isnan(X).any(axis=1)] / 2.0
-    off = X - X[:1]
-    reach = np.abs(off).max(axis=0, initial=0.0)
-    varies = np.flatnonzero(reach > 0.0)
-    if len(varies) < 2 or len(X) < rows_per_column * len(varies):
-        return varies[:0]
-    eigenvalue, vector = np.linalg.eigh(np.corrcoef(off[:, varies] / reach[varies], rowvar=False))
-    never_vary = np.abs(vector[:, eigenvalue < _DEPENDENT])
-    return varies[never_vary.max(axis=1, initial=0.0) > _PART_OF_IT]
 
 
 def _block_by_block(X, components):

@@ -19,7 +19,7 @@ from skbnp.imputer._default import holds_names
 from skbnp.imputer._layout import Layout
 from skbnp.imputer._model import ModelMixin, rows_where
 from skbnp.imputer._reading import ReadingMixin, columns_in_words
-from skbnp.imputer._reporting import ReportMixin, said_by_model
+from skbnp.imputer._reporting import ImputerReportMixin, said_by_model
 from skbnp.mcmc.caller import judging, warn
 from skbnp.tables.columns import (
     columns_of,
@@ -33,7 +33,7 @@ from skbnp.tables.parts import beside, take
 class BNPImputer(
     ModelMixin,
     ReadingMixin,
-    ReportMixin,
+    ImputerReportMixin,
     TransformerMixin,
     Declared,
     CallbackSupportMixin,

@@ -19,7 +19,7 @@ def said_by_model(model):
     return said_by(f"{type(model).__name__}, the imputer's estimator")
 
 
-class ReportMixin:
+class ImputerReportMixin:
     """What fills the missing cells, and how well chains agree on that."""
 
     def _judge_chains(self):

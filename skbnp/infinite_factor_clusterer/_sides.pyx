@@ -56,7 +56,7 @@ cdef class Sides:
             self.factor[K + i] = weight
 
     cdef void take_scores(self, Py_ssize_t t, const double* y) noexcept nogil:
-        """The row that ``_add_row`` speaks of, with these scores."""
+        """The same row with these scores."""
         cdef Py_ssize_t j, k, K = self.state.n_factors
         cdef double weight = self.state.row_precision[t], rest
         for k in range(K):

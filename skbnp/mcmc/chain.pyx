@@ -132,7 +132,7 @@ cdef class Chain:
             self.finish_sweep()
 
     def sweep_only(self, str name):
-        """One move alone, or one step of a move, for the tests."""
+        """One move alone, or one step of a move."""
         cdef Py_ssize_t t
         with self.bit_generator.lock:
             for t in range(len(self.moves)):

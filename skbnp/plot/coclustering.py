@@ -6,7 +6,6 @@ import numpy as np
 
 from skbnp.plot._style import check_estimator, import_pyplot, labels_in_memory, styled
 
-MAX_DRAWS = 300
 SMALLEST_NAMED = 0.035  # of the rows shown: names of smaller clusters would run together
 FRAME = "#404040"
 

@@ -332,6 +332,7 @@ class TreeFactorModel(
             )
         self._prior = self._make_prior(d)
         standard = self._units.to_visible(X)
+        self._refuse_unbounded_noise(standard)
         self._training_rows = TrainingRows(standard, self._units)
         sampler = self._sampler_settings()
         return partial(

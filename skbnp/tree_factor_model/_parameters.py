@@ -152,7 +152,8 @@ class TreeParameters(BaseMCMCEstimator):
         rules=[Gamma],
         text=r"""
         Law of the noise precisions :math:`\lambda`, for X divided as `scaling` says. Its rate may
-        be sampled too: ``Gamma(1, Gamma(1, 1))``.
+        be sampled too, ``Gamma(1, Gamma(1, 1))``, unless columns are constant or follow from
+        others.
         """,
     )
     mean_precision: Gamma = parameter(

@@ -19,7 +19,7 @@ import numpy as np
 from skbnp.icp_network.convolution._layout import IMAGE, OUTPUT
 from skbnp.icp_network.convolution._model import draw_graph
 from skbnp.icp_network.convolution._network import Network
-from skbnp.icp_network.convolution._search import Network as NetworkState
+from skbnp.icp_network.convolution._sampler import Architecture
 from skbnp.icp_network.convolution._structure import KINDS, Structure
 
 
@@ -29,7 +29,7 @@ class Tensors:
     def __init__(self, prior, order, edges, names):
         self.order, self.edges, self.names = order, np.asarray(edges), np.asarray(names)
         self.layout = prior.layout(order, edges)
-        self.place = NetworkState.keys(None, self.layout, self.names)
+        self.place = Architecture.keys(None, self.layout, self.names)
         nodes = [int(names[node]) for node in self.layout.nodes]
         self.live = {OUTPUT, *nodes}
         self.live_edges = {(nodes[parent], nodes[child]) for parent, child in self.layout.edges}

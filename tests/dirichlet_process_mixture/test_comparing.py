@@ -89,10 +89,17 @@ def test_a_chain_restored_before_it_is_compared_goes_on_as_it_would_have():
 
 @pytest.mark.parametrize(
     "gain, n_blocks, goes_on",
-    [(1.2, 2.0, True), (0.8, 2.0, False), (1.2, 1.6, True), (1.2, 1.4, False)],
+    [
+        (2.5, 2.0, True),
+        (1.5, 2.0, False),
+        (2.5, 7.0, True),
+        (2.5, 1.5, False),
+        (2.5 + 0.5 * np.log(60), 1.5, True),
+        (1.5 + 0.5 * np.log(60), 1.5, False),
+    ],
 )
-def test_it_goes_on_from_what_is_more_probable_and_has_no_fewer_blocks(gain, n_blocks, goes_on):
-    """In standard deviations of a log joint, from the best of those that may be."""
+def test_it_goes_on_from_what_is_more_probable(gain, n_blocks, goes_on):
+    """By more than a standard deviation of a log joint, here 2, and log n for a block less."""
     X, _, prior = factors_apart(n=60, d=4)
 
     def after(labels, log_joint, n_blocks, seed):
@@ -102,9 +109,9 @@ def test_it_goes_on_from_what_is_more_probable_and_has_no_fewer_blocks(gain, n_b
     chain = comparing(X, prior, np.arange(60) % 2, 5)
     ahead = np.array([[-1.0, 1.0], [2.0, 2.0]])
     rivals = [
-        after(np.arange(60) % 4, 2.0 * gain - 18.0, 4.0, 0),
-        after(np.arange(60) % 3, 2.0 * gain, n_blocks, 1),
-        after(np.zeros(60, np.intp), 90.0, 1.0, 2),
+        after(np.arange(60) % 4, gain - 1.0, n_blocks, 0),
+        after(np.arange(60) % 3, gain, n_blocks, 1),
+        after(np.zeros(60, np.intp), gain + 3.0, min(n_blocks, 2.0) - 1.0, 2),
     ]
     chain._compare(ahead, rivals)
     assert chain.n_clusters == (3 if goes_on else 2)

@@ -1,6 +1,7 @@
 """The estimator's promises: scikit-learn, units, files, resumed runs, bad input."""
 
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -363,6 +364,26 @@ def test_torture(name, structure):
 def test_bad_parameters_are_named(X, change, message):
     with pytest.raises(ValueError, match=message):
         short(**change).fit(X)
+
+
+@pytest.mark.parametrize("noise", ["diagonal", "isotropic"])
+def test_noise_without_a_bound_is_refused(noise):
+    """Chains followed the precision to infinity, and said that the log joint is nan."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    X[::7, 2] = np.nan
+    follows, constant = X.copy(), X.copy()
+    follows[:, 3] = 2.0 - follows[:, 0]
+    constant[:, 1] = 5.0
+    message = "noise_precision must have a number as its rate.*column"
+    for table, columns in ((follows, r"\(s\) 0, 3"), (constant, r"\(s\) 1")):
+        with warnings.catch_warnings(), pytest.raises(ValueError, match=message + columns):
+            warnings.simplefilter("ignore", UserWarning)
+            short(noise=noise, noise_precision=FREE_RATE).fit(table)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            assert np.isfinite(short(noise=noise).fit(table).score(table))
+    short(noise=noise, noise_precision=FREE_RATE).fit(X)
 
 
 def test_bad_data_and_arguments(X):

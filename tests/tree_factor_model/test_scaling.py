@@ -59,3 +59,15 @@ def test_units_of_a_column_do_not_matter(factor):
     assert_array_equal(model.impute(X * factors), each.impute(X) * factors)
     common = TreeFactorModel(scaling="common", **SHORT).fit(X)
     assert_array_equal(TreeFactorModel(**SHORT).fit(X).impute(X), common.impute(X))
+
+
+def test_a_wide_column_beside_a_narrow_one_is_no_scale_with_ends():
+    """Densities are those of the narrow one too: with one scale it would be a constant."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(0, 1000, 80), rng.normal(0, 1, 80)])
+    assert scaling_of(X) == "each"
+    assert scaling_of(X[:, [0, 1, 1]]) == "each"
+    # Two columns that have both ends are.
+    X = np.clip(rng.normal(0.5, 1.0, size=(80, 2)), 0.0, 1.0)
+    small = 1e-3 * rng.random((80, 2))
+    assert scaling_of(np.column_stack([X, small])) == "common"

@@ -25,8 +25,8 @@ from skbnp.icp_network.convolution._images import (
 )
 from skbnp.icp_network.convolution._model import Prior, check_prior, checked_state, network_of
 from skbnp.icp_network.convolution._parameters import ConvNetworkParameters
+from skbnp.icp_network.convolution._sampler import make_sampler, start_graph
 from skbnp.icp_network.convolution._sampler_settings import ICPConvSampler
-from skbnp.icp_network.convolution._search import make_search, start_graph
 from skbnp.icp_network.convolution._structure import KINDS
 from skbnp.icp_network.convolution._weights_estimator import WeightsMixin
 from skbnp.mcmc.caller import warn
@@ -342,7 +342,7 @@ class ICPConvClassifier(
         # A copy: the user may change X afterwards.
         self._training_rows = TrainingImages(X[:, :-1].copy(), images, labels, self._prior)
         return partial(
-            make_search,
+            make_sampler,
             data=data,
             prior=self._prior,
             inits=inits,
@@ -450,7 +450,7 @@ class ICPConvClassifier(
         rows = self._training_rows
         data = LabelledImages(rows.images, rows.labels, np.arange(len(rows.labels)), np.arange(0))
         settings = self._sampler_settings().get_params(deep=False)
-        chain = make_search(
+        chain = make_sampler(
             rng.bit_generator,
             0,
             data=data,

@@ -86,7 +86,7 @@ cdef class Splits(LayerMove):
         return 0
 
     cdef int try_split(self, bitgen_t* rng) except -1 nogil:
-        """Give some of a factor's rows to a new one: the inverse of ``_merge``."""
+        """Give some of a factor's rows to a new one: the inverse of ``try_merge``."""
         cdef Py_ssize_t n_splittable = self.count_splittable(), K = self.layer.n_factors, k = 0, t
         cdef Py_ssize_t i, m, m1, pick, n_pairs
         cdef double log_ratio, weight, s1 = 0.0, s2 = 0.0

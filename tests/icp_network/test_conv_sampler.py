@@ -19,11 +19,11 @@ from skbnp.icp_network.convolution._images import (
     shared_out,
 )
 from skbnp.icp_network.convolution._model import draw_graph, log_joint, log_likelihood
-from skbnp.icp_network.convolution._search import (
-    Network,
+from skbnp.icp_network.convolution._sampler import (
+    Architecture,
+    Sampler,
     Search,
-    SearchChain,
-    make_search,
+    make_sampler,
     start_graph,
 )
 from skbnp.icp_network.convolution._training import Training
@@ -53,7 +53,7 @@ def data_of(prior, n=24, seed=0, keep=True):
 def chain_of(prior, data, seed=0, inits=("chain",), rule=KeptLabels, **settings):
     bits = np.random.default_rng(seed).bit_generator
     options = SEARCH | settings
-    return make_search(bits, 0, data=data, prior=prior, inits=inits, rule=rule, settings=options)
+    return make_sampler(bits, 0, data=data, prior=prior, inits=inits, rule=rule, settings=options)
 
 
 # -- gradients and steps ------------------------------------------------------------------------
@@ -167,8 +167,8 @@ def test_labels_that_are_kept_apart_reach_no_gradient():
     found = []
     for one in (data, other):
         bits = np.random.default_rng(0).bit_generator
-        state = Network(one, prior, graph, bits)
-        chain = SearchChain(state, KeptLabels, SEARCH, bits)
+        state = Architecture(one, prior, graph, bits)
+        chain = Sampler(state, KeptLabels, SEARCH, bits)
         z = chain.move("search")._fitted(state.layout, state.z, 20)
         found.append(z)
     np.testing.assert_array_equal(found[0][0], found[1][0])

@@ -12,7 +12,7 @@ from skbnp.mcmc.fields import Field
 _DONE, _BROKEN = 0, 1
 
 
-class Network(State):
+class Architecture(State):
     """An architecture with weights, and how likely labels are under it.
 
     ``order``, ``edges`` and ``names`` are those of ``structure``; ``z`` are the weights of live
@@ -170,7 +170,7 @@ class Search(Move):
         return self._rng.bit_generator
 
 
-class SearchChain(Chain):
+class Sampler(Chain):
     """A chain over architectures: one proposal a sweep."""
 
     def __init__(self, state, rule, settings, bit_generator):
@@ -199,11 +199,11 @@ class SearchChain(Chain):
         }
 
 
-def make_search(bit_generator, chain, *, data, prior, inits, rule, settings):
+def make_sampler(bit_generator, chain, *, data, prior, inits, rule, settings):
     """The sampler of one chain; runs where the chain runs."""
     graph = start_graph(inits[chain % len(inits)], prior, np.random.Generator(bit_generator))
-    state = Network(data, prior, graph, bit_generator)
-    return SearchChain(state, rule, settings, bit_generator)
+    state = Architecture(data, prior, graph, bit_generator)
+    return Sampler(state, rule, settings, bit_generator)
 
 
 def start_graph(init, prior, rng):
