@@ -16,7 +16,7 @@ _FEWEST_RIVALS, _MOST_RIVALS, _COLUMNS_OF_RIVAL = 2, 8, 5
 COMPARED_GAIN = 1.0
 # Nominal seconds that the others may take. Nothing can interrupt them, nor does `max_work` count
 # them: thousands of incomplete rows in many columns would take minutes.
-COMPARED_WORK = 10.0
+COMPARED_WORK = 5.0
 _BLOCKS_OF_OTHERS = 10
 # Principal components in which blocks are looked for, from and to.
 _FEWEST_COMPONENTS, _MOST_COMPONENTS = 2, 6

@@ -14,7 +14,7 @@ from skbnp.estimators.parameters import parameter
 from skbnp.estimators.tables import TargetMixin
 from skbnp.icp_network._base_estimator import BaseICPNetwork, work_of_sweep
 from skbnp.icp_network._predictive import outputs_of, sample_rows
-from skbnp.laws import Law
+from skbnp.laws import Gamma, Law
 from skbnp.mcmc.arviz import Group
 from skbnp.mcmc.caller import warn
 from skbnp.reports import supervised
@@ -338,6 +338,17 @@ class ICPNetworkRegressor(RegressorMixin, SupervisedICPNetwork):
     >>> bool(net.score(X, y) > 0.9)
     True
     """
+
+    noise_precision: Gamma = parameter(
+        default=Gamma(1.0, 0.03),
+        kind="Gamma",
+        rules=[Gamma],
+        text="""
+        Prior of the precision of each node, for targets as they are scaled inside. Its rate is a
+        bound: noise below sqrt(rate / (shape + n_samples / 2)) deviations of a target is not found.
+        Lower ones suit targets that are computed from the features.
+        """,
+    )
 
     _fitted_attributes: ClassVar[dict] = {
         **SupervisedICPNetwork._fitted_attributes,

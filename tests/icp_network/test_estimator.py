@@ -493,10 +493,10 @@ def test_noise_at_its_bound_is_said():
 
     exact = X @ [1.0, 2.0]
     (message,) = warnings_of(exact)
-    deviation = exact.std() * np.sqrt(0.1 / (1.0 + 30.0))
-    assert f"noise of y is about the least that noise_precision={Gamma(1.0, 0.1)}" in message
+    deviation = exact.std() * np.sqrt(0.03 / (1.0 + 30.0))
+    assert f"noise of y is about the least that noise_precision={Gamma(1.0, 0.03)}" in message
     assert f"60 rows, a standard deviation of {deviation:.2g}" in message
-    assert "noise_precision=Gamma(1, 0.0001) say" in message
+    assert "noise_precision=Gamma(1, 3e-05) say" in message
     noisy = exact + 0.05 * rng.normal(size=60)
     assert warnings_of(noisy)
     assert not warnings_of(noisy, noise_precision=Gamma(1.0, 1e-4))
