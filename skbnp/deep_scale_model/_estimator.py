@@ -8,6 +8,7 @@ import numpy as np
 from skbnp.deep_scale_model._model import Prior, draw_joint
 from skbnp.deep_scale_model._parameters import ScaleParameters
 from skbnp.deep_scale_model._predictive import (
+    LEAST_EFFECTIVE,
     cell_moments,
     feature_labels,
     log_density,
@@ -32,8 +33,6 @@ from skbnp.units import Units
 _ANNEALED = 0.4
 # Sweeps of a row's own chain that each draw keeps, in averages over draws.
 _N_KEPT = 20
-# Points that should carry the density of a row.
-_LEAST_EFFECTIVE = 50
 
 
 class DeepScaleModel(PriorMixin, ScaleParameters):
@@ -340,10 +339,10 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
         return np.stack(log_density(draw, rows, self.seed_, t, parts=parts))
 
     def _judge(self, figures):
-        few = np.count_nonzero(figures.mean(axis=0) > 1 / _LEAST_EFFECTIVE)
+        few = np.count_nonzero(figures.mean(axis=0) > 1 / LEAST_EFFECTIVE)
         if few:
             warn(
-                f"the density of {few} row(s) rests on fewer than {_LEAST_EFFECTIVE} effective "
+                f"the density of {few} row(s) rests on fewer than {LEAST_EFFECTIVE:g} effective "
                 "points: they are far from what the factors explain",
             )
 

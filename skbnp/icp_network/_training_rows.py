@@ -7,11 +7,12 @@ import numpy as np
 from skbnp.icp_network._model import Prior
 from skbnp.icp_network._outputs import Outputs
 from skbnp.icp_network._predictive import log_densities, predicted
+from skbnp.likelihoods.nonlinear_gaussian._leaf_network import FEW_FEATURES
 
 # Fantasies that the trace `log_density` rests on: of columns, and of targets given inputs.
 _N_OF_COLUMNS, _N_OF_TARGETS = 500, 20
-# Columns beyond which they are too few, and rows and points of the importance sampling then.
-_MANY_COLUMNS, _FEW_ROWS, _N_IMPORTANCE = 8, 20, 100
+# Rows and points of the importance sampling in more columns than fantasies tell of.
+_FEW_ROWS, _N_IMPORTANCE = 20, 100
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class WatchedRows:
         self._prior = prior = training.prior
         self._of_targets = "input" in prior.roles or "latent" in prior.roles
         self._by_fantasies = self._of_targets or (
-            prior.columns_are_leaves and prior.n_observed <= _MANY_COLUMNS
+            prior.columns_are_leaves and prior.n_observed <= FEW_FEATURES
         )
         if not self._by_fantasies:
             rows = rows[:: -(-len(rows) // _FEW_ROWS)]
