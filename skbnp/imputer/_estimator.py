@@ -278,7 +278,7 @@ class BNPImputer(
         self.estimator_, self.r_hat_, self.common_values_ = None, np.nan, {}
         if modelled.size:
             seen = take(X, modelled, rows_where(has_values))
-            model, self._parts = self._make(seen, names_of(X))
+            model, self._parts = self._make(seen, X, modelled)
             common = self._parts.common_values.items()
             self.common_values_ = {int(modelled[place]): values for place, values in common}
             task = context.subcontext(task_name="model")

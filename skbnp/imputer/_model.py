@@ -18,10 +18,10 @@ _TABLES_FOR_QUANTILES = 400
 class ModelMixin:
     """Asks the model of an imputer about the columns that vary."""
 
-    def _make(self, X, names=None):
+    def _make(self, X, whole=None, places=None):
         """The model for a table of the columns that vary, not fitted, and how it sees these.
 
-        ``names`` are those of all columns of a frame, of which some may not vary.
+        ``whole`` is the table with those that do not, where it has them at ``places``.
         """
         if isinstance(self.estimator, str):
             model = default_estimator(columns_of(X), self.semicontinuous)
@@ -38,7 +38,9 @@ class ModelMixin:
                 model.set_params(**{name: getattr(self, name)})
         parts = TwoParts(X.shape[1])
         if isinstance(model, DirichletProcessMixture):
-            families = families_of(model.family, names_of(X), X.shape[1], names)
+            if whole is None:
+                whole, places = X, range(X.shape[1])
+            families = families_of(model.family, names_of(whole), places, whole.shape[1])
             if families is None:
                 return model, parts  # the model says what is wrong
             if self.semicontinuous:
@@ -191,27 +193,28 @@ class ModelMixin:
                 yield rows_where(which), known
 
 
-def families_of(family, names, n_columns, all_names=None):
-    """What `DirichletProcessMixture` has as ``family`` for each column, None where it is wrong.
+def families_of(family, names, places, n_columns):
+    """What `DirichletProcessMixture` has as ``family`` for some columns, None where it is wrong.
 
     Parameters
     ----------
     family : str, sequence or dict
-        A sequence is of these columns, a dict may name all of the table that they are part of.
+        A sequence is of all columns of the table, or of these alone.
     names : list or None
-        Of the columns of a frame.
+        Of all columns of a frame.
+    places : sequence of int
+        Which columns these are.
     n_columns : int
-    all_names : list or None
-        Of all columns of that table; None where these are all.
+        Of the table.
     """
     if isinstance(family, str):
-        return [family] * n_columns
+        return [family] * len(places)
     if isinstance(family, dict):
-        is_right = names is not None and set(family) <= set(all_names or names)
-        return [family.get(name, "auto") for name in names] if is_right else None
-    if not isinstance(family, list | tuple):
+        is_right = names is not None and set(family) <= set(names)
+        return [family.get(names[j], "auto") for j in places] if is_right else None
+    if not isinstance(family, list | tuple) or len(family) not in (len(places), n_columns):
         return None
-    return list(family) if len(family) == n_columns else None
+    return list(family) if len(family) == len(places) else [family[j] for j in places]
 
 
 def rows_where(which):

@@ -343,9 +343,18 @@ def test_what_is_filled_in_far_outside(monkeypatch):
     assert f"{holes[:, 2].sum()} cells got numbers farther outside" in str(imputer.report())
 
 
-def test_families_of_columns_that_do_not_vary():
-    given = debts(60)[1].assign(year=2024.0)
-    family = {"year": "gaussian", "home": "categorical"}
+@pytest.mark.parametrize(
+    "family",
+    [
+        {"year": "gaussian", "home": "categorical"},
+        ["gaussian", "categorical", "gaussian", "gaussian"],
+        ["categorical", "gaussian", "gaussian"],
+    ],
+)
+def test_families_of_columns_that_do_not_vary(family):
+    """A list is of all columns, or of those that vary, as that of `default_model` is."""
+    given = debts(60)[1]
+    given.insert(0, "year", 2024.0)
     imputer = BNPImputer(estimator=DirichletProcessMixture(family=family, **SHORT)).fit(given)
     assert list(imputer.estimator_.families_) == [
         "categorical", "gaussian", "gaussian", "bernoulli"
