@@ -83,8 +83,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tables", type=int, default=16)
     parser.add_argument("--clusters", choices=GENERATORS, default="factors")
-    # The rule was chosen on the first hundred.
-    parser.add_argument("--first", type=int, default=100, help="seed of the first table")
+    # The rule was chosen on the first hundred, and one of the second made us change it.
+    parser.add_argument("--first", type=int, default=200, help="seed of the first table")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows, all_of = [], {name: [] for name in FIGURES}
