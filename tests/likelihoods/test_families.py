@@ -60,6 +60,24 @@ def test_predictive_is_a_ratio_of_marginals(kind, d, holes, n_blocks):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_blocks_of_more_rows_than_the_table_has(kind):
+    """Constants of so many rows share places: 6, 70 and 134 rows have the same one."""
+    case = setting(kind, 3, n=8)
+    family, X = case.family, case.X
+    blocks = [np.resize(np.arange(5), n) for n in (6, 70, 134)]
+    for k, rows in enumerate(blocks):
+        family.build(k, rows)
+    for _ in range(2):
+        for k, rows in enumerate(blocks):
+            log_m, rest = case.log_m(X[rows], 0.6), rows[1:]
+            assert_allclose(family.marginal(k), log_m, rtol=1e-10)
+            ratio = case.log_m(X[[*rows, 7]], 0.6) - log_m
+            assert_allclose(family.predictive(k, 7), ratio, atol=1e-8)
+            own = log_m - case.log_m(X[rest], 0.6)
+            assert_allclose(family.own_predictive(k, rows[0]), own, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_blocks_that_change_are_seen(kind):
     """Copies kept side by side for speed follow every change of their blocks."""
     case = setting(kind, 3)

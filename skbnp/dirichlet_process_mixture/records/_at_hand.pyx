@@ -74,7 +74,7 @@ cdef class RowsAtHand(State):
         return self.law.weight_of_rest(self.n_clusters)
 
     def family_of(self, X, part, start):
-        """One whose slots may have more members than rows are at hand."""
+        """One whose blocks have rows that are not at hand too."""
         return kernel_of(part, start)(X)
 
     cdef int attach(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:

@@ -7,16 +7,14 @@ alone, and none of the libraries that laws and estimators need.
 from functools import partial
 
 from skbnp.dirichlet_process_mixture.records._blocks import united
-from skbnp.dirichlet_process_mixture.records._wide_families import (
-    WideNormalInverseGamma,
-    WideNormalInverseWishart,
-)
+from skbnp.likelihoods.conjugate.normal_inverse_gamma import NormalInverseGamma
+from skbnp.likelihoods.conjugate.normal_inverse_wishart import NormalInverseWishart
 
 # By the covariance of real columns.
-_WIDE = {
-    "full": WideNormalInverseWishart,
-    "diag": WideNormalInverseGamma,
-    "spherical": WideNormalInverseGamma,
+_GAUSSIAN = {
+    "full": NormalInverseWishart,
+    "diag": NormalInverseGamma,
+    "spherical": NormalInverseGamma,
 }
 
 
@@ -44,17 +42,20 @@ class Kernels:
 
 def kernel_of(part, start):
     """What makes the family of the rows of one kind of columns."""
-    wide = _WIDE.get(getattr(part, "covariance_type", None))
-    if wide is None:
+    kind = _GAUSSIAN.get(getattr(part, "covariance_type", None))
+    if kind is None:
         return partial(part.kernel, start=start)
-    return part.kernel(None, start, partial(_WideKernel, wide))
+    return part.kernel(None, start, partial(_GaussianKernel, kind))
 
 
-class _WideKernel:
+class _GaussianKernel:
     """A compiled class and its arguments but for the rows, which come first."""
 
     def __init__(self, kind, _, *arguments):
         self._kind, self._arguments = kind, arguments
 
     def __call__(self, X):
-        return self._kind(X, *self._arguments)
+        family = self._kind(X, *self._arguments)
+        if isinstance(family, NormalInverseGamma):
+            family.complete = False  # blocks have rows elsewhere, which may lack cells
+        return family

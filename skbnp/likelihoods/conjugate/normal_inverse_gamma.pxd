@@ -1,3 +1,4 @@
+from skbnp.likelihoods.conjugate.by_count cimport ByCount
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.likelihoods.conjugate.gaussians cimport DiagonalGaussians
 
@@ -5,7 +6,7 @@ from skbnp.likelihoods.conjugate.gaussians cimport DiagonalGaussians
 cdef class NormalInverseGamma(ConjugateFamily):
     cdef:
         bint shared                         # one variance for all features (spherical)
-        bint complete                       # no missing cell anywhere
+        public bint complete                # no row of any block has a missing cell
         Py_ssize_t n_rates                  # 1 if shared else n_features
         readonly bint learned               # whether the numbers of the prior are part of the state
         readonly double mean_precision, shape  # kappa0, a0
@@ -18,9 +19,8 @@ cdef class NormalInverseGamma(ConjugateFamily):
         public double[:, ::1] rate          # (n_slots, n_rates) b of the posterior
         public double[:, ::1] log_rate      # (n_slots, n_rates)
         readonly DiagonalGaussians parameters  # of the slots, when they are drawn
-        # What n fixes of log t and, per feature, of log m, NaN where it is not known:
-        # (n_samples + 1,).
-        double[::1] log_t_constant, log_m_constant
+        # What the number of cells fixes of log t and, per feature, of log m.
+        ByCount log_t_constant, log_m_constant
         double[::1] vector                  # scratch, (n_features,)
 
     cdef void _settle(self, Py_ssize_t k) noexcept nogil

@@ -15,6 +15,7 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
+from skbnp.likelihoods.conjugate.by_count cimport ByCount
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.likelihoods.conjugate.gaussians cimport DiagonalGaussians
 from skbnp.numerics cimport rng as draws
@@ -53,9 +54,8 @@ cdef class NormalInverseGamma(ConjugateFamily):
         self.scaled = True
         self.scale = scale
         self.learned = learned
-        self.log_t_constant = np.zeros(self.n_samples + 1)
-        self.log_m_constant = np.zeros(self.n_samples + 1)
-        self.forget_constants()
+        self.log_t_constant = ByCount(self.n_samples)
+        self.log_m_constant = ByCount(self.n_samples)
         self.n_members = np.zeros(0, dtype=np.intp)
         self.count = np.zeros((0, d))
         self.row_mean = np.zeros((0, d))
@@ -196,9 +196,8 @@ cdef class NormalInverseGamma(ConjugateFamily):
 
     cdef void forget_constants(self) noexcept nogil:
         """Forget what depends on the numbers of the prior alone. Slots: ``derive`` them."""
-        cdef Py_ssize_t n
-        for n in range(self.n_samples + 1):
-            self.log_t_constant[n] = self.log_m_constant[n] = NAN
+        self.log_t_constant.forget()
+        self.log_m_constant.forget()
 
     cdef void derive(self, Py_ssize_t n_slots) noexcept nogil:
         """Bring the slots up to date with the numbers of the prior; from n_slots on: empty."""
@@ -262,21 +261,22 @@ cdef class NormalInverseGamma(ConjugateFamily):
         """The part of log t that n fixes; worked out when first asked for."""
         cdef double kappa = self.mean_precision + n
         cdef double half = 0.5 * self.n_features if self.shared else 0.5  # of one variance's cells
-        cdef double a = self.shape + half * n
-        if self.log_t_constant[n] != self.log_t_constant[n]:
-            self.log_t_constant[n] = (
-                lgamma(a + half) - lgamma(a) + half * (log(kappa / (kappa + 1.0)) - LOG_2_PI)
-            )
-        return self.log_t_constant[n]
+        cdef double a = self.shape + half * n, known = self.log_t_constant.get(n)
+        if known == known:
+            return known
+        return self.log_t_constant.put(
+            n, lgamma(a + half) - lgamma(a) + half * (log(kappa / (kappa + 1.0)) - LOG_2_PI)
+        )
 
     cdef inline double _m_constant(self, Py_ssize_t n) noexcept nogil:
         """The same for log m, per feature."""
-        cdef double kappa = self.mean_precision + n
-        if self.log_m_constant[n] != self.log_m_constant[n]:
-            self.log_m_constant[n] = 0.5 * log(self.mean_precision / kappa) - 0.5 * n * LOG_2_PI
-            if not self.shared:
-                self.log_m_constant[n] += lgamma(self.shape + 0.5 * n) - lgamma(self.shape)
-        return self.log_m_constant[n]
+        cdef double kappa = self.mean_precision + n, known = self.log_m_constant.get(n)
+        if known == known:
+            return known
+        known = 0.5 * log(self.mean_precision / kappa) - 0.5 * n * LOG_2_PI
+        if not self.shared:
+            known += lgamma(self.shape + 0.5 * n) - lgamma(self.shape)
+        return self.log_m_constant.put(n, known)
 
     cdef double _log_t_complete(self, Py_ssize_t k, const double* x) noexcept nogil:
         """Diagonal, nothing missing: all features share n, so one logarithm of a product."""

@@ -1,5 +1,6 @@
 from numpy.random cimport bitgen_t
 
+from skbnp.likelihoods.conjugate.by_count cimport ByCount
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.likelihoods.conjugate.gaussians cimport FullGaussians
 from skbnp.likelihoods.conjugate.lanes cimport Lanes
@@ -21,8 +22,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
         public double[::1] log_det          # (n_slots,) log |Psi_n|
         Lanes lanes                         # copies of the slots, for ``log_predictive_all``
         readonly FullGaussians parameters   # of the slots, when they are drawn
-        # What n fixes of log t and log m, NaN where it is not known: (n_samples + 1,).
-        double[::1] log_t_constant, log_m_constant
+        ByCount log_t_constant, log_m_constant  # what the number of rows fixes of log t and log m
         double[::1] vector                  # scratch, (2 n_features,)
         double[:, ::1] square, bartlett     # scratch, (n_features, n_features)
         double[::1] work                    # scratch, (max(4, n_features) n_features,)

@@ -16,6 +16,7 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
+from skbnp.likelihoods.conjugate.by_count cimport ByCount
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.likelihoods.conjugate.gaussians cimport (
     FullGaussians,
@@ -61,8 +62,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
         self.scale = scale
         self.df = df
         self.mean_precision = mean_precision
-        self.log_t_constant = np.zeros(self.n_samples + 1)
-        self.log_m_constant = np.zeros(self.n_samples + 1)
+        self.log_t_constant = ByCount(self.n_samples)
+        self.log_m_constant = ByCount(self.n_samples)
         self.n_members = np.zeros(0, dtype=np.intp)
         self.row_mean = np.zeros((0, d))
         self.scatter = np.zeros((0, d, d))
@@ -227,8 +228,8 @@ cdef class NormalInverseWishart(ConjugateFamily):
             for b in range(a):
                 factor[a * d + b] = 0.0
         self.base_log_det = linalg.log_det(factor, d)
-        for a in range(self.n_samples + 1):
-            self.log_t_constant[a] = self.log_m_constant[a] = NAN
+        self.log_t_constant.forget()
+        self.log_m_constant.forget()
         return failed
 
     cdef int derive(self, Py_ssize_t n_slots) noexcept nogil:
@@ -319,23 +320,25 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef inline double _t_constant(self, Py_ssize_t n) noexcept nogil:
         """The part of log t that n fixes; worked out when first asked for."""
         cdef double kappa = self.mean_precision + n, nu = self.df + n
+        cdef double known = self.log_t_constant.get(n)
         cdef Py_ssize_t d = self.n_features
-        if self.log_t_constant[n] != self.log_t_constant[n]:
-            self.log_t_constant[n] = (
-                lgamma(0.5 * (nu + 1.0)) - lgamma(0.5 * (nu + 1.0 - d))
-                + 0.5 * d * (log(kappa / (kappa + 1.0)) - LOG_PI)
-            )
-        return self.log_t_constant[n]
+        if known == known:
+            return known
+        return self.log_t_constant.put(
+            n, lgamma(0.5 * (nu + 1.0)) - lgamma(0.5 * (nu + 1.0 - d))
+            + 0.5 * d * (log(kappa / (kappa + 1.0)) - LOG_PI)
+        )
 
     cdef inline double _m_constant(self, Py_ssize_t n) noexcept nogil:
         """The same for log m: log Gamma_d((nu0 + n) / 2) / Gamma_d(nu0 / 2) and more."""
+        cdef double known = self.log_m_constant.get(n)
         cdef Py_ssize_t d = self.n_features
-        if self.log_m_constant[n] != self.log_m_constant[n]:
-            self.log_m_constant[n] = (
-                log_multigamma_ratio(0.5 * self.df, 0.5 * n, d) - 0.5 * d * n * LOG_PI
-                + 0.5 * d * log(self.mean_precision / (self.mean_precision + n))
-            )
-        return self.log_m_constant[n]
+        if known == known:
+            return known
+        return self.log_m_constant.put(
+            n, log_multigamma_ratio(0.5 * self.df, 0.5 * n, d) - 0.5 * d * n * LOG_PI
+            + 0.5 * d * log(self.mean_precision / (self.mean_precision + n))
+        )
 
     cdef double log_predictive(self, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         cdef Py_ssize_t d = self.n_features, a
@@ -424,8 +427,7 @@ cdef class NormalInverseWishart(ConjugateFamily):
 
     cdef void draw_missing(self, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng) noexcept nogil:
         """Conditional t: location m_m + S_mo S_oo^-1 (x_o - m_o), df' = df + |o|.
-        With the features permuted, Psi = U^T U gives S_mo S_oo^-1 (x_o - m_o) = U_om^T y,
-        y = U_oo^-T (x_o - m_o), and the Schur complement U_mm^T U_mm.
+        With Psi = U^T U, permuted, that is U_om^T U_oo^-T (x_o - m_o), and Schur is U_mm^T U_mm.
         """
         cdef Py_ssize_t d = self.n_features
         cdef Py_ssize_t n_observed = self.observed_first(i, &self.order[0])
@@ -469,8 +471,6 @@ cdef class NormalInverseWishart(ConjugateFamily):
     cdef int set_scale(self, Py_ssize_t n_slots, double scale) noexcept nogil:
         self.scale = scale
         return self.derive(n_slots)
-
-    # -- simulation ---------------------------------------------------------------------------
 
     cdef int redraw_rows(
         self, Py_ssize_t k, const Py_ssize_t* row, Py_ssize_t n, bitgen_t* rng
