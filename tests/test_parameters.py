@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, Options
 
 from skbnp.estimators.parameters import Declared, parameter
 from skbnp.estimators.settings import SamplerSettings
@@ -112,6 +112,37 @@ def test_what_is_given_is_stored_and_nothing_else():
 def test_rules_are_inherited():
     assert Model._parameter_constraints["n_chains"] == Shared._parameter_constraints["n_chains"]
     assert set(Further._parameter_constraints) == {"width", "color", "n_chains", "seed"}
+
+
+def test_what_draws_depend_on_is_inherited():
+    class Of(Shared):
+        seed = parameter(default=3, of_chains=False)
+        often: int = parameter(default=1, kind="int", rules=[Integral], text="Often.")
+
+    class Below(Of):
+        seed = parameter(default=4, text="Another seed.")
+        n_chains = parameter(default=2)
+
+    assert {name: one.of_chains for name, one in Below._declared.items()} == {
+        "n_chains": True, "seed": False, "often": True
+    }  # fmt: skip
+    with pytest.raises(AttributeError, match="rules"):
+
+        class _(Declared):
+            often: int = parameter(default=1, kind="int", text="Often.")
+
+
+def test_bools_are_no_integers():
+    class Of(Shared):
+        loud: bool = parameter(default=True, kind="bool", rules=["verbose"], text="Loud.")
+        fits: bool = parameter(default=True, kind="bool", rules=["boolean"], text="Fits.")
+        never: bool = parameter(
+            default=False, kind="False", rules=[Options(bool, {False})], text="Never."
+        )
+
+    Of()._refuse_bools()
+    with pytest.raises(ValueError, match="n_chains must not be a bool, got True"):
+        Of(n_chains=True)._refuse_bools()
 
 
 def test_documentation():

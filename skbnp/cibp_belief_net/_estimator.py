@@ -157,11 +157,11 @@ class CIBPBeliefNet(
 
     Hidden units have no fixed order and no fixed signs, so they cannot be compared across draws:
     `transform` uses one draw. Widths and edges mix slowly, more slowly than predictions do: expect
-    `fit` to warn. Constant columns are set aside and restored. float32 input is copied to float64.
-    Files of `save` hold the training rows, which ``posterior_.loo()`` needs; with `row_clusters`
-    there is no ``loo``. Sparse X is refused.
-    `sample_weight`, `partial_fit` and `predict` are not available: for regression, put the target
-    among the columns and `impute` it.
+    `fit` to warn below 40 columns, from which on chains are many and meant to differ. Constant
+    columns are set aside and restored. float32 input is copied to float64. Files of `save` hold the
+    training rows, which ``posterior_.loo()`` needs; with `row_clusters` there is no ``loo``. Sparse
+    X is refused. `sample_weight`, `partial_fit` and `predict` are not available: for regression,
+    put the target among the columns and `impute` it.
 
     References
     ----------
@@ -190,14 +190,6 @@ class CIBPBeliefNet(
     _level_name = "layer"
     _findings = "networks"
     _fewest_rows = 2
-    _parameters_after_sampling = (
-        *("density", "n_temperatures", "n_particles"),
-        "interval_calibration",
-    )
-    _bool_parameters = (
-        *BaseMCMCEstimator._bool_parameters,
-        *("dequantise", "skip_connections", "row_clusters"),
-    )
     _saved_types = (Prior, Units, TrainingRows)
     _fitted_attributes: ClassVar[dict] = {
         **BaseMCMCEstimator._fitted_attributes,

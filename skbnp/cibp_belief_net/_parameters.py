@@ -155,6 +155,7 @@ class BeliefNetParameters(VisibleColumns):
     interval_calibration: str | None = interval_calibration()
     density: str = parameter(
         default="auto",
+        of_chains=False,
         kind='{"auto", "importance", "ais"}',
         rules=[StrOptions({"auto", "importance", "ais"})],
         text="""

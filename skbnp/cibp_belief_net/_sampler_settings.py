@@ -75,7 +75,8 @@ class BeliefNetSampler(SamplerSettings):
         kind='int or "auto"',
         rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
         text="""
-        Principal components under "pca", at most. "auto" is 20, but one for every six rows of
-        small tables: more units follow single rows, and what they fill is too sure of itself.
+        Principal components under "pca", at most. "auto" is 20, or 40 with `row_clusters`, but one
+        for every six rows of small tables: more units follow single rows, and what they fill is too
+        sure of itself.
         """,
     )

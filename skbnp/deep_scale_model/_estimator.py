@@ -138,7 +138,6 @@ class DeepScaleModel(PriorMixin, ScaleParameters):
     True
     """
 
-    _parameters_after_sampling = ("signed", "transform_output")
     _reported_traces = ("log_density", "n_shared_factors")
     _findings = "factors"
     _saved_types = (Prior, Units, TrainingRows)

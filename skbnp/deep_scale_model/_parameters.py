@@ -55,6 +55,7 @@ class ScaleParameters(SparseFactorEstimator):
     )
     signed: bool = parameter(
         default=False,
+        of_chains=False,
         kind="bool",
         rules=["boolean"],
         text="""
@@ -64,6 +65,7 @@ class ScaleParameters(SparseFactorEstimator):
     )
     transform_output: str = parameter(
         default="auto",
+        of_chains=False,
         kind='{"auto", "mean", "magnitude", "log_energy"}',
         rules=[StrOptions({"auto", "mean", "magnitude", "log_energy"})],
         text="""
@@ -87,7 +89,6 @@ class ScaleParameters(SparseFactorEstimator):
 
     _length = 500
     _settings_type = DeepScaleSampler
-    _bool_parameters = (*SparseFactorEstimator._bool_parameters, "center", "signed")
     _renamed = {
         "mass_prior": "mass takes the law itself: mass=Gamma(shape, rate), from skbnp.laws",
         **dict.fromkeys(

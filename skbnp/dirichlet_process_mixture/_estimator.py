@@ -246,7 +246,6 @@ class DirichletProcessMixture(
     _reported_traces = ("log_density", "n_clusters", "concentration", "largest_cluster")
     _findings = "partitions"
     _fewest_values = 2
-    _parameters_after_sampling = ("point_estimate", "merge_overlap")
     _saved_types = (
         *(Prior, *FAMILIES, Table, TrainingRows, KeptRows),
         *(MergeTree, Units),

@@ -90,10 +90,11 @@ class MixtureParameters(WarmupInRounds):
         rules=[StrOptions({"full", "diag", "spherical"})],
         text="""
         Shape of the components in the real columns. "full" has d (d + 1) / 2 numbers per
-        component: above about 20 features, or with fewer than 10 rows per feature, prefer "diag"
-        or reduce X first. Components are diagonal or spherical along the columns of X, each
-        divided by its standard deviation ("spherical" with a `covariance_prior`: by one common
-        scale).
+        component: above about 20 features, or with fewer than 10 rows per feature, compare it
+        with "diag" by the `score` of rows left out ("diag" is far worse where columns have much to
+        do with one another), or reduce X first. Components are diagonal or spherical along the
+        columns of X, each divided by its standard deviation ("spherical" with a
+        `covariance_prior`: by one common scale).
         """,
     )
     concentration: float | Gamma = parameter(
@@ -173,6 +174,7 @@ class MixtureParameters(WarmupInRounds):
     poisson_prior: Gamma | None = PARAMETERS["poisson_prior"]
     point_estimate: str = parameter(
         default="vi",
+        of_chains=False,
         kind='{"vi", "binder", "map"}',
         rules=[StrOptions({"vi", "binder", "map"})],
         text="""
@@ -182,6 +184,7 @@ class MixtureParameters(WarmupInRounds):
     )
     merge_overlap: float | None = parameter(
         default=0.285,
+        of_chains=False,
         kind="float in (0, 1] or None",
         rules=[Interval(Real, 0, 1, closed="right"), None],
         text="""

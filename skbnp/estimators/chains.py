@@ -36,22 +36,6 @@ from skbnp.tables.forms import TableForm
 # What "auto" stores of full draws, and one megabyte, in bytes.
 _STORE_AUTO, _MEGABYTE = 10**9, 10**6
 
-# Parameters that no draw of a chain depends on, or that the fingerprint has in another form.
-_NOT_OF_THE_CHAINS = {
-    *(
-        "n_chains",
-        "n_warmup",
-        "n_draws",
-        "thin",
-        "max_work",
-        "n_jobs",
-        "random_state",
-        "warm_start",
-    ),
-    *("checkpoint", "checkpoint_every", "store", "predict_draws", "verbose"),
-    "missing_values",  # X without them is what chains see.
-}
-
 # Training rows whose log density is traced, at most, and what tells their choice from the seeds
 # of the chains, which are numbered from 0.
 _MOST_WATCHED_ROWS, _KEY_OF_WATCHED_ROWS = 200, 2**32 - 1
@@ -84,6 +68,7 @@ class BaseMCMCEstimator(
 
     n_chains: int | str = parameter(
         default="auto",
+        of_chains=False,
         kind='int or "auto"',
         rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         text="""
@@ -92,6 +77,7 @@ class BaseMCMCEstimator(
     )
     n_warmup: int | str = parameter(
         default="auto",
+        of_chains=False,
         kind='int or "auto"',
         rules=[Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         text="""
@@ -100,6 +86,7 @@ class BaseMCMCEstimator(
     )
     n_draws: int | str = parameter(
         default="auto",
+        of_chains=False,
         kind='int or "auto"',
         rules=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         text="""
@@ -108,6 +95,7 @@ class BaseMCMCEstimator(
     )
     thin: int = parameter(
         default=1,
+        of_chains=False,
         kind="int",
         rules=[Interval(Integral, 1, None, closed="left")],
         text="""
@@ -116,6 +104,7 @@ class BaseMCMCEstimator(
     )
     n_jobs: int | None = parameter(
         default=None,
+        of_chains=False,
         kind="int or None",
         rules=[
             Interval(Integral, None, -1, closed="right"),
@@ -129,6 +118,7 @@ class BaseMCMCEstimator(
     )
     random_state: int | np.random.RandomState | None = parameter(
         default=None,
+        of_chains=False,
         kind="int, RandomState instance or None",
         rules=["random_state"],
         text="""
@@ -137,6 +127,7 @@ class BaseMCMCEstimator(
     )
     warm_start: bool = parameter(
         default=False,
+        of_chains=False,
         kind="bool",
         rules=["boolean"],
         text="""
@@ -146,6 +137,7 @@ class BaseMCMCEstimator(
     )
     checkpoint: str | os.PathLike | None = parameter(
         default=None,
+        of_chains=False,
         kind="str or Path",
         rules=[str, os.PathLike, None],
         text="""
@@ -156,6 +148,7 @@ class BaseMCMCEstimator(
     )
     checkpoint_every: float = parameter(
         default=60.0,
+        of_chains=False,
         kind="float",
         rules=[Interval(Real, 0, None, closed="left")],
         text="""
@@ -164,6 +157,7 @@ class BaseMCMCEstimator(
     )
     store: str | float = parameter(
         default="auto",
+        of_chains=False,
         kind='"auto", "all" or float',
         rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "all"})],
         text="""
@@ -173,6 +167,7 @@ class BaseMCMCEstimator(
     )
     missing_values: Any = parameter(
         default=None,
+        of_chains=False,
         kind="number, str, list of these, dict or None",
         rules=[MissingValues(), Real, list, tuple, dict],
         text="""
@@ -183,6 +178,7 @@ class BaseMCMCEstimator(
     )
     predict_draws: int = parameter(
         default=100,
+        of_chains=False,
         kind="int",
         rules=[Interval(Integral, 1, None, closed="left")],
         text="""
@@ -191,6 +187,7 @@ class BaseMCMCEstimator(
     )
     verbose: int = parameter(
         default=0,
+        of_chains=False,
         kind="int",
         rules=["verbose"],
         text="""
@@ -199,15 +196,11 @@ class BaseMCMCEstimator(
         """,
     )
 
-    # Parameters that may be a bool.
-    _bool_parameters = ("verbose", "warm_start")
     # Names of the traces whose convergence ``fit`` checks.
     _reported_traces = ("log_joint",)
     # What chains that disagree have found, and the moves without which a trace never changes.
     _findings = "answers"
     _moves_of_traces: ClassVar[dict] = {}
-    # Parameters of the subclass that are read after the sampling alone.
-    _parameters_after_sampling = ()
     # What `sampler` takes, where there is one: a subclass of SamplerSettings.
     _settings_type = None
     # Classes of the subclass that its fitted attributes are made of.
@@ -226,12 +219,12 @@ class BaseMCMCEstimator(
         "_fitted_on": dict,
         "_sklearn_output_config": dict,
     }
+    # Those among them that depend on parameters or data.
+    _not_always_fitted = ("feature_names_in_", "_training_cells", "_sklearn_output_config")
     # None where no cell of the training table was missing, or they are not kept.
     _training_cells = None
     # None where a model keeps none.
     _training_rows = None
-    # Those among them that depend on parameters or data.
-    _not_always_fitted = ("feature_names_in_", "_training_cells", "_sklearn_output_config")
     # Names of arrays and numbers in files that need not be finite, and what they may hold. An
     # index of a frame may hold anything.
     _may_hold: ClassVar[dict] = dict.fromkeys(
@@ -407,7 +400,8 @@ class BaseMCMCEstimator(
     def _where_to_start(self, X, n_warmup, thin):
         """The checkpoint, None without, and the posterior to go on from, None to start anew.
 
-        Sets the seed: that of the posterior, or else a new one.
+        Sets the seed, that of the posterior or else a new one, and what the draws depend on; and
+        begins a new checkpoint where there is nothing to go on from.
         """
         seed = int(check_random_state(self.random_state).randint(2**62, dtype=np.int64))
         fingerprint = self._fingerprint(
@@ -447,8 +441,9 @@ class BaseMCMCEstimator(
         parameters = self.get_params(deep=False)
         if self._settings_type is not None:
             parameters["sampler"] = self._sampler_settings()
-        for name in _NOT_OF_THE_CHAINS.union(self._parameters_after_sampling):
-            parameters.pop(name, None)
+        for name, one in self._declared.items():
+            if not one.of_chains:
+                parameters.pop(name, None)
         if isinstance(n_warmup, WarmupRounds):
             parameters["max_work"] = n_warmup.max_work
             n_warmup = ["auto", n_warmup.first]

@@ -27,6 +27,7 @@ def interval_calibration():
     """The parameter of that name, for a class that declares its parameters."""
     return parameter(
         default=None,
+        of_chains=False,
         kind='{"holes"} or None',
         rules=[StrOptions({"holes"}), None],
         text="""

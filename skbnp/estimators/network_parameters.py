@@ -89,6 +89,7 @@ class VisibleColumns(WarmupInRounds, NetworkChains):
     )
     n_temperatures: int = parameter(
         default=150,
+        of_chains=False,
         kind="int",
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""
@@ -97,6 +98,7 @@ class VisibleColumns(WarmupInRounds, NetworkChains):
     )
     n_particles: int = parameter(
         default=4,
+        of_chains=False,
         kind="int",
         rules=[Interval(Integral, 1, 1_000_000, closed="both")],
         text="""
@@ -106,6 +108,7 @@ class VisibleColumns(WarmupInRounds, NetworkChains):
 
     max_work: float | str = parameter(
         default="auto",
+        of_chains=False,
         kind='float or "auto"',
         rules=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         text=bound_on_work(

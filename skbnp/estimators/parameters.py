@@ -7,24 +7,45 @@ from the declarations.
 import inspect
 import re
 import textwrap
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, Options
 
 from skbnp.laws import Law
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared parameter: its default, type in words, scikit-learn's rules, and text."""
+    """A declared parameter: its default, type in words, scikit-learn's rules, and text.
+
+    ``of_chains`` says whether draws depend on it: see `parameter`.
+    """
 
     default: Any
     kind: str
     rules: list
     text: str
+    of_chains: bool
+
+    def after(self, inherited):
+        """This one, with what it leaves out as a base of its class has it."""
+        missing = {x.name for x in fields(self) if getattr(self, x.name) is None} - {"default"}
+        if inherited is None and missing <= {"of_chains"}:
+            return replace(self, of_chains=self.of_chains is not False)
+        return replace(self, **{name: getattr(inherited, name) for name in missing})
+
+    @property
+    def may_be_bool(self):
+        """Whether True and False are among its values."""
+        return any(
+            rule in ("boolean", "verbose")
+            if isinstance(rule, str)
+            else isinstance(rule, Options) and rule.type is bool
+            for rule in self.rules
+        )
 
     def documented(self, name):
         """Its entry in a numpydoc section."""
@@ -33,10 +54,10 @@ class Parameter:
         return f"{name} : {self.kind}, default={default}\n{text}"
 
 
-def parameter(*, default, kind=None, rules=None, text=None) -> Any:
+def parameter(*, default, kind=None, rules=None, text=None, of_chains=None) -> Any:
     """Declare a constructor parameter as an attribute of an estimator's class.
 
-    Type, rules and text that are None are those of the class it inherits from.
+    What is None beside the default is that of the class it inherits from.
 
     Parameters
     ----------
@@ -48,8 +69,11 @@ def parameter(*, default, kind=None, rules=None, text=None) -> Any:
         What a value must be, one of these: see ``sklearn.utils._param_validation``.
     text : str
         What the parameter does; docstring markup.
+    of_chains : bool
+        Whether draws depend on it, True where nothing is inherited. If they do not, it may be
+        another one when chains go on.
     """
-    return Parameter(default, kind, rules, text)
+    return Parameter(default, kind, rules, text, of_chains)
 
 
 def in_lines(*texts):
@@ -72,8 +96,6 @@ class Declared:
     _declared: ClassVar[dict] = {}
     _declared_here: ClassVar[dict] = {}
     _renamed: ClassVar[dict] = {}
-    # Parameters that may be a bool, which to Python is an integer.
-    _bool_parameters: ClassVar[tuple] = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -83,15 +105,7 @@ class Declared:
         inherited, layers = {}, [vars(base).get("_declared_here", {}) for base in cls.__mro__[1:]]
         for layer in layers:
             inherited = layer | inherited
-        for name, one in own.items():
-            if None in (one.kind, one.rules, one.text):
-                shared = inherited[name]
-                own[name] = Parameter(
-                    one.default,
-                    shared.kind if one.kind is None else one.kind,
-                    shared.rules if one.rules is None else one.rules,
-                    shared.text if one.text is None else one.text,
-                )
+        own = {name: one.after(inherited.get(name)) for name, one in own.items()}
         cls._declared_here, cls._declared = own, {}
         for layer in (*reversed(layers), own):
             # Each where the first class that has it has it, with the value of the last.
@@ -192,7 +206,8 @@ class Declared:
     def _refuse_bools(self):
         """True is an integer to Python, hence to the rules of single parameters."""
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, bool) and name not in self._bool_parameters:
+            one = self._declared.get(name)
+            if isinstance(value, bool) and not (one and one.may_be_bool):
                 raise ValueError(f"{name} must not be a bool, got {value!r}")
 
 

@@ -51,6 +51,7 @@ class WarmupInRounds(BaseMCMCEstimator):
     )
     max_work: float = parameter(
         default=10.0,
+        of_chains=False,
         kind="float",
         rules=[Interval(Real, 0, None, closed="neither")],
         text=bound_on_work(),

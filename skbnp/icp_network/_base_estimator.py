@@ -116,6 +116,7 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
     )
     n_fantasies: int = parameter(
         default=2000,
+        of_chains=False,
         kind="int",
         rules=[Interval(Integral, 2, 1_000_000, closed="both")],
         text="""
@@ -144,10 +145,6 @@ class BaseICPNetwork(ColumnGraphMixin, NetworkChains):
 
     _reported_traces = ("log_density", "n_hidden", "n_edges")
     _findings = "networks"
-    _parameters_after_sampling = (
-        *("n_fantasies", "density", "n_importance", "n_temperatures", "n_particles"),
-    )
-    _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "store_activations")
     _fewest_rows = 2
     _saved_types = (Prior, Units, TrainingRows)
     _settings_type = ICPSampler

@@ -119,6 +119,7 @@ class ICPNetworkClassifier(ClassProbabilitiesMixin, SupervisedICPNetwork):
 
     probability_calibration: str | None = parameter(
         default="loo",
+        of_chains=False,
         kind='"loo" or None',
         rules=[StrOptions({"loo"}), None],
         text="""
@@ -131,10 +132,6 @@ class ICPNetworkClassifier(ClassProbabilitiesMixin, SupervisedICPNetwork):
         """,
     )
 
-    _parameters_after_sampling = (
-        *SupervisedICPNetwork._parameters_after_sampling,
-        "probability_calibration",
-    )
     _fitted_attributes: ClassVar[dict] = {
         **SupervisedICPNetwork._fitted_attributes,
         "classes_": np.ndarray,

@@ -155,6 +155,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     )
     density: str = parameter(
         default="auto",
+        of_chains=False,
         kind='{"auto", "fantasies", "importance", "ais"}',
         rules=[StrOptions({"auto", "fantasies", "importance", "ais"})],
         text="""
@@ -190,6 +191,7 @@ class ICPNetwork(CellsOfSweepsMixin, OutputsMixin, DensityMixin, BaseICPNetwork,
     )
     n_importance: int | str = parameter(
         default="auto",
+        of_chains=False,
         kind='int or "auto"',
         rules=[Interval(Integral, 1, 1_000_000, closed="both"), StrOptions({"auto"})],
         text="""

@@ -87,6 +87,7 @@ class SupervisedICPNetwork(TargetMixin, BaseICPNetwork):
     )
     max_work: float = parameter(
         default=15.0,
+        of_chains=False,
         kind="float",
         rules=[Interval(Real, 0, None, closed="neither")],
         text="""

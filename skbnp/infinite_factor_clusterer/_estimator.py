@@ -166,7 +166,6 @@ class InfiniteFactorClusterer(ClustersMixin, DetectionLimitsMixin, PriorMixin, C
     True
     """
 
-    _parameters_after_sampling = ("merge_overlap",)
     _fills_training_table = True
     _reported_traces = ("log_density", "n_clusters", "n_factors", "concentration")
     _findings = "factors and clusters"

@@ -85,6 +85,7 @@ class ClustererParameters(WarmupInRounds, SparseFactorEstimator):
     )
     merge_overlap: float | None = parameter(
         default=0.15,
+        of_chains=False,
         kind="float in (0, 1] or None",
         rules=[Interval(Real, 0, 1, closed="right"), None],
         text="""

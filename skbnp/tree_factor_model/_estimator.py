@@ -185,7 +185,6 @@ class TreeFactorModel(
     _findings = "trees"
     # With one path, or one row, no path is proposed.
     _moves_of_traces: ClassVar[dict] = {"n_branches": ("paths",)}
-    _parameters_after_sampling = ("new_branch", "interval_calibration")
     _saved_types = (Prior, TrainingRows, Units)
     _fitted_attributes: ClassVar[dict] = {
         **TreeParameters._fitted_attributes,

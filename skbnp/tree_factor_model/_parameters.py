@@ -196,6 +196,7 @@ class TreeParameters(BaseMCMCEstimator):
     interval_calibration: str | None = interval_calibration()
     new_branch: str = parameter(
         default="drop",
+        of_chains=False,
         kind='{"drop", "prior"}',
         rules=[StrOptions({"drop", "prior"})],
         text="""

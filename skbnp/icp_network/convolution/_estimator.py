@@ -176,13 +176,6 @@ class ICPConvClassifier(
         "n_hidden": ("births", "deaths", "splits", "merges"),
         "n_edges": KINDS,
     }
-    _parameters_after_sampling = (
-        "n_architectures",
-        "temperature",
-        "probability_calibration",
-        "allow_slow",
-    )
-    _bool_parameters = (*BaseMCMCEstimator._bool_parameters, "allow_slow")
     _settings_type = ICPConvSampler
     _saved_types = (Prior, Units, TrainingImages)
     _fitted_attributes: ClassVar[dict] = {

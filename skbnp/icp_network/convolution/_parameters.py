@@ -112,6 +112,7 @@ class ConvNetworkParameters(BaseMCMCEstimator):
     )
     n_architectures: int = parameter(
         default=8,
+        of_chains=False,
         kind="int",
         rules=[Interval(Integral, 1, 100_000, closed="both")],
         text="""
@@ -121,6 +122,7 @@ class ConvNetworkParameters(BaseMCMCEstimator):
     )
     temperature: float = parameter(
         default=0.3,
+        of_chains=False,
         kind="float",
         rules=[Interval(Real, 0, 100, closed="both")],
         text="""
@@ -130,6 +132,7 @@ class ConvNetworkParameters(BaseMCMCEstimator):
     )
     probability_calibration: str | None = parameter(
         default="folds",
+        of_chains=False,
         kind='"folds" or None',
         rules=[StrOptions({"folds"}), None],
         text="""
@@ -142,6 +145,7 @@ class ConvNetworkParameters(BaseMCMCEstimator):
     )
     allow_slow: bool = parameter(
         default=False,
+        of_chains=False,
         kind="bool",
         rules=["boolean"],
         text="""
