@@ -4,6 +4,7 @@ import re
 import shlex
 
 from skbnp.command_line.errors import BadInput
+from skbnp.command_line.fitting import note
 
 DATES = (
     "holds dates or times: --drop it, set it as the --index, or give it as --text if they are "
@@ -30,6 +31,36 @@ def refuse_lists(column, path):
         raise BadInput(
             f"{path}, column {column.name!r} must hold numbers or names, got lists: --drop it"
         )
+
+
+def with_words(typed, cells, columns, marks):
+    """Columns of names with cells such as None and null, which pandas takes for missing.
+
+    In a column of numbers they are.
+
+    Parameters
+    ----------
+    typed, cells : DataFrame
+        By dtypes, and the text of each cell.
+    columns : list of str
+    marks : list of str
+        What the user says is missing, beside empty cells and NA.
+    """
+    import pandas as pd
+
+    out = {}
+    for name in columns:
+        column = typed[name]
+        if pd.api.types.is_string_dtype(column.dropna().infer_objects().dtype):
+            words = cells[name][column.isna() & ~cells[name].isin(["", "NA", *marks])].dropna()
+            for word in words.unique():
+                note(
+                    f"column {name!r} has the name {word!r}: --na {shlex.quote(word)} if that "
+                    "means missing"
+                )
+            if len(words):
+                out[name] = column.where(~column.index.isin(words.index), cells[name])
+    return typed.assign(**out)
 
 
 def refuse_slips(texts, path, decimal, thousands):

@@ -12,7 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from skbnp.command_line.arguments import check_is_there
-from skbnp.command_line.cells import MARKS, code_among, refuse_lists, refuse_marks, refuse_slips
+from skbnp.command_line.cells import (
+    MARKS,
+    code_among,
+    refuse_lists,
+    refuse_marks,
+    refuse_slips,
+    with_words,
+)
 from skbnp.command_line.errors import BadInput, require
 from skbnp.command_line.fitting import note
 
@@ -169,13 +176,16 @@ def read_table(arguments, families=None):
         frame = typed
     if not len(typed):
         raise BadInput(f"{path} has no rows")
-    data = typed[_chosen(typed, arguments)]
+    chosen = _chosen(typed, arguments)
+    if is_text:
+        typed = with_words(typed, frame, chosen, arguments.marks)
+    data = typed[chosen]
     for name in data.columns:
         refuse_lists(data[name], path)
     from skbnp.tables.parts import without_marks  # it brings scikit-learn, which takes seconds
 
-    for mark in itertools.chain.from_iterable(map(_mark_as_both, arguments.marks)):
-        data = without_marks(data, mark)
+    marks = [*itertools.chain.from_iterable(map(_mark_as_both, arguments.marks))]
+    data = without_marks(data, {None: marks} if marks else {})
     families = families or {}
     nominal = {name for name, family in families.items() if family == "categorical"}
     # Names stay names, also if they are all numbers once the marks are gone.
@@ -196,7 +206,9 @@ def read_table(arguments, families=None):
                     "write them without the first 0 if they are numbers"
                 )
     if arguments.index is not None:
-        data = data.set_axis(typed[arguments.index], axis="index")
+        # As written: NA may be a name.
+        names = frame[arguments.index].fillna("") if is_text else typed[arguments.index]
+        data = data.set_axis(names, axis="index")
     return Table(path, frame, data, **written)
 
 

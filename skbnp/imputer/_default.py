@@ -4,6 +4,7 @@ from collections import Counter
 from numbers import Real
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._layout import Layout
@@ -21,6 +22,12 @@ MOST_MIXTURE_COLUMNS = 4
 # frequent values up to which a column of counts is real. In components of equal values a covariance
 # has no bound, and tells other cells what is far out.
 MOST_FULL_COLUMNS, MOST_EQUAL, MOST_OF_TWO = 20, 0.5, 0.55
+# Rank correlation with a real column from which on numbers of few values are real, and how many
+# values they must have. Levels have no order, and tell nothing of other columns within a cluster;
+# where there are fewer of them, components hold rows of one alone.
+LEAST_CORRELATION, FEWEST_VALUES = 0.5, 6
+# Rows with both cells, below which no correlation is looked at.
+_FEWEST_PAIRS = 20
 # Of a mixture: what fills cells is known long before partitions are.
 MAX_WORK = 6.0
 
@@ -77,6 +84,11 @@ def default_estimator(columns, semicontinuous=True):
         return DirichletProcessMixture(family=family, max_work=MAX_WORK)
     family = list(map(_family_beside_names, columns))
     numbers = [column for column, name in zip(columns, family, strict=True) if name == "gaussian"]
+    family = [
+        "gaussian" if name == "auto" and _goes_with(column, numbers) else name
+        for column, name in zip(columns, family, strict=True)
+    ]
+    numbers = [column for column, name in zip(columns, family, strict=True) if name == "gaussian"]
     are_spread = [
         _share_of_most_frequent(column, 1) <= MOST_EQUAL
         or (semicontinuous and len(common_values(column)) > 0)
@@ -105,6 +117,29 @@ def _family_beside_names(column):
     are_counts = kind == "integer" and _share_of_most_frequent(column, 2) > MOST_OF_TWO
     is_auto = kind == "category" or are_counts
     return "auto" if is_auto else "gaussian"
+
+
+def _goes_with(column, others):
+    """Whether numbers of few values rise or fall with one of some real columns."""
+    if _kind_of(column) != "category" or len(np.unique(column.values)) < FEWEST_VALUES:
+        return False
+    if _share_of_most_frequent(column, 1) > MOST_EQUAL:
+        return False
+    x, x_seen = _numbers_of(column)
+    for other in others:
+        y, y_seen = _numbers_of(other)
+        both = x_seen & y_seen
+        if both.sum() >= _FEWEST_PAIRS and np.ptp(x[both]) > 0 and np.ptp(y[both]) > 0:
+            if abs(spearmanr(x[both], y[both]).statistic) > LEAST_CORRELATION:
+                return True
+    return False
+
+
+def _numbers_of(column):
+    """The numbers of a column, NaN where missing, and which cells have one."""
+    numbers = np.full(len(column.missing), np.nan)
+    numbers[~column.missing] = column.values.astype(np.float64)
+    return numbers, ~column.missing
 
 
 def _kind_of(column):

@@ -21,13 +21,9 @@ from skbnp.imputer._model import ModelMixin, rows_where
 from skbnp.imputer._reading import ReadingMixin, columns_in_words
 from skbnp.imputer._reporting import ImputerReportMixin, said_by_model
 from skbnp.mcmc.caller import judging, warn
-from skbnp.tables.columns import (
-    columns_of,
-    is_frame,
-    names_of,
-)
+from skbnp.tables.columns import columns_of, is_frame
 from skbnp.tables.forms import floats_like
-from skbnp.tables.parts import beside, take
+from skbnp.tables.parts import beside, own_copy, take
 
 
 class BNPImputer(
@@ -106,21 +102,23 @@ class BNPImputer(
         values, a `TreeFactorModel` for wider ones, which fills these as well in less time; tables
         of 0 and 1 alone go to a mixture. A table in which a column holds names, categories or bools
         goes to a mixture whatever its width, its few different numbers taken as levels (as
-        `DirichletProcessMixture` has it), 0 and 1 as two values, counts of which more than .55 have
-        one of two values as counts, and other numbers as real, with diagonal covariances if more
-        than 20 columns are real, or more than half of the cells of one have a value that is not set
-        apart. A mixture has ``max_work=6``.
+        `DirichletProcessMixture` has it) unless they rise or fall with a real column (rank
+        correlation above .5, six values or more, none in more than half of the cells), 0 and 1 as
+        two values, counts of which more than .55 have one of two values as counts, and other
+        numbers as real, with diagonal covariances if more than 20 columns are real, or more than
+        half of the cells of one have a value that is not set apart. A mixture has ``max_work=6``.
         """,
     )
     missing_values: Any = parameter(
         default=np.nan,
-        kind="number, str, NaN or None",
-        rules=[MissingValues(), Real],
+        kind="number, str, list of these, dict, NaN or None",
+        rules=[MissingValues(), Real, list, tuple, dict],
         text="""
-        A value that stands for a missing cell, such as -1 or "?". NaN, None, pandas' NA and masked
-        cells are missing in any case. A column of text that is all numbers without such cells is
-        one of numbers, as is one of numbers that are not all whole; names that look like numbers
-        need the dtype of categories.
+        What stands for a missing cell, such as -1 or "?", a list of such, or a dict with those of
+        some columns, by name in a frame and by place in an array. NaN, None, pandas' NA and masked
+        cells are missing in any case. What it was in `fit` holds for all later tables. A column of
+        text that is all numbers without such cells is one of numbers, as is one of numbers that are
+        not all whole; names that look like numbers need the dtype of categories.
         """,
     )
     sample_posterior: bool = parameter(
@@ -182,13 +180,6 @@ class BNPImputer(
         Seed of the model's chains and of cells that are drawn. None leaves that of the model as it
         is.
         """,
-    )
-
-    _bool_parameters = (
-        "sample_posterior",
-        "add_indicator",
-        "keep_empty_features",
-        "semicontinuous",
     )
 
     def __sklearn_tags__(self):
@@ -271,10 +262,12 @@ class BNPImputer(
         holes = _holes(columns)
         modelled = layout.modelled
         has_values = ~holes[:, modelled].all(axis=1) if modelled.size else np.ones(len(holes), bool)
-        self._layout, self._training, self._has_values = layout, X, has_values
+        self._layout, self._has_values = layout, has_values
+        self._training = own_copy(X)  # what the caller does to the table is not to be seen here
         self.indicator_ = None
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(_as_nan(holes))
+            self._refuse_names_of_flags()
         self.estimator_, self.r_hat_, self.common_values_ = None, np.nan, {}
         if modelled.size:
             seen = take(X, modelled, rows_where(has_values))
@@ -407,7 +400,7 @@ class BNPImputer(
                 end[:, some] = inner
         return tuple(self._floats_like(X, end[:, kept]) for end in ends)
 
-    def multiple(self, m=20, X=None, random_state=None):
+    def multiple(self, n_tables=20, X=None, random_state=None):
         """Completed tables for multiple imputation, their missing cells drawn from the posterior.
 
         Analyse each table as if it had been complete, and pool the estimates by Rubin's
@@ -415,7 +408,7 @@ class BNPImputer(
 
         Parameters
         ----------
-        m : int, default=20
+        n_tables : int, default=20
             Number of tables.
         X : array-like of shape (n_samples, n_features), default=None
             None means the training table, whose missing cells are drawn jointly.
@@ -424,16 +417,17 @@ class BNPImputer(
 
         Returns
         -------
-        tables : list of m ndarrays or frames of shape (n_samples, n_features_out)
+        tables : list of n_tables ndarrays or frames of shape (n_samples, n_features_out)
             As `transform` has them.
         """
-        if not isinstance(m, Real):
+        if not isinstance(n_tables, Real):
             raise TypeError(
-                f"m must be an integer, got a {type(m).__name__}: write X=... for a table"
+                f"n_tables must be an integer, got a {type(n_tables).__name__}: write X=... for a "
+                "table"
             )
-        check_count("m", m)
+        check_count("n_tables", n_tables)
         X, is_training = self._given(X)
-        found = self._drawn(X, _holes(columns_of(X)), is_training, m, random_state)
+        found = self._drawn(X, _holes(columns_of(X)), is_training, n_tables, random_state)
         return [self._finished(X, values) for values in found]
 
     def get_feature_names_out(self, input_features=None):
@@ -488,9 +482,18 @@ class BNPImputer(
         flags = self.indicator_.transform(_as_nan(_holes(columns_of(X))))
         if not is_frame(X):
             return np.hstack([filled, flags])
-        names = np.array([str(name) for name in names_of(X)], dtype=object)
-        names = self.indicator_.get_feature_names_out(names)
-        return beside(filled, dict(zip(names, flags.T, strict=True)))
+        return beside(filled, dict(zip(self._names_of_flags(), flags.T, strict=True)))
+
+    def _names_of_flags(self):
+        return self.indicator_.get_feature_names_out(_check_feature_names_in(self, None))
+
+    def _refuse_names_of_flags(self):
+        taken = np.intersect1d(_check_feature_names_in(self, None), self._names_of_flags())
+        if taken.size:
+            raise ValueError(
+                f"X must have no column {str(taken[0])!r} with add_indicator=True, which adds one "
+                "of that name"
+            )
 
 
 def _holes(columns):

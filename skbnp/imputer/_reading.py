@@ -18,6 +18,7 @@ from skbnp.tables.columns import (
     refuse_inexact,
 )
 from skbnp.tables.forms import refuse_names_twice
+from skbnp.tables.marks import check_marks, resolve_marks
 from skbnp.tables.parts import with_numbers, without_cells, without_marks
 
 
@@ -48,7 +49,10 @@ class ReadingMixin:
 
     def _without_marks(self, X, reset):
         """X whose marks are missing cells; numbers in text are numbers if `fit` has seen such."""
-        X = without_marks(X, self.missing_values)
+        if reset:
+            self._marks = resolve_marks(self.missing_values, names_of(X))
+            check_marks(self._marks, X.shape[1])
+        X = without_marks(X, self._marks)
         columns, names = columns_of(X), columns_in_words(X, range(X.shape[1]))
         known = columns if reset else columns_of(self._training)
         numbers = {

@@ -237,9 +237,9 @@ def of_imputer(
     steps = ()
     if can_draw and n_missing:
         steps = (
-            "To analyse the table take multiple(m=20), tables that differ in their filled cells, "
-            "and pool what they say by skbnp.summaries.pool: analysed as if it had been complete, "
-            "one filled table makes results look too sure.",
+            "To analyse the table take multiple(n_tables=20), tables that differ in their filled "
+            "cells, and pool what they say by skbnp.summaries.pool: analysed as if it had been "
+            "complete, one filled table makes results look too sure.",
         )
     return Section(
         "imputer", "How the table is filled", tuple(sentences), verdicts=verdicts, steps=steps,

@@ -67,8 +67,10 @@ class Pooled:
         -------
         p_value : ndarray
         """
-        with np.errstate(divide="ignore"):
-            return 2 * stats.t.sf(np.abs(self.estimate - value) / self.std_error, self.df)
+        off = np.abs(self.estimate - value)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(off > 0, off / self.std_error, 0.0)
+        return 2 * stats.t.sf(t, self.df)
 
 
 def pool(estimates, variances, df_complete=np.inf):
@@ -142,7 +144,7 @@ def pool(estimates, variances, df_complete=np.inf):
         share = np.where(variance > 0, added / variance, 0.0)
         of_tables = (m - 1) / share**2
         observed = np.where(
-            np.isinf(df_complete),
+            np.isinf(df_complete) | (within == 0),  # the variance is that between tables alone
             np.inf,
             (df_complete + 1) / (df_complete + 3) * df_complete * (1 - share),
         )

@@ -59,6 +59,13 @@ class Column:
     missing: np.ndarray
     levels: np.ndarray | None = None
 
+    def marked(self, marks):
+        """Which cells hold one of these numbers and strings, (n_samples,)."""
+        hit = np.zeros(len(self.missing), dtype=bool)
+        if marks and self.kind != "date":
+            hit[~self.missing] = _are_among(self.values, marks)
+        return hit
+
     def without(self, marks):
         """The column with cells that hold one of these numbers and strings missing.
 
@@ -184,13 +191,23 @@ def _columns_of(X):
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         return [_column_of_narwhals(frame[name]) for name in frame.columns]
-    if issparse(X):
-        X = X.toarray()
+    X = X.toarray() if issparse(X) else _unlisted(X)
     mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
     X = np.ma.getdata(X) if mask is not None else X
     X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     masks = [False] * X.shape[1] if mask is None else mask.T
     return [_column_of_array(x, masked) for x, masked in zip(X.T, masks, strict=True)]
+
+
+def _unlisted(X):
+    """Rows in lists, where some cells are text, as an array of objects.
+
+    NumPy would make text of all cells, the word nan of missing ones.
+    """
+    if not isinstance(X, (list, tuple)) or np.asarray(X).dtype.kind not in "SU":
+        return X
+    cells = np.array(X, dtype=object)
+    return X if all(isinstance(cell, (str, bytes)) for cell in cells.ravel()) else cells
 
 
 _KINDS = {"b": "bool", "i": "integer", "u": "integer", "f": "real", "c": "real"}
@@ -280,10 +297,12 @@ def _column_of_narwhals(series):
 def tells_kinds(X):
     """Whether a table says of each column what it is: a frame, or an array of objects and names.
 
-    An array of numbers has one dtype for all, and so have objects that are all numbers.
+    An array of numbers has one dtype for all, and so have objects that are all numbers. Rows in
+    lists are as an array of what they hold.
     """
     if is_frame(X):
         return True
+    X = _unlisted(X)
     if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
         return False
     cells = X.compressed() if isinstance(X, np.ma.MaskedArray) else X.ravel()

@@ -3,8 +3,8 @@
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from skbnp.tables.columns import columns_of, is_frame, is_missing, is_pandas
-from skbnp.tables.marks import numbers_of
+from skbnp.tables.columns import columns_of, is_frame, is_pandas
+from skbnp.tables.marks import marks_of
 
 
 def take(X, columns, rows=None):
@@ -25,6 +25,16 @@ def take(X, columns, rows=None):
         return (frame if rows is None else frame[rows.tolist()]).to_native()
     X = X[:, columns]
     return X if rows is None else X[rows]
+
+
+def own_copy(X):
+    """A table of the same kind that does not change with it; frames that cannot change as they are.
+
+    Parameters
+    ----------
+    X : ndarray or frame
+    """
+    return X.copy() if isinstance(X, np.ndarray) or is_pandas(X) else X
 
 
 def beside(X, columns):
@@ -51,34 +61,30 @@ def with_names(X, names):
     return X.set_axis(names, axis=1) if is_pandas(X) else X
 
 
-def without_marks(X, mark):
+def without_marks(X, marks):
     """A table in which the cells that equal a mark are missing.
 
     Parameters
     ----------
     X : ndarray or frame
-    mark : number, str or sign for nothing
-        What stands for "not measured".
+    marks : dict
+        What stands for "not measured", as `skbnp.tables.marks.resolve_marks` has it.
 
     Returns
     -------
     X : ndarray or frame
-        The table itself where no cell equals the mark; None, NaN and the like are missing anyway.
+        The table itself where no cell equals a mark; None, NaN and the like are missing anyway.
         A column of text that is all numbers once the marks are gone holds these numbers.
     """
-    if is_missing(mark):
+    if not marks:
         return X
     columns = columns_of(X)
-    marked = np.zeros((len(columns[0].missing), len(columns)), dtype=bool)
-    for j, column in enumerate(columns):
-        values = column.values
-        if values.dtype.kind == "f":
-            marked[~column.missing, j] = np.isin(values, numbers_of([mark], values.dtype))
-        else:
-            marked[~column.missing, j] = [_is_mark(cell, mark) for cell in values.tolist()]
+    marked = np.column_stack(
+        [column.marked(marks_of(marks, j)) for j, column in enumerate(columns)]
+    )
     numbers = {}
     for j in np.flatnonzero(marked.any(axis=0)):
-        column = columns[j].without([mark])
+        column = columns[j].without(marks_of(marks, j))
         if columns[j].kind == "text" and column.kind in ("integer", "real"):
             numbers[int(j)] = column.numbers(f"column {j}")
     return with_numbers(without_cells(X, marked, set(numbers)), numbers)
@@ -147,13 +153,6 @@ def with_column(X, j, numbers):
     X = X.copy()
     X[:, j] = numbers
     return X
-
-
-def _is_mark(cell, mark):
-    """Whether a cell is the mark; a number is no text, and True is no number."""
-    if isinstance(cell, bool) != isinstance(mark, bool):
-        return False
-    return isinstance(cell, str) == isinstance(mark, str) and bool(cell == mark)
 
 
 def _narwhals_without(frame, marked, found):

@@ -97,6 +97,22 @@ def test_a_column_without_a_name_keeps_none(read, tmp_path):
     assert (tmp_path / "b.csv").read_text() == ",x\nr1,1\nr2,2\n"
 
 
+def test_words_that_may_mean_missing(read, capsys):
+    """They are names among names, and missing among numbers; marks and dropped columns say so."""
+    text = "id,garage,size,left\nNone,None,1,null\nNA,Attached,nan,b\nr,null,2,\ns,,None,c\n"
+    table = read(text, index="id", drop=["left"])
+    assert table.data.index.tolist() == ["None", "NA", "r", "s"]
+    assert table.data["garage"].fillna("?").tolist() == ["None", "Attached", "null", "?"]
+    assert table.data["size"].fillna(-1.0).tolist() == [1.0, -1.0, 2.0, -1.0]
+    rule = "note: column 'garage' has the name '{0}': --na {0} if that means missing\n"
+    assert capsys.readouterr().err == rule.format("None") + rule.format("null")
+    table = read(text, marks=["None", "null"])
+    assert table.data["garage"].fillna("?").tolist() == ["?", "Attached", "?", "?"]
+    assert capsys.readouterr().err == ""
+    codes = read("code,x\n1,1\nNaN,2\n", text=["code"]).data["code"]
+    assert codes.tolist() == ["1", "NaN"]
+
+
 def test_columns_drop_index(read):
     text = "id,b,a,c\n01,1,2,3\n02,4,5,6\n"
     table = read(text, columns=["a", "b", "c"], drop=["c"], index="id")

@@ -100,6 +100,19 @@ def test_an_array_of_objects_with_names_is_read_like_a_frame():
     assert set(model.impute(X)[:, 1]) == {"u", "v"}
 
 
+@pytest.mark.parametrize("family", ["auto", ["gaussian", "categorical", "poisson"], "categorical"])
+def test_rows_in_lists_are_read_like_objects(family):
+    """NumPy would make text of all cells, of NaN the name "nan"."""
+    X = np.empty((N, 3), dtype=object)
+    X[:, 0], X[:, 1], X[:, 2] = REAL.round(0), np.where(GROUP, "u", "v"), RNG.poisson(3.0, N)
+    X[4, 0] = X[5, 1] = np.nan
+    one, other = mixture(family=family).fit(X), mixture(family=family).fit(X.tolist())
+    assert one.families_.tolist() == other.families_.tolist()
+    assert_array_equal(one.posterior_.traces["log_joint"], other.posterior_.traces["log_joint"])
+    assert list(other.levels_[1]) == ["u", "v"]
+    assert_array_equal(one.predict(X.tolist()), other.predict(X))
+
+
 def test_a_frame_of_real_columns_draws_what_its_array_draws():
     X = RNG.normal(size=(N, 2))
     one, other = mixture().fit(pd.DataFrame(X, columns=["a", "b"])), mixture().fit(X)

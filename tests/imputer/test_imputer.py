@@ -583,7 +583,7 @@ def test_refusals(X):
         BNPImputer(estimator=LinearRegression()).fit(X)
     with pytest.raises(ValueError, match="missing_values must not be a bool"):
         BNPImputer(missing_values=True).fit(X)
-    with pytest.raises(ValueError, match="m must be an integer >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_tables must be an integer >= 1, got 0"):
         mixture().fit(X).multiple(0)
     dates = pd.DataFrame({"a": np.arange(4.0), "when": pd.date_range("2024", periods=4)})
     with pytest.raises(ValueError, match="no dates or times"):

@@ -41,7 +41,17 @@ def test_without_missing_cells_nothing_is_added():
     assert (found.variance, found.between, found.fraction_missing) == (2.0, 0.0, 0.0)
     assert found.df == pytest.approx(13 / 15 * 12)
     assert pool([1.0, 1.0], [2.0, 2.0]).df == np.inf
-    assert pool([1.0, 1.0], [0.0, 0.0]).variance == 0.0
+
+
+def test_estimates_without_variance():
+    """Then it is that between the tables, of m - 1 degrees of freedom; without that, exact."""
+    found = pool([1.0, 2.0], [0.0, 0.0], df_complete=10)
+    assert (found.df, found.variance, found.fraction_missing) == (1.0, 0.75, 1.0)
+    half = stats.t.ppf(0.975, 1) * np.sqrt(0.75)
+    assert_allclose(found.interval(), [1.5 - half, 1.5 + half])
+    exact = pool([1.0, 1.0], [0.0, 0.0], df_complete=10)
+    assert exact.variance == 0.0 and exact.interval() == (1.0, 1.0)
+    assert (exact.p_value(1.0), exact.p_value(0.5)) == (1.0, 0.0)
 
 
 def test_intervals_hold_what_they_say():

@@ -127,6 +127,117 @@ def test_few_integers_beside_names_are_levels():
     assert answer["answer"].iloc[0] == 9.0 and not answer.isna().any(axis=None)
 
 
+def test_few_numbers_that_go_with_a_real_column_are_real():
+    """Levels have no order: those in between tell nothing."""
+    rng = np.random.default_rng(1)
+    n = 160
+    week = rng.integers(1, 9, size=n)
+    table = pd.DataFrame(
+        {
+            "name": rng.choice(["u", "v"], size=n),
+            "week": week.astype(float),
+            "other": rng.integers(1, 9, size=n),
+            "weight": 5.0 * week + rng.normal(size=n) * 4.0,
+        }
+    )
+    model = default_model(table)
+    assert model.family == ["categorical", "gaussian", "auto", "gaussian"]
+    assert model.covariance_type == "full"
+    falls = table.assign(weight=-np.exp(table["weight"] / 9.0))
+    assert default_model(falls).family == model.family
+    for n_values, family in ((5, "auto"), (6, "gaussian")):
+        fewer = table.assign(week=np.where(week > n_values, week - n_values, week))
+        fewer["weight"] = 5.0 * fewer["week"] + rng.normal(size=n)
+        assert default_model(fewer).family[1] == family
+    # Most of one value: covariances would have no bound.
+    most = table.assign(week=np.where(week < 6, 1, week))
+    assert default_model(most).family[1] == "auto"
+    few = table.assign(weight=table["weight"].where(np.arange(n) < 19))
+    assert default_model(few).family[1] == "auto"
+    hidden = rng.random(n) < 0.2
+    holes = table.assign(week=table["week"].mask(hidden))
+    short = default_model(holes).set_params(n_chains=1, n_warmup=100, n_draws=50)
+    filled = BNPImputer(estimator=short, random_state=0).fit_transform(holes)["week"]
+    error = np.sqrt(np.mean((filled - week)[hidden] ** 2))
+    line = np.polyfit(table["weight"][~hidden], week[~hidden], 1)
+    assert error < 1.2 * np.sqrt(np.mean((np.polyval(line, table["weight"]) - week)[hidden] ** 2))
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame.to_numpy, pd.DataFrame.copy])
+def test_the_training_table_is_as_it_was_in_fit(form):
+    """Whatever becomes of the caller's."""
+    X = numbers_as_text().astype(float)
+    X.iloc[3:6, 1] = np.nan
+    X = form(X)
+    imputer = BNPImputer(estimator=MODELS[0])
+    filled = np.array(imputer.fit_transform(X))
+    std, tables = imputer.standard_deviations(), imputer.multiple(2, random_state=0)
+    X[:] = filled
+    assert_array_equal(imputer.standard_deviations(), std)
+    assert_array_equal(imputer.multiple(2, random_state=0), tables)
+    assert np.count_nonzero(std) == 4
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_names_of_flags(library):
+    X = numbers_as_text().astype(float)
+    table = library.DataFrame(X.to_dict("list"))
+    imputer = BNPImputer(estimator=MODELS[1], add_indicator=True)
+    filled = imputer.fit_transform(table)
+    assert list(filled.columns) == ["a", "b", "missingindicator_a"]
+    taken = library.DataFrame({**X.to_dict("list"), "missingindicator_a": list(X["b"])})
+    with pytest.raises(ValueError, match="no column 'missingindicator_a' with add_indicator"):
+        imputer.fit(taken)
+
+
+@pytest.mark.parametrize("library", [pd, pl, None])
+def test_marks_of_several_kinds(library):
+    """Lists of marks, and those of some columns alone; later tables have those of `fit`."""
+    z = np.random.default_rng(0).normal(size=(40, 2)).round(2)
+    z[:, 1] = z[:, 0] + 1.0
+    holed, marked = z.copy(), z.copy()
+    holed[2, 0] = holed[5, 1] = holed[7, 1] = np.nan
+    marked[2, 0], marked[5, 1], marked[7, 1] = -999, -1, -999
+    marked[9, 0] = holed[9, 0] = -1
+    of_columns = {0: -999, 1: [-1, -999]}
+    if library is not None:
+        of_columns = {"ab"[j]: marks for j, marks in of_columns.items()}
+        marked = library.DataFrame(dict(zip("ab", marked.T.tolist(), strict=True)))
+    imputer = BNPImputer(estimator=MODELS[1], missing_values=of_columns)
+    expected = BNPImputer(estimator=MODELS[1]).fit_transform(holed)
+    assert_array_equal(np.asarray(imputer.fit_transform(marked)), expected)
+    new = BNPImputer(estimator=MODELS[1]).fit(holed).transform(holed[:8])
+    assert_array_equal(np.asarray(imputer.transform(marked[:8])), new)
+    both = BNPImputer(estimator=MODELS[1], missing_values=[-1, -999]).fit_transform(marked)
+    assert np.asarray(both)[9, 0] != -1
+
+
+def test_marks_that_leave_numbers_in_text():
+    X = numbers_as_text().fillna({"a": "?"})
+    X.loc[[3, 4], "a"] = "unknown"
+    found = BNPImputer(estimator=MODELS[1], missing_values=["?", "unknown"]).fit_transform(X)
+    assert found["a"].dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "marks, message",
+    [
+        ({"c": -1}, "missing_values must name columns of X, got 'c'"),
+        ([-1, True], "missing_values must be numbers or strings, got True"),
+    ],
+)
+def test_marks_that_are_wrong(marks, message):
+    with pytest.raises(ValueError, match=message):
+        BNPImputer(missing_values=marks).fit(numbers_as_text())
+
+
+def test_names_of_flags_where_names_of_columns_are_numbers():
+    X = numbers_as_text().astype(float).set_axis([0, 1], axis=1)
+    imputer = BNPImputer(estimator=MODELS[1], add_indicator=True).fit(X)
+    assert imputer.transform(X).columns[-1] == "missingindicator_x0"
+    assert imputer.get_feature_names_out()[-1] == "missingindicator_x0"
+
+
 def test_names_among_numbers_are_names():
     X = pd.DataFrame({"b": np.random.default_rng(0).normal(size=60), "s": [1, "a", None] * 20})
     assert default_model(X).family == ["gaussian", "categorical"]

@@ -294,7 +294,7 @@ def test_the_report_is_of_the_columns_of_the_table():
 def test_a_table_in_the_place_of_a_number():
     X = debts(60)[1][["income", "debt"]].to_numpy()
     imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT)).fit(X)
-    with pytest.raises(TypeError, match=r"m must be an integer, got a ndarray: write X=\.\.\."):
+    with pytest.raises(TypeError, match=r"must be an integer, got a ndarray: write X=\.\.\."):
         imputer.multiple(X)
     constant = BNPImputer().fit(np.ones((5, 2)))
     with pytest.raises(ValueError, match="no column of the training table varies"):

@@ -236,7 +236,7 @@ def test_the_imputer_says_what_it_did_itself():
     assert "same has one value alone, a, which 3 cells got." in said
     assert "dropped: none." in said and "filled by a DirichletProcessMixture" in said
     assert {one["column"] for one in report.sections["cells"].table} == {"height", "sex"}
-    assert any("multiple(m=20)" in one["what"] for one in report.sections["next"].table)
+    assert any("multiple(n_tables=20)" in one["what"] for one in report.sections["next"].table)
     assert str(pickle.loads(pickle.dumps(imputer)).report()) == str(report)
 
 
