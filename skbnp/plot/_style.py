@@ -1,10 +1,8 @@
 """The style of all pictures, and what all displays share."""
 
 from functools import wraps
+from numbers import Integral
 from typing import NamedTuple
-
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 # Okabe & Ito's palette, told apart with any colour vision; without yellow, too faint for lines,
 # and sky blue, which cannot be told from a faint point of the first blue.
@@ -181,7 +179,7 @@ def wrapped_name(name, width=LINE_LENGTH):
     return f"{name[:end].rstrip()}\n{name[end:].lstrip()}"
 
 
-# -- what displays ask and do
+# -- what displays do
 
 
 def import_pyplot():
@@ -195,35 +193,10 @@ def import_pyplot():
     return plt
 
 
-def check_estimator(estimator, attribute):
-    """Raise where there is nothing to show, or not yet, or the estimator sits in a pipeline."""
-    if hasattr(estimator, "steps"):
-        raise TypeError(
-            "estimator must be the fitted step of the pipeline, pipeline[-1], with X as the steps "
-            "before it hand it on, got a Pipeline"
-        )
-    kind = type(estimator).__name__
-    if not _is_fitted(estimator, attribute):
-        raise NotFittedError(f"{kind} is not fitted: call fit before")
-    if not hasattr(estimator, attribute):
-        raise TypeError(f"estimator must have {attribute!r}, which {kind} has not")
-
-
-def labels_in_memory(estimator):
-    """``labels_``, of more than 100,000 rows those of the rows that are in memory, or None."""
-    if hasattr(estimator, "_training_labels"):
-        return estimator._training_labels
-    return getattr(estimator, "labels_", None)
-
-
-def _is_fitted(estimator, attribute):
-    if not hasattr(estimator, "fit"):  # no estimator, but something that looks like a fitted one
-        return hasattr(estimator, attribute)
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True
+def check_most(name, value):
+    """Refuse what is no number of things to show at most."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
 
 
 def hide_frame(ax):

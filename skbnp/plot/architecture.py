@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from skbnp.plot._style import (
-    COLORS,
-    GREY,
-    check_estimator,
-    frame_image,
-    hide_frame,
-    import_pyplot,
-    styled,
-)
+from skbnp.plot._estimator import check_estimator
+from skbnp.plot._style import COLORS, GREY, frame_image, hide_frame, import_pyplot, styled
 
 EDGE, DEAD = COLORS[0], GREY
 THICKEST, FAINTEST = 3.0, 0.6  # points of the edge of most weights; opacity of all edges

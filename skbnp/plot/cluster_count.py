@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skbnp.plot._style import COLORS, check_estimator, hide_frame, import_pyplot, styled
+from skbnp.plot._estimator import check_estimator
+from skbnp.plot._style import COLORS, hide_frame, import_pyplot, styled
 
 
 class ClusterCountDisplay:

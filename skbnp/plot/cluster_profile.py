@@ -1,12 +1,11 @@
 """What the columns of each cluster have that those of the other rows have not."""
 
-from numbers import Integral
-
 import numpy as np
 
-from skbnp.plot._style import check_estimator, import_pyplot, labels_in_memory, styled
+from skbnp.plot._estimator import as_measured, check_estimator, labels_in_memory
+from skbnp.plot._style import check_most, import_pyplot, styled
 from skbnp.summaries.profiles import profiles
-from skbnp.tables.columns import columns_of, in_words, labels_or_numbers, names_of
+from skbnp.tables.columns import labels_or_numbers, names_of
 
 # Beyond so many cells numbers would overlap.
 _MOST_NUMBERS = 160
@@ -97,12 +96,9 @@ class ClusterProfileDisplay:
         )
         levels = getattr(estimator, "levels_", None) or [None] * estimator.n_features_in_
         names = getattr(estimator, "feature_names_in_", None)
-        if X is None:
-            labels, rows = labels_in_memory(estimator), estimator.posterior_.observed_data()
-        else:
-            labels, rows = estimator.predict(X), _as_numbers(X, levels)
-            names = names_of(X) if names is None else names
-        rows = estimator._at_limit(rows)
+        labels = labels_in_memory(estimator) if X is None else estimator.predict(X)
+        rows = as_measured(estimator, X)
+        names = names_of(X) if names is None and X is not None else names
         names = labels_or_numbers(names, len(levels))
         found = profiles(rows, labels, [None if one is None else len(one) for one in levels])
         traits = [
@@ -170,8 +166,7 @@ class ClusterProfileDisplay:
         sizes = None if self.sizes is None else np.asarray(self.sizes)
         if sizes is not None and sizes.shape != (n_clusters,):
             raise ValueError(f"sizes must have shape ({n_clusters},), got {sizes.shape}")
-        if not isinstance(self.max_columns, Integral) or self.max_columns < 1:
-            raise ValueError(f"max_columns must be an integer >= 1, got {self.max_columns!r}")
+        check_most("max_columns", self.max_columns)
         return difference, names, sizes
 
 
@@ -199,17 +194,3 @@ def _add_numbers(ax, values):
         for (k, j), value in np.ndenumerate(values)
         if np.isfinite(value)
     ]  # fmt: skip
-
-
-def _as_numbers(X, levels):
-    """Any table as floats, levels as codes; what is no level of `fit` is missing."""
-    found = columns_of(X)
-    out = np.empty((len(found[0].missing), len(found)))
-    for j, (column, known) in enumerate(zip(found, levels, strict=True)):
-        if known is None:
-            out[:, j] = column.numbers(in_words(j))
-            continue
-        codes = {level: code for code, level in enumerate(known.tolist())}
-        out[:, j] = np.nan
-        out[~column.missing, j] = [codes.get(value, np.nan) for value in column.values.tolist()]
-    return out

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import is_regressor
 
+from skbnp.plot._estimator import (
+    check_estimator,
+    labels_in_memory,
+    marks_in_fit,
+    places_in_training,
+)
 from skbnp.plot._style import (
     GREY,
-    check_estimator,
     class_look,
     hide_frame,
     import_pyplot,
-    labels_in_memory,
     short_name,
     size_in_points,
     styled,
@@ -332,8 +336,7 @@ class _Coordinate:
 
 def _find_coordinates(estimator, X, positions):
     """The columns at these positions; the estimator fills the cells that they lack."""
-    marks = getattr(getattr(estimator, "_form", None), "marks", None)
-    found = columns_of(X, marks)
+    found = columns_of(X, marks_in_fit(estimator))
     filled = found
     if any(found[j].missing.any() for j in positions):
         if not hasattr(estimator, "impute"):
@@ -364,9 +367,9 @@ def _coordinate(column, filled, label):
 def _find_labels(estimator, X):
     """``labels_`` of the training rows, and the most probable clusters of all others."""
     known = labels_in_memory(estimator)
-    if known is None or not hasattr(estimator, "_training_places"):
+    places = None if known is None else places_in_training(estimator, X)
+    if places is None:
         return estimator.predict(X)
-    places = estimator._training_places(X)
     labels = np.asarray(known)[places]
     if (places < 0).any():  # all rows are asked for: X may be any table
         labels = np.where(places < 0, estimator.predict(X), labels)

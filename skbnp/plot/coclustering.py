@@ -1,10 +1,9 @@
 """Probabilities that rows share a cluster, as a picture."""
 
-from numbers import Integral
-
 import numpy as np
 
-from skbnp.plot._style import check_estimator, import_pyplot, labels_in_memory, styled
+from skbnp.plot._estimator import check_estimator, labels_in_memory
+from skbnp.plot._style import check_most, import_pyplot, styled
 
 SMALLEST_NAMED = 0.035  # of the rows shown: names of smaller clusters would run together
 FRAME = "#404040"
@@ -153,8 +152,7 @@ def _sample_rows(labels, max_rows):
 
     Of more than `max_rows` clusters, one row of the largest.
     """
-    if not isinstance(max_rows, Integral) or max_rows < 1:
-        raise ValueError(f"max_rows must be an integer >= 1, got {max_rows!r}")
+    check_most("max_rows", max_rows)
     n = len(labels)
     if n <= max_rows:
         return np.arange(n)

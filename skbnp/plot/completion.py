@@ -1,12 +1,12 @@
 """Images with holes, filled in, beside the truth."""
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from skbnp.plot._style import check_estimator, frame_image, import_pyplot, styled
+from skbnp.plot._estimator import check_estimator, marks_in_fit
+from skbnp.plot._style import check_most, frame_image, import_pyplot, styled
 from skbnp.tables.columns import as_numbers
+from skbnp.tables.marks import unmarked
 
 MISSING = "#D55E00"  # no grey, and told apart with any colour vision
 CELL = 1.3  # inches of our own figure for an image of several rows
@@ -65,7 +65,7 @@ class CompletionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, *, image_shape, truth=None, n_rows=5, ax=None, **image_kw
+        cls, estimator, X, *, image_shape, truth=None, max_rows=5, ax=None, **image_kw
     ):
         """Show what a fitted estimator fills in.
 
@@ -79,7 +79,7 @@ class CompletionDisplay:
             Shape of one image.
         truth : array-like of shape (n, n_features), default=None
             The whole images.
-        n_rows : int, default=5
+        max_rows : int, default=5
             Of more images with missing pixels, so many evenly spaced ones are shown.
         ax : array-like of Axes, default=None
             As in :meth:`plot`.
@@ -92,13 +92,14 @@ class CompletionDisplay:
             With its artists as attributes.
         """
         check_estimator(estimator, "impute")
-        if not isinstance(n_rows, Integral) or n_rows < 1:
-            raise ValueError(f"n_rows must be an integer >= 1, got {n_rows!r}")
-        table, X = X, np.asarray(as_numbers(X), dtype=np.float64)
+        check_most("max_rows", max_rows)
+        table, marks = X, marks_in_fit(estimator)
+        X = np.asarray(as_numbers(X, marks), dtype=np.float64)
+        X = unmarked(X, marks, getattr(table, "dtype", None))
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         if not incomplete.size:
             raise ValueError("X must have a row with missing entries")
-        n_shown = min(n_rows, len(incomplete))
+        n_shown = min(max_rows, len(incomplete))
         shown = incomplete[np.linspace(0, len(incomplete) - 1, n_shown).astype(np.intp)]
         if truth is not None:
             truth = np.asarray(truth, dtype=np.float64)

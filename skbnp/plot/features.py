@@ -5,7 +5,8 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import csr_array
 
-from skbnp.plot._style import check_estimator, frame_image, import_pyplot, styled
+from skbnp.plot._estimator import check_estimator
+from skbnp.plot._style import check_most, frame_image, import_pyplot, styled
 
 ABSENT = "black"
 CELL, TITLE = 1.1, 0.4  # inches of our own figure: an image, and what stands above it
@@ -59,7 +60,7 @@ class FeatureDisplay:
         *,
         image_shape,
         layer=1,
-        n_features=16,
+        max_units=16,
         units=None,
         draw=None,
         ax=None,
@@ -77,7 +78,7 @@ class FeatureDisplay:
             The layer of the units. Of those above the first, weights are multiplied along each
             path down to a pixel and added over all paths, as if the units between did not squash
             what they get; black are the pixels that no path leads to.
-        n_features : int, default=16
+        max_units : int, default=16
             Of more units, those with the most edges to their children are shown.
         units : sequence of int, default=None
             Numbers of the units to show instead, as in ``network()["edges"]``, of any hidden layer.
@@ -99,7 +100,7 @@ class FeatureDisplay:
             kind = type(estimator).__name__
             raise TypeError(f"estimator must have a network of layers, which {kind} has not")
         n_edges = np.bincount(network["edges"][:, 0], minlength=len(network["layer"]))
-        units = _choose(network["layer"], n_edges, layer, n_features, units)
+        units = _choose(network["layer"], n_edges, layer, max_units, units)
         display = cls(
             _project(network, units, estimator.n_features_in_),
             image_shape=image_shape,
@@ -175,7 +176,7 @@ class FeatureDisplay:
         return axes
 
 
-def _choose(layer_of, n_edges, layer, n_features, units):
+def _choose(layer_of, n_edges, layer, max_units, units):
     """Numbers of the units to show, those with the most edges first."""
     if units is not None:
         units = np.asarray(units, dtype=np.intp)
@@ -184,15 +185,14 @@ def _choose(layer_of, n_edges, layer, n_features, units):
         if np.any(layer_of[units] == 0):
             raise ValueError("units must be hidden ones")
         return units
-    if not isinstance(n_features, Integral) or n_features < 1:
-        raise ValueError(f"n_features must be an integer >= 1, got {n_features!r}")
+    check_most("max_units", max_units)
     depth = layer_of.max()
     if depth == 0:
         raise ValueError("the network has no hidden units")
     if not isinstance(layer, Integral) or not 1 <= layer <= depth:
         raise ValueError(f"layer must be from 1 to {depth}, the depth of the network, got {layer}")
     members = np.flatnonzero(layer_of == layer)
-    return members[np.argsort(-n_edges[members], kind="stable")[:n_features]]
+    return members[np.argsort(-n_edges[members], kind="stable")[:max_units]]
 
 
 def _in_words(n_edges):

@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from skbnp.plot._style import (
-    GREY,
-    check_estimator,
-    class_look,
-    hide_frame,
-    import_pyplot,
-    size_in_points,
-    styled,
-)
+from skbnp.plot._estimator import check_estimator
+from skbnp.plot._style import GREY, class_look, hide_frame, import_pyplot, size_in_points, styled
 from skbnp.summaries.joining import LEAST_OVERLAP
 
 CELL = 0.42  # inches of our own figure for a component

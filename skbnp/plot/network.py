@@ -1,14 +1,14 @@
 """The units and edges of a belief network."""
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
+from skbnp.plot._estimator import check_estimator
 from skbnp.plot._style import (
     COLORS,
     GREY,
-    check_estimator,
+    check_most,
     hide_frame,
     import_pyplot,
     short_name,
@@ -195,8 +195,7 @@ class NetworkDisplay:
             raise ValueError(
                 f"names must be of {self.n_visible} visible units, got {len(self.names)}"
             )
-        if not isinstance(self.max_edges, Integral) or self.max_edges < 1:
-            raise ValueError(f"max_edges must be an integer >= 1, got {self.max_edges!r}")
+        check_most("max_edges", self.max_edges)
         return height, edges, weights
 
     def _add_edges(self, at, row, edges, weights, line_kw):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skbnp.plot._style import check_estimator, class_look, hide_frame, import_pyplot, styled
+from skbnp.plot._estimator import check_estimator, reported_traces
+from skbnp.plot._style import class_look, hide_frame, import_pyplot, styled
 
 MAX_BINS = 25
 MAX_LEGEND = 8  # chains
@@ -75,7 +76,7 @@ class TraceDisplay:
         if isinstance(names, str):
             names = [names]
         if names is None:
-            names = getattr(estimator, "_reported_traces", None) or list(posterior.traces)
+            names = reported_traces(estimator)
         unknown = [name for name in names if name not in posterior.traces]
         if unknown:
             raise ValueError(

@@ -1,13 +1,12 @@
 """The tree of a tree factor model."""
 
-from numbers import Integral
-
 import numpy as np
 
+from skbnp.plot._estimator import check_estimator
 from skbnp.plot._style import (
     COLORS,
     GREY,
-    check_estimator,
+    check_most,
     hide_frame,
     import_pyplot,
     size_in_points,
@@ -169,8 +168,7 @@ class TreeDisplay:
     def _check(self):
         if self.images not in ("means", "loadings"):
             raise ValueError(f"images must be 'means' or 'loadings', got {self.images!r}")
-        if not isinstance(self.max_branches, Integral) or self.max_branches < 1:
-            raise ValueError(f"max_branches must be an integer >= 1, got {self.max_branches!r}")
+        check_most("max_branches", self.max_branches)
         n_features = self.tree["leaf_mean"].shape[1]
         if self.image_shape is not None and (
             len(self.image_shape) != 2 or np.prod(self.image_shape) != n_features

@@ -56,6 +56,19 @@ def test_new_rows_are_put_into_clusters(model, table):
     assert_allclose(display.difference, expected.difference)
 
 
+def test_marks_of_missing_cells_are_missing():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[:20, 0] += 9.0
+    marked = X.copy()
+    marked[[3, 25], 1] = -999.0
+    options = dict(n_chains=2, n_warmup=20, n_draws=20, random_state=0)
+    model = DirichletProcessMixture(missing_values=-999.0, **options).fit(marked)
+    display = ClusterProfileDisplay.from_estimator(model, marked)
+    holed = np.where(marked == -999.0, np.nan, marked)
+    expected = profiles(holed, model.predict(marked), [None, None])
+    assert_allclose(display.difference, expected.difference)
+
+
 def test_an_array_has_numbers_for_names():
     X = np.random.default_rng(0).normal(size=(20, 3))
     X[:10] += 9

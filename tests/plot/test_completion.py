@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose, assert_array_equal
@@ -78,14 +79,14 @@ def test_from_estimator_shows_incomplete_rows():
 
     estimator = SimpleNamespace(impute=impute, n_features_in_=6)
     display = CompletionDisplay.from_estimator(
-        estimator, given, truth=truth, image_shape=SHAPE, n_rows=3
+        estimator, given, truth=truth, image_shape=SHAPE, max_rows=3
     )
     rows = [1, 15, 29]
     assert_array_equal(display.given, given[rows])
     assert_array_equal(display.truth, truth[rows])
     assert_array_equal(asked[0], given[rows])
     assert_array_equal(display.filled, np.where(np.isnan(given[rows]), 7.0, given[rows]))
-    all_rows = CompletionDisplay.from_estimator(estimator, given, image_shape=SHAPE, n_rows=99)
+    all_rows = CompletionDisplay.from_estimator(estimator, given, image_shape=SHAPE, max_rows=99)
     assert_array_equal(all_rows.given, given[1::2])
 
 
@@ -110,9 +111,9 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"truth must have shape \(4, 6\), got \(3, 6\)"):
         CompletionDisplay(given, filled, truth[1:], image_shape=SHAPE).plot()
     estimator = SimpleNamespace(impute=np.nan_to_num, n_features_in_=6)
-    for n_rows in (0, 2.5):
-        with pytest.raises(ValueError, match="n_rows must be an integer >= 1, got"):
-            CompletionDisplay.from_estimator(estimator, given, image_shape=SHAPE, n_rows=n_rows)
+    for max_rows in (0, 2.5, True):
+        with pytest.raises(ValueError, match="max_rows must be an integer >= 1, got"):
+            CompletionDisplay.from_estimator(estimator, given, image_shape=SHAPE, max_rows=max_rows)
     with pytest.raises(ValueError, match="X must have a row with missing entries"):
         CompletionDisplay.from_estimator(estimator, truth, image_shape=SHAPE)
     with pytest.raises(ValueError, match="truth must have the shape of X"):
@@ -133,3 +134,16 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"skbnp\[plot\]"):
         CompletionDisplay(given, filled, image_shape=SHAPE).plot()
+
+
+def test_marks_of_missing_cells_are_missing():
+    """Those that `fit` had, in arrays, in single precision too, and in frames."""
+    given, _, _ = make_images()
+    given = given.reshape(len(given), -1)
+    marked = np.where(np.isnan(given), -9.9, given)
+    estimator = SimpleNamespace(
+        impute=lambda X: np.zeros(np.shape(X)), n_features_in_=6, _marks={None: [-9.9]}
+    )
+    for X in (marked, marked.astype(np.float32), pd.DataFrame(marked)):
+        display = CompletionDisplay.from_estimator(estimator, X, image_shape=SHAPE)
+        assert np.nanmin(display.given) > -9.0 and np.isnan(display.given).any()

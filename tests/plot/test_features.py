@@ -89,7 +89,7 @@ def test_fitted_networks():
     model = CIBPBeliefNet(n_chains=1, n_warmup=10, n_draws=4, random_state=0)
     with pytest.warns(UserWarning, match="constant|converged"):
         model.fit(X)
-    display = FeatureDisplay.from_estimator(model, image_shape=SHAPE, n_features=100)
+    display = FeatureDisplay.from_estimator(model, image_shape=SHAPE, max_units=100)
     network = model.network()
     assert len(display.images_) == model.layer_widths_[0]
     images = shown(display).reshape(-1, 6)
@@ -100,7 +100,7 @@ def test_fitted_networks():
 
 
 def test_units_and_draws_as_asked_for():
-    display = FeatureDisplay.from_estimator(fitted(), image_shape=SHAPE, n_features=2)
+    display = FeatureDisplay.from_estimator(fitted(), image_shape=SHAPE, max_units=2)
     assert titles(display) == ["unit 8\n3 edges", "unit 7\n2 edges"]
     display = FeatureDisplay.from_estimator(fitted(), image_shape=SHAPE, units=[10, 6], draw=2.0)
     assert titles(display) == ["unit 10\n1 edge", "unit 6\n1 edge"]
@@ -144,7 +144,7 @@ def test_axes_and_style_of_the_user():
         ({"image_shape": (2, 2)}, r"features must have shape \(n, 4\), n >= 1, for images of"),
         ({"layer": 0}, "layer must be from 1 to 3, the depth of the network, got 0"),
         ({"layer": 4}, "layer must be from 1 to 3, the depth of the network, got 4"),
-        ({"n_features": 0}, "n_features must be an integer >= 1, got 0"),
+        ({"max_units": 0}, "max_units must be an integer >= 1, got 0"),
         ({"units": [12]}, "units must be from 0 to 11, got"),
         ({"units": []}, "units must be from 0 to 11, got"),
         ({"units": [7, 5]}, "units must be hidden ones"),
