@@ -1,6 +1,7 @@
-"""Tables of numbers at the edge of what an estimator may be given."""
+"""Tables of numbers at the edge of what an estimator may be given, and what it must answer."""
 
 import numpy as np
+from numpy.testing import assert_array_equal
 
 
 def tables_at_the_edge():
@@ -29,3 +30,33 @@ def tables_at_the_edge():
     # Every column keeps two values.
     tables["mostly holes"][:2] = plain[:2]
     return plain, tables
+
+
+def assert_finite_traces(model):
+    """Chains have not broken down."""
+    for name, trace in model.posterior_.traces.items():
+        assert np.isfinite(trace).all(), name
+
+
+def assert_sound(model, X, may_be_infinite=False, **of_impute):
+    """Every answer about new rows is a number and says what it must.
+
+    ``may_be_infinite``: deviations, and what is given. Returns these rows, which have holes too.
+    """
+    assert_finite_traces(model)
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([X[:30], np.full((1, X.shape[1]), np.nan)])
+    holes = np.where(rng.random(rows.shape) < 0.5, np.nan, rows)
+    for new in (rows, holes):
+        density = model.score_samples(new)
+        assert np.isfinite(density).all()
+        assert density[-1] == 0.0
+        filled, std = model.impute(new, return_std=True, **of_impute)
+        seen = ~np.isnan(new)
+        assert np.isfinite(filled[~seen]).all() and not np.isnan(std).any()
+        assert may_be_infinite or (np.isfinite(filled).all() and np.isfinite(std).all())
+        assert_array_equal(filled[seen], new[seen])
+        assert (std[seen] == 0).all()
+        assert np.isfinite(model.transform(new)).all()
+    assert np.isfinite(model.sample(50, random_state=0)).all()
+    return rows, holes

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
+from checks import edges
+
 
 def short(kind, **changes):
     """An estimator of this class with short chains."""
@@ -47,3 +49,11 @@ def assert_same_answers(one, other):
     assert one.keys() == other.keys()
     for name in one:
         assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def assert_sound(model, X):
+    """Every answer is a number and says what it must, about rows and their labels."""
+    for new in edges.assert_sound(model, X, may_be_infinite=True):
+        assert np.abs(model.predict_proba(new).sum(axis=1) - 1).max() < 1e-9
+    assert model.labels_.shape == (len(X),)
+    assert np.isfinite(model.energy_correlation_).all()

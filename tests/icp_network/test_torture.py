@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
-from checks.edges import tables_at_the_edge
+from checks import edges
+from checks.edges import assert_finite_traces, tables_at_the_edge
 from checks.icp_network import PAPER, with_sampler
 from checks.slow import slow_where
 from skbnp import ICPNetwork, ICPNetworkClassifier, ICPNetworkRegressor
@@ -25,28 +25,10 @@ def fit(X, **options):
     return ICPNetwork(**with_sampler({**CHAIN, **defaults, **options})).fit(X)
 
 
-def assert_finite_traces(net):
-    for name, trace in net.posterior_.traces.items():
-        assert np.isfinite(trace).all(), name
-
-
 def assert_sound(net, X):
-    """Every answer is a finite number and says what it must."""
-    assert_finite_traces(net)
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([X[:20], np.full((1, X.shape[1]), np.nan)])
-    holes = np.where(rng.random(rows.shape) < 0.5, np.nan, rows)
-    for new in (rows, holes):
-        density = net.score_samples(new)
-        assert np.isfinite(density).all()
-        assert density[-1] == 0.0
-        filled, std = net.impute(new, return_std=True)
-        seen = ~np.isnan(new)
-        assert np.isfinite(filled).all() and np.isfinite(std).all()
-        assert_array_equal(filled[seen], new[seen])
-        assert (std[seen] == 0).all()
+    """Every answer is a finite number and says what it must, of units and edges too."""
+    for new in edges.assert_sound(net, X):
         assert (np.abs(net.transform(new)) <= 1 + 1e-12).all()
-    assert np.isfinite(net.sample(50, random_state=0)).all()
     for probability in (net.edge_probabilities(), net.ancestor_probabilities()):
         assert ((probability >= 0) & (probability <= 1)).all()
 

@@ -72,9 +72,9 @@ def test_of_many_columns_it_is_near_the_density_under_a_draw():
     exact, _ = log_densities(draw, model._prior, A, 1, 0, "importance", 2000, 20000)
     apart = density(sampler) - model._training_rows.log_jacobian[::3] - exact
     assert np.abs(np.mean(apart)) < 0.5
-    # By fantasies alone all rows are off by more.
+    # By fantasies alone they are off by more.
     few, _ = log_densities(draw, model._prior, A, 1, 0, "fantasies", 500)
-    assert np.mean(few - exact) < -2.0
+    assert np.mean(np.abs(few - exact)) > 10 * np.mean(np.abs(apart))
 
 
 def test_of_targets_it_is_their_density_given_the_features():
@@ -92,16 +92,24 @@ def test_of_targets_it_is_their_density_given_the_features():
     assert_allclose(np.exp(density(sampler)), p[np.arange(40), rows.labels], atol=0.15)
 
 
-def test_of_a_skewed_target_it_is_not_tens_of_nats_too_low():
+def test_of_a_skewed_target_it_is_too_low_by_far_less_than_without_a_kernel():
     # Its own node has little noise: of twenty fantasies none is near a value far out.
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), np.exp(2.0 * rng.normal(size=200))
-    model = ICPNetworkRegressor(n_chains=1, n_warmup=60, n_draws=2, random_state=0).fit(X, y)
-    density, sampler = watched(model, np.column_stack([X, y]))
-    rows, draw = model._training_rows, sampler.draw()
-    exact, _ = log_densities(draw, model._prior, rows.visible, 1, 0, "fantasies", 4000)
-    # Without a kernel the worst of them is 70 nats too low.
-    assert np.min(density(sampler) - rows.log_jacobian - exact) > -15.0
+    options = dict(n_chains=1, n_warmup=60, n_draws=2)
+    off = []
+    for seed in range(4):
+        model = ICPNetworkRegressor(**options, random_state=seed).fit(X, y)
+        density, sampler = watched(model, np.column_stack([X, y]))
+        rows, draw = model._training_rows, sampler.draw()
+        exact, _ = log_densities(draw, model._prior, rows.visible, 1, 0, "fantasies", 4000)
+        outputs = Outputs(draw, model._prior, density._noise_of(len(draw["order"])))
+        without = outputs.log_densities(rows.visible, None, False)
+        off.append([density(sampler) - rows.log_jacobian - exact, without - exact])
+    mean, worst = np.mean(off, axis=2), np.min(off, axis=2)
+    assert (mean[:, 0] > -5.0).all()
+    assert mean[:, 0].sum() > 0.3 * mean[:, 1].sum()
+    assert worst[:, 0].sum() > 0.5 * worst[:, 1].sum()
 
 
 def test_the_kernel_has_the_width_of_silvermans_rule():
