@@ -10,8 +10,8 @@ hide cells that you know, fill them, and count.
 # Hide, fill, count
 # -----------------
 # Nine measurements of 442 patients, a tenth of the cells hidden. The intervals are those of
-# :class:`~skbnp.BNPImputer`, quantiles of many completed tables. Its chains find different trees,
-# as ``fit`` says; fillings are averages over them (:doc:`/user_guide/tree_factor_model`).
+# :class:`~skbnp.BNPImputer`, quantiles of many completed tables. Its chains find different trees
+# and agree on what they fill in: ``fit`` does not warn (:doc:`/user_guide/tree_factor_model`).
 
 import warnings
 

@@ -100,7 +100,13 @@ print(f"agreement with the growers: {adjusted_rand_score(load_wine().target, mix
 #      - twice both
 #    * - found different partitions
 #      - each chain sits in an answer of its own
-#      - twice ``n_chains``
+#      - twice ``n_chains``, and twice the ``max_work`` that they share
+#    * - which is little; the chains agree on log_density
+#      - chains describe rows alike, by different partitions
+#      - nothing for densities and fillings; twice ``n_warmup`` if clusters are counted
+#    * - an ensemble of short chains is too small
+#      - more chains, or longer ones, would describe rows noticeably better
+#      - what it names; ``n_chains``, ``n_warmup`` and ``n_draws`` together
 #    * - never changed, none of so many proposals was accepted
 #      - this trace is where the chains began: do not report it; the rest may be fine
 #      - another ``random_state``
