@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
 from skbnp.imputer import default_model
 from skbnp.tables.columns import columns_of
+from skbnp.tables.parts import without_marks
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = dict(n_chains=2, n_warmup=10, n_draws=10, random_state=0)
@@ -150,8 +151,9 @@ def test_few_numbers_that_go_with_a_real_column_are_real():
         fewer["weight"] = 5.0 * fewer["week"] + rng.normal(size=n)
         assert default_model(fewer).family[1] == family
     # Most of one value: covariances would have no bound.
-    most = table.assign(week=np.where(week < 6, 1, week))
-    assert default_model(most).family[1] == "auto"
+    most = table.assign(week=np.where(rng.random(n) < 0.6, 1, week))
+    most["weight"] = 5.0 * most["week"] + rng.normal(size=n)
+    assert most["week"].nunique() == 8 and default_model(most).family[1] == "auto"
     few = table.assign(weight=table["weight"].where(np.arange(n) < 19))
     assert default_model(few).family[1] == "auto"
     hidden = rng.random(n) < 0.2
@@ -208,6 +210,8 @@ def test_marks_of_several_kinds(library):
     assert_array_equal(np.asarray(imputer.fit_transform(marked)), expected)
     new = BNPImputer(estimator=MODELS[1]).fit(holed).transform(holed[:8])
     assert_array_equal(np.asarray(imputer.transform(marked[:8])), new)
+    imputer.set_params(missing_values=np.nan)
+    assert_array_equal(np.asarray(imputer.transform(marked[:8])), new)
     both = BNPImputer(estimator=MODELS[1], missing_values=[-1, -999]).fit_transform(marked)
     assert np.asarray(both)[9, 0] != -1
 
@@ -217,6 +221,8 @@ def test_marks_that_leave_numbers_in_text():
     X.loc[[3, 4], "a"] = "unknown"
     found = BNPImputer(estimator=MODELS[1], missing_values=["?", "unknown"]).fit_transform(X)
     assert found["a"].dtype == np.float64
+    found = without_marks(X, {None: ["?", "unknown"]})
+    assert found["a"].dtype == np.float64 and found["a"].isna().sum() == 3
 
 
 @pytest.mark.parametrize(
@@ -229,6 +235,11 @@ def test_marks_that_leave_numbers_in_text():
 def test_marks_that_are_wrong(marks, message):
     with pytest.raises(ValueError, match=message):
         BNPImputer(missing_values=marks).fit(numbers_as_text())
+
+
+def test_marks_of_columns_that_are_not_there():
+    with pytest.raises(ValueError, match="missing_values must name columns of X, which has 2, got"):
+        BNPImputer(missing_values={2: -1}).fit(numbers_as_text().to_numpy(dtype=float))
 
 
 def test_names_of_flags_where_names_of_columns_are_numbers():
