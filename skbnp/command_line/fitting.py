@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from skbnp.command_line.errors import BadInput, in_words, refusing
 
-# Of what is wrong with the chains a note names so much.
-_MOST_ILLNESSES = 2
+# What is wrong with the chains, of which a note names so much.
+_MOST_PROBLEMS = 2
 
 
 def fit(model, X, arguments, path, ignored=()):
@@ -88,10 +88,10 @@ def notes(ignored=()):
             caught.clear()
             raise
         finally:
-            said = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+            said = [_short(one.message) for one in caught if issubclass(one.category, UserWarning)]
             for message in dict.fromkeys(said):
                 if not message.startswith(tuple(ignored)):
-                    note(short(in_words(message)))
+                    note(in_words(message))
 
 
 def note(message):
@@ -99,12 +99,7 @@ def note(message):
     print(f"note: {message}", file=sys.stderr, flush=True)
 
 
-def short(message):
-    """A warning with the first of the illnesses that it lists."""
-    head, colon, rest = message.partition(": ")
-    illnesses, to_do, remedy = rest.partition(". To do: ")
-    listed = illnesses.split("; ")
-    if not to_do or len(listed) <= _MOST_ILLNESSES:
-        return message
-    n_more = len(listed) - _MOST_ILLNESSES
-    return f"{head}{colon}{'; '.join(listed[:_MOST_ILLNESSES])}; {n_more} more{to_do}{remedy}"
+def _short(warning):
+    """What a warning says; one of chains has a short form, with the first of their problems."""
+    short = getattr(warning, "short", None)
+    return str(warning) if short is None else short(_MOST_PROBLEMS)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from skbnp.mcmc.caller import warn
+from skbnp.mcmc.remedies import Advice, Illness
 from skbnp.reports import convergence
 from skbnp.tables.dependence import dependent_columns
 
@@ -92,14 +93,14 @@ class UnboundedMixin:
         return f"{rows}, in {most['n_chains']} of {n_chains} chains,"
 
     def _lacks_of_chains(self):
-        problems, advice = super()._lacks_of_chains()
-        unbounded = self._unbounded_in_words()
-        if problems and unbounded:
-            advice = [
-                f"components {unbounded[0]}, along which densities have no bound, and chains "
-                f"follow such rows: {unbounded[1]}"
-            ]
-        return problems, advice
+        found, unbounded = super()._lacks_of_chains(), self._unbounded_in_words()
+        if not found or not unbounded:
+            return found
+        follow = (
+            f"components {unbounded[0]}, along which densities have no bound, and chains follow "
+            "such rows"
+        )
+        return replace(found, advice=(Advice(Illness.UNBOUNDED, follow, unbounded[1]),))
 
     def _chains_section(self):
         """Chains may agree on densities that have no bound, but these are not to be trusted."""
@@ -121,7 +122,7 @@ class UnboundedMixin:
     def _judge_chains(self):
         super()._judge_chains()
         unbounded = self._unbounded_in_words(is_news=True)
-        if unbounded and not self._lacks_of_chains()[0]:
+        if unbounded and not self._lacks_of_chains():
             warn(
                 f"Components {unbounded[0]}, along which densities have no bound: scores of rows "
                 "say nothing, and clusters may be of that alone. If it should not tell clusters "

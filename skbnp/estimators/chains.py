@@ -26,7 +26,13 @@ from skbnp.mcmc.checkpoint import Checkpoint, digest
 from skbnp.mcmc.diagnostics import convergence_problems, never_moved
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.posterior import Posterior
-from skbnp.mcmc.remedies import remedies, shortcomings_of_ensemble
+from skbnp.mcmc.remedies import (
+    ChainsWarning,
+    Diagnosis,
+    in_a_row,
+    remedies,
+    shortcomings_of_ensemble,
+)
 from skbnp.mcmc.rows import OneBlasThread
 from skbnp.mcmc.runner import run_chains
 from skbnp.mcmc.warmup import WarmupRounds
@@ -479,20 +485,21 @@ class BaseMCMCEstimator(
     # -- warnings
 
     def _lacks_of_chains(self):
-        """What speaks against convergence, and what helps: lists of str, empty if nothing."""
+        """What speaks against convergence, and what helps: a `Diagnosis`."""
         posterior = self.posterior_
         # A file of an older version may have no density.
         names = [name for name in self._reported_traces if name in posterior.traces]
         problems = convergence_problems(posterior.traces, names)
         problems += never_moved(posterior, self._moves_of_traces)
         if not problems:
-            return [], []
+            return Diagnosis()
         gain, thin = posterior.known_gain() or 0.0, posterior.sweeps_per_draw
         found = posterior.traces, names, gain, self._least_gain(), self._findings
-        return problems, self._remedies(partial(remedies, *found, thin=thin))
+        advice = self._remedies(partial(remedies, *found, thin=thin))
+        return Diagnosis(tuple(problems), tuple(advice))
 
     def _remedies(self, helps):
-        """What helps chains that are not what they should be, a list of str.
+        """What helps chains that are not what they should be, a list of `Advice`.
 
         ``helps`` is `mcmc.remedies.remedies` of what they have found, to be told what is longer.
         """
@@ -510,32 +517,33 @@ class BaseMCMCEstimator(
             self._warn_if_not_converged()
 
     def _warn_if_not_converged(self):
-        problems, advice = self._lacks_of_chains()
-        if problems:
+        found = self._lacks_of_chains()
+        if found:
             warn(
-                "The chains may not have converged: " + "; ".join(problems) + ". To do: "
-                + "; ".join(advice) + ". Look at posterior_.summary() and skbnp.plot.TraceDisplay.",
-                ConvergenceWarning,
-            )  # fmt: skip
+                f"The chains may not have converged: {in_a_row(found.problems)}. To do: "
+                f"{found.to_do()}. Look at posterior_.summary() and skbnp.plot.TraceDisplay.",
+                partial(ChainsWarning, problems=found.problems),
+            )
 
     def _lacks_of_ensemble(self):
-        """What more chains or longer ones would gain, where that is worth having: list of str."""
+        """What more chains or longer ones would gain, if that is worth having: a `Diagnosis`."""
         posterior = self.posterior_
-        return shortcomings_of_ensemble(
+        advice = shortcomings_of_ensemble(
             posterior.traces["log_density"],
             posterior.doubling_gain(),
             self._least_gain(),
             self._findings,
         )
+        return Diagnosis(advice=tuple(advice))
 
     def _warn_if_ensemble_falls_short(self):
-        advice = self._lacks_of_ensemble()
-        if advice:
+        found = self._lacks_of_ensemble()
+        if found:
             warn(
                 f"An ensemble of {self.posterior_.n_chains} short chains is too small: "
-                + "; ".join(advice) + ". Look at posterior_.summary().",
+                f"{found.to_do()}. Look at posterior_.summary().",
                 ConvergenceWarning,
-            )  # fmt: skip
+            )
 
     def _warn_if_few_are_stored(self):
         posterior = self.posterior_

@@ -168,10 +168,8 @@ class ReportMixin:
         posterior = self.posterior_
         names = [name for name in self._reported_traces if name in posterior.traces]
         is_ensemble = self._is_ensemble(self.n_features_in_)
-        problems, advice = [], self._lacks_of_ensemble() if is_ensemble else []
-        if not is_ensemble:
-            problems, advice = self._lacks_of_chains()
-        return convergence.section(posterior, names, problems, advice, is_ensemble)
+        found = self._lacks_of_ensemble() if is_ensemble else self._lacks_of_chains()
+        return convergence.section(posterior, names, found, is_ensemble)
 
 
 def _whole_again(X):

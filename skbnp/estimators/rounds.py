@@ -6,6 +6,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skbnp.estimators.chains import BaseMCMCEstimator
 from skbnp.estimators.parameters import in_lines, parameter
+from skbnp.mcmc.remedies import Advice, Illness
 from skbnp.mcmc.warmup import WarmupRounds
 
 _BOUND_ON_WORK = """
@@ -99,7 +100,8 @@ class WarmupInRounds(BaseMCMCEstimator):
         was = getattr(self, "_max_work", self.max_work)
         was = was if was == "auto" else f"{was:.3g}"
         spent = f"the warm-up ended when max_work={was} was spent"
+        longer = f"raise max_work ({spent})"
         # More chains share the same work: each alone would be shorter, and predict worse.
-        more = "n_chains, and max_work in proportion"
-        advice = helps(longer=f"raise max_work ({spent})", more=more)
-        return advice if any(spent in one for one in advice) else [*advice, spent]
+        advice = helps(longer=longer, more="n_chains, and max_work in proportion")
+        is_said = any(one.to_do.startswith(longer) for one in advice)
+        return advice if is_said else [*advice, Advice(Illness.UNKNOWN, spent)]

@@ -34,12 +34,12 @@ class ImputerReportMixin:
                 return
             model._judge_training_cells()
         if self.r_hat_ > MOST_RHAT:
-            advice = model._lacks_of_chains()[1] or ["raise n_warmup"]
+            to_do = model._lacks_of_chains().to_do() or "raise n_warmup"
             warn(
                 "The chains may not have converged: they differ in the missing cells that they "
                 f"fill in, by R-hat {self.r_hat_:.3g} on average (above {MOST_RHAT}). To do, by "
                 "parameters of a model, such as estimator=skbnp.imputer.default_model(X)."
-                f"set_params(...): {'; '.join(advice)}",
+                f"set_params(...): {to_do}",
                 ConvergenceWarning,
             )
 

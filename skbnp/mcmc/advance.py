@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skbnp.mcmc.chain_end import ChainEnd
 from skbnp.mcmc.interrupt import HeldInterrupt
 from skbnp.mcmc.rows import OneBlasThread
 from skbnp.mcmc.warmup import WarmupRounds
@@ -98,20 +99,19 @@ class ChainRun:
     """
 
     def __init__(self, index, seed, end=None):
-        end = end or {"n_swept": 0, "counts": {}, "counts_after_warmup": {}, "state": None}
+        end = end or ChainEnd()
         self.index = index
         self.seed = seed
-        # Files of earlier versions lack these three.
-        self.record = {name: x.tolist() for name, x in end.get("record", {}).items()}
-        self.warmup_traces = {name: x.tolist() for name, x in end.get("warmup_traces", {}).items()}
-        self.log_sums = end.get("log_sums")
-        self.n_swept = end["n_swept"]
-        self.counts = end["counts"]
-        self.counts_after_warmup = end["counts_after_warmup"]
+        self.record = {name: x.tolist() for name, x in end.record.items()}
+        self.warmup_traces = {name: x.tolist() for name, x in end.warmup_traces.items()}
+        self.log_sums = end.log_sums
+        self.n_swept = end.n_swept
+        self.counts = end.counts
+        self.counts_after_warmup = end.counts_after_warmup
         # What was last seen of its traces, for those who watch.
         self.latest = {}
         self._sampler = None
-        self._state = end["state"]
+        self._state = end.state
 
     def wake(self, make_sampler):
         """The sampler, built from the seed or the state if it is not alive here."""
@@ -129,16 +129,16 @@ class ChainRun:
         return self._sampler
 
     def end(self):
-        """All that `__init__` needs to go on from here, as plain data."""
-        return {
-            "n_swept": self.n_swept,
-            "counts": self.counts,
-            "counts_after_warmup": self.counts_after_warmup,
-            "state": self.get_state(),
-            "record": {name: np.array(x) for name, x in self.record.items()},
-            "warmup_traces": {name: np.array(x) for name, x in self.warmup_traces.items()},
-            "log_sums": self.log_sums,
-        }
+        """All that `__init__` needs to go on from here."""
+        return ChainEnd(
+            self.n_swept,
+            self.counts,
+            self.counts_after_warmup,
+            self.get_state(),
+            {name: np.array(x) for name, x in self.record.items()},
+            {name: np.array(x) for name, x in self.warmup_traces.items()},
+            self.log_sums,
+        )
 
     def get_state(self):
         return self._state if self._sampler is None else self._sampler.get_state()

@@ -60,12 +60,13 @@ def warn(message, category=UserWarning):
     Parameters
     ----------
     message : str
-    category : type, default=UserWarning
+    category : type or callable, default=UserWarning
+        Makes the warning of the message.
     """
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _package(frame) in _BETWEEN:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message + _SAID_BY.get(), category, stacklevel=level)
+    warnings.warn(category(message + _SAID_BY.get()), stacklevel=level)
 
 
 def _package(frame):

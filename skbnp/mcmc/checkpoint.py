@@ -107,15 +107,6 @@ class Checkpoint:
         try:
             if len(posterior.ends) != posterior.n_chains:
                 raise ValueError("it does not say where its chains stand")
-            for end in posterior.ends:
-                counts = [*end["counts"].values(), *end["counts_after_warmup"].values()]
-                if type(end["n_swept"]) is not int or any(np.shape(n) != (2,) for n in counts):
-                    raise ValueError(f"a chain stands at {end['n_swept']!r} with counts {counts}")
-                record = end.get("record", {})
-                if not isinstance(record, dict) or not all(
-                    isinstance(x, np.ndarray) and x.ndim == 1 for x in record.values()
-                ):
-                    raise ValueError(f"record of a chain must be arrays by name, got {record!r}")
             for chain in posterior.all_draws():
                 for draw in chain:
                     check_draw(draw)

@@ -173,6 +173,24 @@ def least_ess(n_chains):
     return min(_MOST_ESS, _ESS_PER_CHAIN * n_chains)
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Something that speaks against convergence.
+
+    Parameters
+    ----------
+    message : str
+    trace : str or None
+        Whose it is; None is all of them.
+    """
+
+    message: str
+    trace: str | None = None
+
+    def __str__(self):
+        return self.message
+
+
 def convergence_problems(traces, names=None, max_rhat=MOST_RHAT, min_ess=None):
     """What speaks against convergence.
 
@@ -187,18 +205,22 @@ def convergence_problems(traces, names=None, max_rhat=MOST_RHAT, min_ess=None):
 
     Returns
     -------
-    messages : list of str
+    problems : list of Problem
         Empty if there is nothing to say.
     """
     names = list(traces if names is None else names)
     n_draws = min((np.shape(traces[name])[1] for name in names), default=MIN_DRAWS)
     if n_draws < MIN_DRAWS:
         return [
-            f"no R-hat and no effective sample size can be given for {n_draws} draws per chain: "
-            f"at least {MIN_DRAWS} are needed"
+            Problem(
+                f"no R-hat and no effective sample size can be given for {n_draws} draws per "
+                f"chain: at least {MIN_DRAWS} are needed"
+            )
         ]
     return [
-        message for name in names for message in _problems_of(name, traces[name], max_rhat, min_ess)
+        Problem(message, name)
+        for name in names
+        for message in _problems_of(name, traces[name], max_rhat, min_ess)
     ]
 
 
@@ -239,20 +261,23 @@ def never_moved(posterior, moves):
 
     Returns
     -------
-    messages : list of str
+    problems : list of Problem
         One for each trace that is constant and equal in all chains although moves were proposed,
         if not one was accepted since the chains began, warm-up included.
     """
-    messages = []
+    problems = []
     for name, of_trace in moves.items():
-        counts = [end["counts"].get(move, (0, 0)) for end in posterior.ends for move in of_trace]
+        counts = [end.counts.get(move, (0, 0)) for end in posterior.ends for move in of_trace]
         accepted, proposed = np.sum(counts, axis=0) if counts else (0, 0)
         if is_constant(posterior.traces[name]) and proposed and not accepted:
-            messages.append(
-                f"{name} never changed, and none of {proposed} proposals that could change it was "
-                "accepted"
+            problems.append(
+                Problem(
+                    f"{name} never changed, and none of {proposed} proposals that could change it "
+                    "was accepted",
+                    name,
+                )
             )
-    return messages
+    return problems
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from skbnp.mcmc import io
 from skbnp.mcmc.arviz import Request, to_arviz
+from skbnp.mcmc.chain_end import ChainEnd
 from skbnp.mcmc.posterior_diagnostics import PosteriorDiagnostics, evenly
 from skbnp.mcmc.warmup import Warmup
 
@@ -39,7 +40,7 @@ class Posterior(PosteriorDiagnostics):
         One draw was kept after so many sweeps.
     seed : int, default=None
         The entropy all chains started from.
-    ends : list of dict, default=None
+    ends : list of ChainEnd, default=None
         Per chain where it stood after its last sweep: what a run needs to go on from there.
     n_sweeps_run : int, default=0
         Sweeps of all chains together that were made for this posterior; those of an earlier run
@@ -134,12 +135,12 @@ class Posterior(PosteriorDiagnostics):
     @property
     def final_states(self):
         """State of each chain's sampler after its last sweep."""
-        return [end["state"] for end in self._ends]
+        return [end.state for end in self._ends]
 
     @property
     def warmup_traces(self):
         """What was traced in the warm-up, by name (n_chains, n_warmup); empty if it is unknown."""
-        of_chains = [end.get("warmup_traces", {}) for end in self._ends]
+        of_chains = [end.warmup_traces for end in self._ends]
         names = of_chains[0] if of_chains and self.n_warmup else ()
         traces = {name: [of_chain.get(name, ()) for of_chain in of_chains] for name in names}
         lengths = {np.shape(x) for chains in traces.values() for x in chains}
@@ -400,13 +401,13 @@ class Posterior(PosteriorDiagnostics):
 
     @property
     def ends(self):
-        """Per chain where it stands after its last sweep, as plain data."""
+        """Per chain where it stands after its last sweep: a `ChainEnd`."""
         return self._ends
 
     @property
     def n_swept(self):
         """Sweeps that every chain has made, warm-up included; 0 where no run can go on."""
-        return min((end["n_swept"] for end in self._ends), default=0)
+        return min((end.n_swept for end in self._ends), default=0)
 
     def has(self, n_draws):
         """Whether every chain has made all sweeps for so many draws.
@@ -444,7 +445,7 @@ class Posterior(PosteriorDiagnostics):
             "n_warmup": self.n_warmup,
             "sweeps_per_draw": self.sweeps_per_draw,
             "seed": self.seed,
-            "ends": self._ends,
+            "ends": [end.to_data() for end in self._ends],
             "n_sweeps_run": self.n_sweeps_run,
             "warmup": None if self.warmup is None else self.warmup.to_data(),
         }
@@ -472,7 +473,8 @@ class Posterior(PosteriorDiagnostics):
         # Files of earlier versions know of no rounds.
         warmup = data.pop("warmup", None)
         warmup = None if warmup is None else Warmup.from_data(warmup)
-        return cls(draws, data.pop("traces"), warmup=warmup, **data)
+        ends = [ChainEnd.from_data(end) for end in data.pop("ends") or ()]
+        return cls(draws, data.pop("traces"), ends=ends, warmup=warmup, **data)
 
     def __repr__(self):
         thinned = "" if self.store_every == 1 else f" (1 in {self.store_every} stored)"
@@ -513,12 +515,8 @@ class Posterior(PosteriorDiagnostics):
             raise ValueError("traces must hold 'log_joint'")
         if self._ends and len(self._ends) != self.n_chains:
             raise ValueError(f"ends must have one entry per chain, got {len(self._ends)}")
-        for end in self._ends:
-            for name, x in end.get("warmup_traces", {}).items():
-                if not isinstance(x, np.ndarray) or x.ndim != 1:
-                    raise ValueError(f"trace {name!r} of a warm-up must be an array (n_sweeps,)")
         n_kept = min((len(x) for x in self._traces.get("log_joint", ())), default=0)
-        shapes = {np.shape(end.get("log_sums")) for end in self._ends}
+        shapes = {np.shape(end.log_sums) for end in self._ends}
         if n_kept and len(shapes) > 1:
             raise ValueError(f"log_sums of all ends must have one shape, got {shapes}")
         for name, chains in self._traces.items():

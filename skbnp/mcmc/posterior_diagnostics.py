@@ -82,7 +82,7 @@ class PosteriorDiagnostics:
 
     def _log_mean_densities(self):
         """Log of the mean density of each watched row in each chain, None where there are none."""
-        sums = [end.get("log_sums") for end in self._ends]
+        sums = [end.log_sums for end in self._ends]
         if not sums or any(x is None for x in sums):
             return None
         n_kept = [len(x) for x in self._traces["log_joint"]]

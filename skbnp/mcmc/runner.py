@@ -406,13 +406,13 @@ def _check_start(start, plan, seed, n_chains):
         )
     lengths = [len(x) for x in start.all_traces.get("log_joint", [()] * n_chains)]
     for end, n_kept in zip(ends, lengths, strict=True):
-        if type(end["n_swept"]) is not int or plan.n_kept(end["n_swept"]) != n_kept:
-            raise ValueError(f"a chain of {end['n_swept']!r} sweeps must not have {n_kept} draws")
-        n_sums = np.shape(end.get("log_sums"))
+        if plan.n_kept(end.n_swept) != n_kept:
+            raise ValueError(f"a chain of {end.n_swept} sweeps must not have {n_kept} draws")
+        n_sums = np.shape(end.log_sums)
         if plan.density is not None and n_sums != (plan.density.n_rows,) * bool(n_kept):
             raise ValueError(f"a chain of {n_kept} draws must not have densities {n_sums}")
         if plan.is_round:
-            _check_record(end["record"], plan.n_recorded(end["n_swept"]), ends[0]["record"])
+            _check_record(end.record, plan.n_recorded(end.n_swept), ends[0].record)
 
 
 def _check_record(record, n_recorded, of_first):

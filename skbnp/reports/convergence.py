@@ -7,7 +7,7 @@ import numpy as np
 from skbnp.markup import counted, listed, number
 from skbnp.mcmc import diagnostics
 from skbnp.mcmc.diagnostics import MOST_RHAT
-from skbnp.mcmc.remedies import LITTLE, SAME_DENSITY
+from skbnp.mcmc.remedies import Illness, in_a_row
 from skbnp.reports import pictures
 from skbnp.reports.page import Section, Verdict
 
@@ -28,7 +28,7 @@ _WORDS = {
 }
 
 
-def section(posterior, names, problems, advice, is_ensemble=False):
+def section(posterior, names, diagnosis, is_ensemble=False):
     """The chains, by the quantities that `fit` checks.
 
     Parameters
@@ -36,14 +36,15 @@ def section(posterior, names, problems, advice, is_ensemble=False):
     posterior : skbnp.mcmc.posterior.Posterior
     names : sequence of str
         The traces that `fit` checks.
-    problems, advice : list of str
-        What `fit` warned of, and what it said helps.
+    diagnosis : skbnp.mcmc.remedies.Diagnosis
+        What `fit` warned of.
     is_ensemble : bool
         Whether chains are meant to differ.
     """
     records, verdicts = [], []
     least_ess = diagnostics.least_ess(posterior.n_chains)
-    differ_little = any(LITTLE in one for one in advice)
+    illnesses = [one.illness for one in diagnosis.advice]
+    differ_little = Illness.LITTLE in illnesses
     for name in names:
         figures = diagnostics.summary_of(posterior.traces[name])
         verdict = None if is_ensemble else _verdict(name, figures, least_ess)
@@ -66,18 +67,19 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         )
     sentences = [_run_in_words(posterior)]
     # In nothing else, and nothing else is to be done.
-    are_fine = differ_little and len(advice) == 1 and all("log_density" in x for x in problems)
+    differ_in = {one.trace for one in diagnosis.problems}
+    are_fine = differ_little and len(illnesses) == 1 and differ_in == {"log_density"}
     if is_ensemble:
-        sentences += _ensemble(advice)
+        sentences += _ensemble(diagnosis)
         verdicts.append(
             Verdict(
                 "predictions, which are averages over all chains",
-                "with care" if advice else "yes",
-                advice[0] if advice else "more chains would change little",
+                "with care" if diagnosis else "yes",
+                str(diagnosis.advice[0]) if diagnosis else "more chains would change little",
             )
         )
     else:
-        sentences += _agreement(problems, names, are_fine, least_ess)
+        sentences += _agreement(diagnosis.problems, names, are_fine, least_ess)
     gain = posterior.known_gain()
     if gain is not None and posterior.n_chains > 1:
         sentences.append(
@@ -94,19 +96,20 @@ def section(posterior, names, problems, advice, is_ensemble=False):
         records,
         pictures=(pictures.traces(shown, rhat),),
         verdicts=tuple(verdicts),
-        steps=(_step("; ".join(advice), posterior, are_fine),) if advice else (),
+        steps=(_step(diagnosis, posterior, are_fine),) if diagnosis else (),
         is_urgent=not are_fine,
     )
 
 
-def _step(advice, posterior, are_fine):
+def _step(diagnosis, posterior, are_fine):
+    first, *others = [one.illness for one in diagnosis.advice]
     begin = "Fit again, so that the chains can be trusted"
     if are_fine:
         begin = "The chains may stay as they are"
-    elif advice.startswith(SAME_DENSITY) and "effective draws" not in advice:
+    elif first is Illness.COUNTS and Illness.FEW_DRAWS not in others:
         begin = "Where only densities and predictions count, the chains may stay as they are"
     return (
-        f"{begin}: {advice} (this fit had n_chains={posterior.n_chains}, "
+        f"{begin}: {diagnosis.to_do()} (this fit had n_chains={posterior.n_chains}, "
         f"n_warmup={posterior.n_warmup}, n_draws={posterior.n_draws}, "
         f"thin={posterior.sweeps_per_draw})."
     )
@@ -141,18 +144,19 @@ def _agreement(problems, names, are_fine, least_ess):
         return [how, "By both figures the chains agree on all that is listed."]
     if are_fine:
         return [how, f"They differ in {DENSITY} alone, and by little."]
-    poor = [_WORDS.get(name, name) for name in names if any(name in one for one in problems)]
-    of = f" for {listed(poor)}: see the table" if poor else f": {'; '.join(problems)}"
+    differ_in = {one.trace for one in problems}
+    poor = [_WORDS.get(name, name) for name in names if name in differ_in]
+    of = f" for {listed(poor)}: see the table" if poor else f": {in_a_row(problems)}"
     return [how, f"They do not agree yet, or are too short{of}."]
 
 
-def _ensemble(advice):
+def _ensemble(diagnosis):
     sentences = [
         "In a table this wide chains stay where they began. They are many and short, they differ "
         "on purpose, and it is their average that counts."
     ]
-    if advice:
-        return [*sentences, f"It could be better: {'; '.join(advice)}."]
+    if diagnosis:
+        return [*sentences, f"It could be better: {diagnosis.to_do()}."]
     return [*sentences, "More of them would describe the rows hardly better."]
 
 

@@ -63,7 +63,7 @@ def test_the_trace_is_near_the_density_under_a_draw(n_features, max_layers):
         net.fit(X)
     density = net._density(X, np.arange(60))
     sampler = net._prepare(X)(np.random.PCG64(0), 0)
-    sampler.set_state(net.posterior_.ends[0]["state"])
+    sampler.set_state(net.posterior_.final_states[0])
     state, rows = sampler.get_state(), [7, 5, 30]
     every = np.hstack([state["visible"], state["pre_activations"]])
     assert_array_equal(sampler.state.pre_activations(rows), every[rows])

@@ -234,7 +234,7 @@ def test_draws_hold_as_much_as_their_blocks(of_array):
     draw = of_array.posterior_[0, -1]
     blocks = sum(np.size(value) for name, value in draw.items() if "record" not in name)
     assert sum(np.size(value) for value in draw.values()) < 3 * blocks + 20
-    data = of_array.posterior_.ends[0]["state"]
+    data = of_array.posterior_.final_states[0]
     assert "found" not in data and "subset" not in data["record"]
 
 

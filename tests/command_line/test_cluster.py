@@ -52,6 +52,7 @@ def test_as_a_process(process, people, tmp_path):
     assert (ended.code, ended.out) == (0, "")
     # So few draws are worth a note.
     assert ended.err.startswith("note: The chains may not have converged: ")
+    assert re.match(r"[^;]*; [^;]*; \d+ more\. To do: ", ended.err)
     found = pd.read_csv(tmp_path / "people_clusters.csv")
     assert same_groups(found["cluster"], people)
 

@@ -161,8 +161,8 @@ def test_missing_extra(monkeypatch):
             "log_density is still falling: name a longer --warmup",
         ),
         (
-            "so more chains (n_chains, and max_work in proportion) help more than longer ones",
-            "so more chains (--chains, with a --warmup as long as now) help more than longer ones",
+            "more chains (n_chains, and max_work in proportion) help more than longer ones",
+            "more chains (--chains, with a --warmup as long as now) help more than longer ones",
         ),
         ("raise n_draws. (TreeFactorModel, the imputer's estimator, says so.)", "raise --draws."),
     ],

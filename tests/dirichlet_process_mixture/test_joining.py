@@ -14,6 +14,7 @@ from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
 from skbnp.dirichlet_process_mixture._unbounded import _dependence
 from skbnp.laws import Beta, ShiftedBetaNegativeBinomial
 from skbnp.mcmc.io import FileFormatError
+from skbnp.mcmc.remedies import Illness
 from skbnp.plot import CoclusteringDisplay
 from skbnp.samplers import MixtureSampler
 from skbnp.summaries.consensus import stable_consensus, support
@@ -199,9 +200,9 @@ def test_columns_that_follow_from_others_within_components(n_wrong, recwarn):
     said = [str(one.message) for one in recwarn if "follow from others" in str(one.message)]
     beforehand = [one for one in said if one.startswith("X should have no columns that follow")]
     assert len(beforehand) == (n_wrong == 0)
-    _, advice = model._lacks_of_chains()
+    advice = model._lacks_of_chains().advice
     assert len(said) == 1 + (n_wrong == 0 and bool(advice))
-    assert all("columns that follow from others" in one for one in advice)
+    assert all("columns that follow from others" in one.finding for one in advice)
     report = " ".join(str(model.report()).split())
     assert "Not to be trusted yet: densities of rows" in report
     assert "To be trusted: how well rows are described" not in report
@@ -283,11 +284,12 @@ def test_columns_of_single_values_come_first_where_chains_disagree():
     model = DirichletProcessMixture(**SHORT).fit(with_two_values())
     ties = [{"column": 1, "share": 0.9, "n_chains": 1}]
     model.partition_info_["ties"] = ties
-    problems, advice = model._lacks_of_chains()
-    assert problems and len(advice) == 1
-    assert "of 90% of the rows, in 1 of 2 chains, have one value in column(s) 1" in advice[0]
+    found = model._lacks_of_chains()
+    (advice,) = found.advice
+    assert found.problems and advice.illness is Illness.UNBOUNDED
+    assert "of 90% of the rows, in 1 of 2 chains, have one value in column(s) 1" in advice.finding
     model.partition_info_["ties"] = []
-    assert "one value" not in " ".join(model._lacks_of_chains()[1])
+    assert "one value" not in model._lacks_of_chains().to_do()
 
 
 @quiet

@@ -74,7 +74,7 @@ def test_rows_are_chosen_by_the_seed():
     np.testing.assert_array_equal(model._watched_rows(200), np.arange(200))
     density = model._density(X, rows)
     sampler = model._prepare(X)(np.random.PCG64(0), 0)
-    sampler.set_state(model.posterior_.ends[0]["state"])
+    sampler.set_state(model.posterior_.final_states[0])
     assert density.n_rows == 200
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(density))(sampler), density(sampler))
     assert density(sampler).mean() == model.posterior_.traces["log_density"][0, -1]

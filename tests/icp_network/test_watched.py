@@ -27,7 +27,7 @@ def watched(model, X):
     """The density of rows, and a sampler at the end of the only chain."""
     density = model._density(X, np.arange(len(X)))
     sampler = model._prepare(X)(np.random.PCG64(0), 0)
-    sampler.set_state(model.posterior_.ends[0]["state"])
+    sampler.set_state(model.posterior_.final_states[0])
     assert density.n_rows == len(density(sampler))
     assert_array_equal(pickle.loads(pickle.dumps(density))(sampler), density(sampler))
     return density, sampler

@@ -61,7 +61,7 @@ def test_density_of_a_sampler_can_be_sent_to_another_process():
     model = fitted(X, n_draws=2)
     density = model._density(X, model._watched_rows(300))
     sampler = model._prepare(X)(np.random.PCG64(0), 0)
-    sampler.set_state(model.posterior_.ends[0]["state"])
+    sampler.set_state(model.posterior_.final_states[0])
     assert density.n_rows == 200
     found = pickle.loads(pickle.dumps(density))(sampler)
     np.testing.assert_array_equal(found, density(sampler))
@@ -79,7 +79,7 @@ def test_units_of_density_are_those_of_the_table():
 def test_labels_that_change_are_counted():
     posterior = fitted(table_with_holes(40)).posterior_
     for end in posterior.ends:
-        accepted, proposed = end["counts"]["labels"]
+        accepted, proposed = end.counts["labels"]
         assert 0 < accepted < proposed == 40 * 30
 
 

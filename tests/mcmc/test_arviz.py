@@ -13,6 +13,7 @@ from checks.toy_samplers import ToySampler
 from checks.watched import ToyModel
 from skbnp.mcmc import Posterior, run_chains
 from skbnp.mcmc.arviz import check_size
+from skbnp.mcmc.chain_end import ChainEnd
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
 OPTIONS = dict(n_chains=3, n_warmup=20, thin=2, seed=1)
@@ -154,9 +155,8 @@ def test_no_warmup_is_said(posterior):
 
 @pytest.mark.parametrize("trace", [np.zeros((2, 2)), [0.0, 1.0], None])
 def test_a_warmup_from_outside_is_checked(trace):
-    ends = [{"state": None, "warmup_traces": {"x": trace}}]
-    with pytest.raises(ValueError, match="trace 'x' of a warm-up must be an array"):
-        Posterior([[{}]], {"log_joint": [[0.0]]}, ends=ends)
+    with pytest.raises(ValueError, match="trace 'x' of warmup_traces must be an array"):
+        ChainEnd(warmup_traces={"x": trace})
 
 
 def test_an_estimator_that_keeps_no_rows_gives_its_traces():

@@ -169,8 +169,8 @@ def test_stopped_by_a_callback_and_resumed(tmp_path, monkeypatch, expected, mode
     estimator.set_callbacks(StopAt(tmp_path / "log", {0: 52, 1: 49, 2: 50})).fit(X)
     posterior = estimator.posterior_
     assert posterior.n_draws < 60
-    assert len({end["n_swept"] for end in posterior.ends}) > 1
-    n_left = sum(80 - end["n_swept"] for end in posterior.ends)
+    assert len({end.n_swept for end in posterior.ends}) > 1
+    n_left = sum(80 - end.n_swept for end in posterior.ends)
     np.testing.assert_array_equal(
         posterior.traces["log_joint"], expected[model]["log_joint"][:, : posterior.n_draws]
     )
@@ -181,7 +181,7 @@ def test_stopped_by_a_callback_and_resumed(tmp_path, monkeypatch, expected, mode
     # Each chain goes on with the number of its next sweep.
     lines = (tmp_path / "second").read_text().splitlines()
     for chain, end in enumerate(posterior.ends):
-        sweeps = [f"begin fit0/chain{chain}/sweep{sweep}" for sweep in range(end["n_swept"], 80)]
+        sweeps = [f"begin fit0/chain{chain}/sweep{sweep}" for sweep in range(end.n_swept, 80)]
         assert [
             line for line in lines if line.startswith(sweeps[0].rsplit("sweep", 1)[0])
         ] == sweeps

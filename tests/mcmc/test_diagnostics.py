@@ -1,3 +1,4 @@
+import pickle
 import warnings
 
 import numpy as np
@@ -7,6 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm, rankdata
 
 from skbnp.mcmc import Posterior
+from skbnp.mcmc.chain_end import ChainEnd
 from skbnp.mcmc.diagnostics import (
     apart_from,
     convergence_problems,
@@ -18,7 +20,7 @@ from skbnp.mcmc.diagnostics import (
     never_moved,
     rhat,
 )
-from skbnp.mcmc.remedies import LITTLE, SAME_DENSITY, remedies, shortcomings_of_ensemble
+from skbnp.mcmc.remedies import ChainsWarning, Illness, remedies, shortcomings_of_ensemble
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +96,11 @@ def test_rhat_of_one_chain_by_chance():
     assert 0.11 < np.mean(found) < 0.27
 
 
+def words(found):
+    """Problems or advice as `fit` says them."""
+    return list(map(str, found))
+
+
 def test_constant_trace_has_converged():
     x = np.full((3, 50), 7.0)
     assert (rhat(x), ess(x), ess(x, method="tail"), mcse(x)) == (1.0, 150.0, 150.0, 0.0)
@@ -104,8 +111,8 @@ def test_constant_trace_has_converged():
 def test_chains_stuck_at_different_values():
     x = np.repeat([[1.0], [2.0], [3.0]], 50, axis=1)
     assert rhat(x) == np.inf
-    messages = convergence_problems({"n_clusters": x})
-    assert messages == ["n_clusters is constant within every chain and differs between them"]
+    problems = convergence_problems({"n_clusters": x})
+    assert words(problems) == ["n_clusters is constant within every chain and differs between them"]
 
 
 @pytest.mark.parametrize("values", [[0.1, 0.3], [1, 1, 2, 2], [1e-300, 7e-300], [-0.7, 3e9]])
@@ -118,7 +125,7 @@ def test_rhat_of_chains_that_never_move_is_infinite(values, n_draws):
 def test_halves_of_chains_that_never_move():
     x = np.repeat([[1.0, 2.0], [2.0, 1.0]], 25, axis=1)
     assert rhat(x) == rhat(x[:1]) == np.inf
-    assert convergence_problems({"n": x}) == [
+    assert words(convergence_problems({"n": x})) == [
         "n is constant within every half of a chain and differs between them"
     ]
 
@@ -137,29 +144,31 @@ def test_values_that_are_not_finite(bad, everywhere):
     x = np.full((2, 50), bad) if everywhere else autoregression(2, 50, 0.0)
     x[1, 3] = bad
     assert np.isnan([rhat(x), ess(x), mcse(x)]).all()
-    assert convergence_problems({"x": x}) == ["the trace of x holds values that are not finite"]
+    assert words(convergence_problems({"x": x})) == [
+        "the trace of x holds values that are not finite"
+    ]
 
 
 @pytest.mark.parametrize("n_draws", [1, 2, 3])
 def test_too_few_draws(n_draws):
     for x in (autoregression(2, n_draws, 0.0), np.ones((2, n_draws)), np.ones((1, n_draws))):
         assert np.isnan([rhat(x), ess(x), ess(x, method="tail"), mcse(x)]).all()
-        messages = convergence_problems({"x": x, "y": x})
-        assert len(messages) == 1
-        assert f"for {n_draws} draws per chain: at least 4" in messages[0]
+        (problem,) = convergence_problems({"x": x, "y": x})
+        assert f"for {n_draws} draws per chain: at least 4" in str(problem)
+        assert problem.trace is None
 
 
 def test_single_chain_too_short_for_rhat():
-    messages = convergence_problems({"x": autoregression(1, 6, 0.0)})
-    assert messages[0] == "R-hat of x cannot be computed"
+    problem = convergence_problems({"x": autoregression(1, 6, 0.0)})[0]
+    assert (str(problem), problem.trace) == ("R-hat of x cannot be computed", "x")
 
 
 def test_limits_and_names():
     good, short = autoregression(4, 500, 0.0), autoregression(4, 20, 0.0)
     assert convergence_problems({"good": good}) == []
-    assert "(below 100)" in convergence_problems({"short": short})[-1]
-    assert "(below 50)" in convergence_problems({"short": short[:2]})[-1]
-    assert "(below 25)" in convergence_problems({"short": short[:1]})[-1]
+    for n_chains, least in ((4, 100), (2, 50), (1, 25)):
+        problem = convergence_problems({"short": short[:n_chains]})[-1]
+        assert str(problem).endswith(f"(below {least})")
     assert [least_ess(n) for n in (1, 2, 3, 4, 5, 100)] == [25, 50, 75, 100, 100, 100]
     assert convergence_problems({"good": good, "short": short}, names=["good"]) == []
     assert convergence_problems({"short": short}, max_rhat=2.0, min_ess=5) == []
@@ -191,17 +200,22 @@ def test_remedies_name_the_illness():
     few -= few.reshape(4, 2, 100).mean(axis=2).repeat(100, axis=1)
 
     def of(log_density, n, gain=0.0):
-        return remedies({"log_density": log_density, "n": n}, ("log_density", "n"), gain, 0.1, "x")
+        traces = {"log_density": log_density, "n": n}
+        advice = remedies(traces, ("log_density", "n"), gain, 0.1, "x")
+        illnesses.update(one.illness for one in advice)
+        return words(advice)
 
+    illnesses = set()
     different = (
         "the chains found different x; averaged they describe a row better by 0.37 nats than one "
-        "alone, so more chains (n_chains) help more than longer ones"
+        "alone: more chains (n_chains) help more than longer ones"
     )
+    same = "the chains agree on log_density: they describe rows alike"
     look = "; if it is n that you look at, raise n_warmup"
     for disagreeing, alike in (
-        (apart, SAME_DENSITY),
-        (np.rint(apart), f"{SAME_DENSITY}, if by different x"),
-        (stuck, f"{SAME_DENSITY}, if by different x"),
+        (apart, same),
+        (np.rint(apart), f"{same}, if by different x"),
+        (stuck, f"{same}, if by different x"),
     ):
         assert of(flat, disagreeing, 0.368) == [different]
         # They differ in nothing that a row notices.
@@ -230,7 +244,9 @@ def test_remedies_name_the_illness():
     # What helps is said once.
     falling, low = of(apart - rising, flat, 0.01)
     assert falling == "log_density is still falling: raise n_warmup"
-    assert "differs between the chains" in low and low.endswith("hardly better than one alone")
+    assert "differs between the chains" in low and low.endswith(
+        "so those that are low may be still improving"
+    )
     assert of(few, few[::-1]) == [
         "the chains agree and there are few effective draws: raise n_draws or thin"
     ]
@@ -238,7 +254,11 @@ def test_remedies_name_the_illness():
     assert first.startswith("48 draws of all chains cannot be 100 effective ones")
     assert first.endswith("raise n_draws first") and others == [different]
     without = remedies({"log_joint": rising}, ("log_joint",), 0.0, 0.1, "x")
-    assert without == ["log_joint is still improving: raise n_warmup"]
+    assert words(without) == ["log_joint is still improving: raise n_warmup"]
+    assert illnesses == {
+        Illness.FEW_KEPT, Illness.DISAGREEMENT, Illness.DRIFT, Illness.LEVELS, Illness.COUNTS,
+        Illness.FEW_DRAWS,
+    }  # fmt: skip
 
 
 def test_chains_that_differ_by_little():
@@ -251,19 +271,23 @@ def test_chains_that_differ_by_little():
         traces = {"log_density": apart, "n": n, "concentration": flat}
         return remedies(traces, tuple(traces), 0.0, 100.0, "partitions", "wait")
 
+    little = "nats a row, which is little: they describe rows alike"
     (alike,) = of(same)
-    assert alike.endswith(f"{LITTLE}; if even that matters, wait")
+    assert alike.illness is Illness.LITTLE
+    assert str(alike).endswith(f"{little}; if even that matters, wait")
     for n in (other, np.where(flat > 0.0, 9.0, 10.0)):
         (different,) = of(n)
-        assert different.endswith(
-            f"{LITTLE}, if by different partitions; if it is these that you look at, wait"
+        assert different.illness is Illness.LITTLE
+        assert str(different).endswith(
+            f"{little}, if by different partitions; if it is these that you look at, wait"
         )
 
 
 def test_more_sweeps_per_draw_than_one_are_named():
     few = autoregression(4, 200, 0.95)
     few -= few.reshape(4, 2, 100).mean(axis=2).repeat(100, axis=1)
-    assert remedies({"log_density": few}, ("log_density",), 0.0, 0.1, "x", thin=31) == [
+    advice = remedies({"log_density": few}, ("log_density",), 0.0, 0.1, "x", thin=31)
+    assert words(advice) == [
         "the chains agree and there are few effective draws: raise n_draws or thin, which was 31"
     ]
 
@@ -275,7 +299,7 @@ def test_figures_are_shown_on_their_side_of_the_limit():
     trace = autoregression(4, 200, 0.9)
     value, size = rhat(trace), ess(trace)
     just = {"max_rhat": value - 1e-7, "min_ess": size + 1e-6}
-    high, low = convergence_problems({"x": trace}, **just)
+    high, low = words(convergence_problems({"x": trace}, **just))
     assert float(high.split()[4]) > just["max_rhat"]
     assert float(low.split()[7]) < just["min_ess"]
 
@@ -288,33 +312,46 @@ def test_what_an_ensemble_lacks():
         "half of them do: raise n_chains"
     )
     longer = "log_density is still improving: raise n_warmup"
-    assert shortcomings_of_ensemble(apart, 0.2, 0.3, "x") == []
-    assert shortcomings_of_ensemble(apart, 0.368, 0.3, "x") == [more]
-    assert shortcomings_of_ensemble(rising, 0.368, 0.3, "x") == [more, longer]
+
+    def of(log_density, gain, least):
+        return words(shortcomings_of_ensemble(log_density, gain, least, "x"))
+
+    assert of(apart, 0.2, 0.3) == []
+    assert of(apart, 0.368, 0.3) == [more]
+    assert of(rising, 0.368, 0.3) == [more, longer]
     # A drift that is there, and too small to matter.
-    assert shortcomings_of_ensemble(rising, 0.368, 5.0, "x") == []
-    assert shortcomings_of_ensemble(-rising, np.nan, 0.3, "x") == [
-        longer.replace("improving", "falling")
-    ]
+    assert of(rising, 0.368, 5.0) == []
+    assert of(-rising, np.nan, 0.3) == [longer.replace("improving", "falling")]
 
 
 def test_constant_because_nothing_moved():
     def posterior(accepted, values=(2.0, 2.0)):
-        ends = [
-            {"counts": {"split": (0, 9), "walk": (accepted, 5)}, "n_swept": 20, "state": None}
-            for _ in range(2)
-        ]
+        ends = [ChainEnd(20, {"split": (0, 9), "walk": (accepted, 5)}) for _ in range(2)]
         n = np.repeat(np.transpose([values]), 20, axis=1)
         return Posterior([[{}] * 20] * 2, {"log_joint": n, "n": n}, ends=ends)
 
     moves = {"n": ("split", "walk", "unknown")}
-    assert never_moved(posterior(0), moves) == [
+    (problem,) = never_moved(posterior(0), moves)
+    assert problem.trace == "n"
+    assert str(problem) == (
         "n never changed, and none of 28 proposals that could change it was accepted"
-    ]
+    )
     assert never_moved(posterior(1), moves) == []
     assert never_moved(posterior(0, (2.0, 3.0)), moves) == []  # which R-hat says
     assert never_moved(posterior(0), {"n": ("unknown",)}) == []
     assert never_moved(posterior(0), {}) == []
+
+
+def test_a_warning_knows_its_problems():
+    """A message may hold what looks like the end of a list; the problems do not."""
+    traces = {name: autoregression(4, 20, 0.0) for name in ("a; b", "c", "d")}
+    problems = convergence_problems(traces)
+    assert len(problems) == 3
+    full = ChainsWarning(f"Bad: {'; '.join(words(problems))}. To do: wait; see. To do: x", problems)
+    for warning in (full, pickle.loads(pickle.dumps(full))):
+        said = f"Bad: {problems[0]}; {problems[1]}; 1 more. To do: wait; see. To do: x"
+        assert warning.short(2) == said and "of a; b is" in said
+        assert warning.short(3) == str(warning) == str(full)
 
 
 def test_loo_of_rows_that_the_draws_say_nothing_of():

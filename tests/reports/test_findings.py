@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from skbnp.mcmc.diagnostics import Problem
 from skbnp.mcmc.posterior import Posterior
-from skbnp.mcmc.remedies import LITTLE, SAME_DENSITY
+from skbnp.mcmc.remedies import Advice, Diagnosis, Illness
 from skbnp.reports import (
     association,
     cells,
@@ -405,15 +406,27 @@ def posterior_of(traces):
     return Posterior(draws, {"log_joint": log_joint} | traces, n_warmup=5)
 
 
+def diagnosis(traces, *illnesses):
+    """Of chains that differ in such traces, with advice on such illnesses."""
+    return Diagnosis(
+        tuple(Problem(f"R-hat of {name} is poor", name) for name in traces),
+        tuple(Advice(one, one.value, "wait") for one in illnesses),
+    )
+
+
 def test_chains_that_agree_are_trusted_and_others_not():
     rng = np.random.default_rng(0)
     good = rng.normal(size=(4, 200))
     traces = {"log_density": good, "n_clusters": good + [[0.0], [5.0], [0.0], [0.0]]}
-    found = convergence.section(posterior_of(traces), list(traces), ["R-hat is poor"], ["wait"])
+    chains = posterior_of(traces), list(traces)
+    found = convergence.section(*chains, diagnosis([None], Illness.UNKNOWN))
     trust = {part: one.trust for part, one in verdicts(found).items()}
     assert trust == {"how well rows are described": "yes", "how many pieces draws have": "no"}
-    assert "R-hat is poor" in said(found) and "n_warmup=5" in found.steps[0] and found.is_urgent
-    fine = convergence.section(posterior_of(traces), ["log_density"], [], [])
+    assert "R-hat of None is poor" in said(found) and found.is_urgent
+    assert "n_warmup=5" in found.steps[0]
+    named = convergence.section(*chains, diagnosis(["n_clusters"], Illness.UNKNOWN))
+    assert "do not agree yet, or are too short for how many pieces draws have" in said(named)
+    fine = convergence.section(posterior_of(traces), ["log_density"], Diagnosis())
     assert "the chains agree" in said(fine) and not fine.steps
 
 
@@ -421,39 +434,43 @@ def test_chains_that_differ_by_little_may_stay():
     rng = np.random.default_rng(0)
     trace = rng.normal(size=(4, 200)) + 2.0 * np.arange(4)[:, np.newaxis]
     traces = {"log_density": trace, "n_clusters": np.full((4, 200), 10.0)}
-    advice = [f"they differ by 6 nats, {LITTLE}; wait"]
-    problems = ["R-hat of log_density is 3.1", "the effective sample size of log_density is 5"]
-    found = convergence.section(posterior_of(traces), list(traces), problems, advice)
+    chains, differ = (posterior_of(traces), list(traces)), ["log_density", "log_density"]
+    found = convergence.section(*chains, diagnosis(differ, Illness.LITTLE))
     verdict = verdicts(found)["how well rows are described"]
     assert verdict.trust == "with care" and verdict.why.endswith("but the chains differ by little")
-    assert found.steps[0].startswith("The chains may stay as they are: they differ by 6 nats")
+    little = Illness.LITTLE.value
+    assert found.steps[0].startswith(f"The chains may stay as they are: {little}: wait (this fit")
     assert not found.is_urgent and "and by little" in said(found)
-    others = [*problems, "R-hat of concentration is 1.2"]
-    for more, longer in ((others, advice), (problems, [*advice, "raise n_draws"])):
-        found = convergence.section(posterior_of(traces), list(traces), more, longer)
+    for more in (
+        diagnosis([*differ, "concentration"], Illness.LITTLE),
+        # Of a trace whose name contains that of another.
+        diagnosis([*differ, "log_density_of_rest"], Illness.LITTLE),
+        diagnosis(differ, Illness.LITTLE, Illness.FEW_DRAWS),
+    ):
+        found = convergence.section(*chains, more)
         assert found.steps[0].startswith("Fit again") and found.is_urgent
         assert "thin=1)" in found.steps[0]
 
 
 def test_chains_that_describe_rows_alike_may_stay_for_predictions():
     traces = {"log_density": np.zeros((2, 100)), "n_hidden": np.zeros((2, 100))}
-    problems = ["R-hat of n_hidden is 2"]
-    alike = f"{SAME_DENSITY}, if by different networks"
-    for advice, stays in (
-        ([alike], True),
-        ([alike, "log_density has few effective draws: raise n_draws or thin"], False),
-        (["log_density is still improving: raise n_warmup", alike], False),
+    for illnesses, stays in (
+        ([Illness.COUNTS], True),
+        ([Illness.COUNTS, Illness.FEW_DRAWS], False),
+        ([Illness.DRIFT, Illness.COUNTS], False),
     ):
-        found = convergence.section(posterior_of(traces), list(traces), problems, advice)
+        found = convergence.section(
+            posterior_of(traces), list(traces), diagnosis(["n_hidden"], *illnesses)
+        )
         predictions = "Where only densities and predictions count, the chains may stay"
         assert found.steps[0].startswith(predictions if stays else "Fit again") and found.is_urgent
 
 
 def test_chains_that_are_stuck_near_one_another_may_not():
     traces = {"log_density": np.repeat([[1.0], [1.01]], 100, axis=1)}
-    advice = [f"they differ by .01 nats, {LITTLE}; wait"]
-    problems = ["R-hat of log_density is inf"]
-    found = convergence.section(posterior_of(traces), list(traces), problems, advice)
+    found = convergence.section(
+        posterior_of(traces), list(traces), diagnosis(["log_density"], Illness.LITTLE)
+    )
     verdict = verdicts(found)["how well rows are described"]
     assert verdict.trust == "no" and "little" not in verdict.why
     assert found.is_urgent and found.steps[0].startswith("Fit again")
@@ -466,23 +483,26 @@ def test_figures_of_chains_are_on_their_side_of_the_limit():
 
 def test_chains_that_are_stuck_or_too_short():
     stuck = np.repeat([[1.0], [2.0]], 20, axis=1)
-    found = convergence.section(posterior_of({"n_factors": stuck}), ["n_factors"], ["x"], [])
+    found = convergence.section(posterior_of({"n_factors": stuck}), ["n_factors"], Diagnosis())
     assert verdicts(found)["the number of factors"].why == "each chain stays where it is"
-    found = convergence.section(posterior_of({"n_edges": np.ones((2, 2))}), ["n_edges"], ["x"], [])
+    found = convergence.section(
+        posterior_of({"n_edges": np.ones((2, 2))}), ["n_edges"], Diagnosis()
+    )
     assert verdicts(found)["the number of edges"].why == "the chains are too short to say"
 
 
 def test_an_ensemble_is_judged_by_what_more_of_it_would_gain():
     posterior = posterior_of({"log_density": np.random.default_rng(0).normal(size=(4, 20))})
-    good = convergence.section(posterior, ["log_density"], [], [], is_ensemble=True)
+    good = convergence.section(posterior, ["log_density"], Diagnosis(), is_ensemble=True)
     assert [one.trust for one in good.verdicts] == ["yes"]
-    poor = convergence.section(posterior, ["log_density"], [], ["raise n_chains"], is_ensemble=True)
-    assert [one.trust for one in poor.verdicts] == ["with care"] and "raise n_chains" in said(poor)
+    small = diagnosis([], Illness.DISAGREEMENT)
+    poor = convergence.section(posterior, ["log_density"], small, is_ensemble=True)
+    assert [one.trust for one in poor.verdicts] == ["with care"] and "wait" in said(poor)
 
 
 def test_one_chain_has_nobody_to_agree_with():
     trace = np.random.default_rng(0).normal(size=(1, 40))
-    found = convergence.section(posterior_of({"log_density": trace}), ["log_density"], [], [])
+    found = convergence.section(posterior_of({"log_density": trace}), ["log_density"], Diagnosis())
     assert "is not known" in said(found)
     # Nor is it asked for as many effective draws as several are: for 25, as by `fit`.
     assert verdicts(found)["how well rows are described"].trust == "yes"
@@ -491,7 +511,7 @@ def test_one_chain_has_nobody_to_agree_with():
 
 def test_the_picture_of_chains_is_drawn():
     traces = {"log_density": np.zeros((2, 9)), "n_edges": np.ones((2, 9))}
-    (picture,) = convergence.section(posterior_of(traces), list(traces), [], []).pictures
+    (picture,) = convergence.section(posterior_of(traces), list(traces), Diagnosis()).pictures
     assert len(picture.figure().axes) == 2
 
 

@@ -70,7 +70,7 @@ def test_watched_rows_pickle():
     model = fitted(X)
     density = model._density(X, np.arange(7))
     sampler = model._prepare(X)(np.random.PCG64(0), 0)
-    sampler.set_state(model.posterior_.ends[0]["state"])
+    sampler.set_state(model.posterior_.final_states[0])
     found = density(sampler)
     assert density.n_rows == 7
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(density))(sampler), found)
