@@ -150,5 +150,5 @@ def _refuse_infinite(X, start):
     if len(infinite):
         row, column = infinite[0]
         raise ValueError(
-            f"X must not hold infinite values, got one in column {column}, row {start + row}"
+            f"X must not hold infinity, got some in column {column}, row {start + row}"
         )

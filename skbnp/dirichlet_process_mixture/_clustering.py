@@ -139,15 +139,15 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
         Rows that lack cells say as if complete which blocks overlap, and stay in those of the draw.
         """
         # A file of an older version does not say it.
-        least_overlap = self.partition_info_.get("merge_overlap", self.merge_overlap)
-        if least_overlap is None or self.posterior_.n_stored < LEAST_DRAWS:
+        merge_overlap = self.partition_info_.get("merge_overlap", self.merge_overlap)
+        if merge_overlap is None or self.posterior_.n_stored < LEAST_DRAWS:
             return super()._joined_label_draws()
         rows = self._rows_of_overlap(len(self._training_labels))
         draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
         rng = np.random.RandomState(self.seed_ % 2**32)
         completed = self._training_rows.completed(draws, rng, rows)
         labels = _labels_as_complete(draws, completed, rng)
-        joined = joined_draws(labels, least_overlap, _OVERLAP, rows=rows)
+        joined = joined_draws(labels, merge_overlap, _OVERLAP, rows=rows)
         if not completed.rows.size:
             return joined
         own = [draw["label"] for draw in draws]

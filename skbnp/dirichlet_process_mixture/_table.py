@@ -225,7 +225,7 @@ class Table:
             return _codes(column, self.levels[j], self.labels[j])
         x = column.numbers(self.labels[j], f"numbers in a {self.families[j]!r} column")
         if np.isinf(x).any():
-            raise ValueError(f"X must not hold infinite values, got one in {self.labels[j]}")
+            raise ValueError(f"X must not hold infinity, got some in {self.labels[j]}")
         if kind.holds is not None:
             seen = x[~np.isnan(x)]
             wrong = seen[~kind.holds(seen)]

@@ -312,7 +312,7 @@ class BaseMCMCEstimator(
         self.n_chains_ = self._auto_n_chains(X) if self.n_chains == "auto" else self.n_chains
         with OneBlasThread():
             make_sampler = self._prepare(X)
-        n_warmup, thin = self._lengths(X)
+        n_warmup, self.n_draws_, thin = self._lengths(X)
         checkpoint, start = self._where_to_start(X, n_warmup, thin)
         n_tasks = self.n_chains_ + self._n_tasks_after_chains()
         context = self._init_callback_context(max_subtasks=n_tasks)
@@ -364,14 +364,11 @@ class BaseMCMCEstimator(
     # -- lengths
 
     def _lengths(self, X):
-        """The warm-up, a number of sweeps or rounds, and the sweeps per kept draw.
-
-        Sets the number of draws.
-        """
+        """The warm-up, a number of sweeps or rounds, the draws and the sweeps per draw."""
         n_warmup, n_draws = self._auto_lengths(X)
-        self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
-        thin = 1 if self.thin == "auto" else self.thin
-        return n_warmup if self.n_warmup == "auto" else self.n_warmup, thin
+        n_warmup = n_warmup if self.n_warmup == "auto" else self.n_warmup
+        n_draws = n_draws if self.n_draws == "auto" else self.n_draws
+        return n_warmup, n_draws, 1 if self.thin == "auto" else self.thin
 
     def _auto_n_chains(self, X):
         """The number of chains that "auto" stands for."""

@@ -61,17 +61,19 @@ class WarmupInRounds(BaseMCMCEstimator):
     _never_in_files = ("_max_work",)
 
     def _lengths(self, X):
+        first, n_draws, thin = super()._lengths(X)
         work = self._work(X)
         if self.n_warmup != "auto" or work is None:
-            return super()._lengths(X)
-        n_warmup, n_draws = self._auto_lengths(X)
-        self.n_draws_ = n_draws if self.n_draws == "auto" else self.n_draws
+            return first, n_draws, thin
         least, per_sweep = work
+        # Not n_draws of this fit: one that goes on to more draws must have the same thin.
+        planned = self._auto_lengths(X)[1]
         thin = None if self.thin == "auto" else self.thin
         self._max_work = max_work = self._work_allowed(X)
         # Chains that are an ensemble need not agree.
         names = () if self._is_ensemble(X.shape[1]) else self._reported_traces
-        return WarmupRounds(n_warmup, names, per_sweep, least, max_work, n_draws, thin), thin
+        rounds = WarmupRounds(first, names, per_sweep, least, max_work, planned, thin)
+        return rounds, n_draws, thin
 
     def _work(self, X):
         """What a sweep of one chain costs, in nominal seconds of one core; None: lengths are fixed.

@@ -51,16 +51,16 @@ class ClustersMixin(PartitionMixin):
 
     def _joined_label_draws(self):
         # A file of an older version does not say it.
-        least_overlap = self.partition_info_.get("merge_overlap", self.merge_overlap)
-        if least_overlap is None:
+        merge_overlap = self.partition_info_.get("merge_overlap", self.merge_overlap)
+        if merge_overlap is None:
             return super()._joined_label_draws()
         return self._kept(
-            f"joined draws, {least_overlap}",
-            lambda: self._merged_labels(self._summary_draws(), least_overlap),
+            f"joined draws, {merge_overlap}",
+            lambda: self._merged_labels(self._summary_draws(), merge_overlap),
             self._training_labels,
         )
 
-    def _merged_labels(self, draws, least_overlap):
+    def _merged_labels(self, draws, merge_overlap):
         """Labels of each draw after its overlapping components are joined."""
         rows = self._prepared(some_rows(self._training_rows.X, _MOST_MERGE_ROWS, self.seed_))
 
@@ -69,7 +69,7 @@ class ClustersMixin(PartitionMixin):
             for draw in draws[start:stop]:
                 r = cluster_probabilities(rows, components(draw, self._prior))
                 tree = merge_tree(r.T @ r, draw["n_members"])
-                found.append(tree.cut(least_overlap)[draw["label"]])
+                found.append(tree.cut(merge_overlap)[draw["label"]])
             return found
 
         return [labels for part in self._by_blocks(merge, len(draws), 8) for labels in part]

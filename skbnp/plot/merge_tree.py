@@ -27,7 +27,7 @@ class MergeTreeDisplay:
     ----------
     tree : skbnp.summaries.joining.MergeTree
         The joins.
-    least_overlap : float, default=0.25
+    merge_overlap : float, default=0.25
         Where to cut the tree.
 
     Attributes
@@ -54,19 +54,19 @@ class MergeTreeDisplay:
     >>> display = MergeTreeDisplay(tree).plot()
     """
 
-    def __init__(self, tree, *, least_overlap=LEAST_OVERLAP):
+    def __init__(self, tree, *, merge_overlap=LEAST_OVERLAP):
         self.tree = tree
-        self.least_overlap = least_overlap
+        self.merge_overlap = merge_overlap
 
     @classmethod
-    def from_estimator(cls, estimator, *, least_overlap=None, ax=None, **line_kw):
+    def from_estimator(cls, estimator, *, merge_overlap=None, ax=None, **line_kw):
         """Show how the components of a fitted estimator are joined.
 
         Parameters
         ----------
         estimator : estimator
             Fitted, with ``merge_tree_``.
-        least_overlap : float, default=None
+        merge_overlap : float, default=None
             Where to cut the tree; None means the ``merge_overlap`` that ``labels_`` rest on, 0.25
             where they rest on no joins.
         ax : matplotlib Axes, default=None
@@ -80,10 +80,10 @@ class MergeTreeDisplay:
             With its artists as attributes.
         """
         check_estimator(estimator, "merge_tree_")
-        if least_overlap is None:
+        if merge_overlap is None:
             # Not the parameter: that may have been set since.
-            least_overlap = estimator.partition_info_.get("merge_overlap") or LEAST_OVERLAP
-        return cls(estimator.merge_tree_, least_overlap=least_overlap).plot(ax=ax, **line_kw)
+            merge_overlap = estimator.partition_info_.get("merge_overlap") or LEAST_OVERLAP
+        return cls(estimator.merge_tree_, merge_overlap=merge_overlap).plot(ax=ax, **line_kw)
 
     @styled
     def plot(self, *, ax=None, **line_kw):
@@ -101,8 +101,8 @@ class MergeTreeDisplay:
         MergeTreeDisplay
             This object.
         """
-        if not 0.0 <= self.least_overlap <= 1.0:
-            raise ValueError(f"least_overlap must be from 0 to 1, got {self.least_overlap!r}")
+        if not 0.0 <= self.merge_overlap <= 1.0:
+            raise ValueError(f"merge_overlap must be from 0 to 1, got {self.merge_overlap!r}")
         plt = import_pyplot()
         from matplotlib.collections import LineCollection
 
@@ -112,9 +112,9 @@ class MergeTreeDisplay:
             ax = plt.subplots(figsize=size)[1]
         self.ax_, self.figure_ = ax, ax.figure
         lines, joins, self.components_, member = _arrange(self.tree)
-        cluster = self.tree.cut(self.least_overlap)
+        cluster = self.tree.cut(self.merge_overlap)
         # A join that is made has the colour of its cluster, one that is not is grey.
-        made = np.cumprod(self.tree.overlap >= self.least_overlap).astype(bool)
+        made = np.cumprod(self.tree.overlap >= self.merge_overlap).astype(bool)
         not_made = class_look(0)._replace(color=GREY)
         looks = [class_look(k) for k in cluster[member]]
         of_joins = [look if m else not_made for look, m in zip(looks[n:], made, strict=True)]
@@ -123,9 +123,9 @@ class MergeTreeDisplay:
         self.joins_ = LineCollection(joins, **(_line_style(of_joins) | line_kw))
         for collection in (self.lines_, self.joins_):
             ax.add_collection(collection, autolim=False)
-        self.cut_ = ax.axhline(self.least_overlap, color=GREY, linestyle="--", linewidth=1.0)
+        self.cut_ = ax.axhline(self.merge_overlap, color=GREY, linestyle="--", linewidth=1.0)
         ax.set_xlim(-0.6, n - 0.4)
-        highest = max(self.least_overlap, *self.tree.overlap, 0.0)
+        highest = max(self.merge_overlap, *self.tree.overlap, 0.0)
         # What overlaps entirely is joined above the foot, or the join would not be seen.
         ax.set_ylim(min(1.0 + FOOT, 1.15 * highest + 0.02), -0.02)
         ax.spines["left"].set_bounds(0.0, min(1.0, ax.get_ylim()[0]))

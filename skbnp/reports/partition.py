@@ -105,7 +105,7 @@ def sections(partition, table):
 def clusters(partition, probability):
     """Sizes, and how sure rows are of each cluster."""
     labels, n = partition.labels, len(partition.labels)
-    own = probability[np.arange(n), labels]
+    own, _ = _own_and_others(labels, probability)
     sizes = np.bincount(labels)
     records = []
     for k, size in enumerate(sizes):
@@ -159,6 +159,14 @@ def clusters(partition, probability):
     )
 
 
+def _own_and_others(labels, probability):
+    """Probabilities of the rows' own clusters, (n,), and of all others, -1 for their own."""
+    own = labels[:, np.newaxis]
+    others = probability.copy()
+    np.put_along_axis(others, own, -1.0, axis=1)
+    return np.take_along_axis(probability, own, axis=1)[:, 0], others
+
+
 def _is_small(size, n):
     return size < max(_FEW_ROWS, _SMALL_SHARE * n)
 
@@ -179,10 +187,7 @@ def _sizes_in_words(partition, sizes):
 
 def _least_sure(partition, probability):
     """The two clusters between which most doubtful rows are, if they are many."""
-    rows = np.arange(len(probability))
-    own = probability[rows, partition.labels]
-    others = probability.copy()
-    others[rows, partition.labels] = -1.0
+    own, others = _own_and_others(partition.labels, probability)
     doubtful = np.flatnonzero((own < DOUBTFUL) & (others.max(axis=1) > 0.0))
     if not doubtful.size:
         return ""
@@ -254,9 +259,7 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
 def rows(partition, table, probability):
     """Typical and doubtful rows of each cluster; the table has their probabilities."""
     labels, n = partition.labels, len(partition.labels)
-    own = probability[np.arange(n), labels]
-    others = probability.copy()
-    others[np.arange(n), labels] = -1.0
+    own, others = _own_and_others(labels, probability)
     several = probability.shape[1] > 1
     distance = _distance_to_center(table, labels)
     sentences = []

@@ -270,12 +270,12 @@ class MergeTree:
                     f"rows of a MergeTree must be those of the two joined, {left[g]}, got {rows}"
                 )
 
-    def cut(self, least_overlap=LEAST_OVERLAP, *, n_clusters=None):
+    def cut(self, merge_overlap=LEAST_OVERLAP, *, n_clusters=None):
         """Make the joins before the first whose overlap is too small.
 
         Parameters
         ----------
-        least_overlap : float, default=0.25
+        merge_overlap : float, default=0.25
             Joins from the first one below this are not made.
         n_clusters : int, default=None
             Make as many joins as leave so many clusters instead.
@@ -288,7 +288,7 @@ class MergeTree:
         """
         n = len(self.sizes)
         if n_clusters is None:
-            below = np.flatnonzero(~(self.overlap >= least_overlap))
+            below = np.flatnonzero(~(self.overlap >= merge_overlap))
             n_joins = below[0] if below.size else n - 1
         else:
             if n_clusters not in range(1, n + 1):
@@ -399,7 +399,7 @@ def joined_shares(shares, cluster):
     return joined
 
 
-def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows", *, rows=None):
+def joined_draws(labels, merge_overlap=LEAST_OVERLAP, kind="rows", *, rows=None):
     """Each draw with its own overlapping blocks joined, as the other draws cut them.
 
     For each draw its blocks take the place of the clusters, and the labels of all other draws say
@@ -410,7 +410,7 @@ def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows", *, rows=None)
     ----------
     labels : array-like of int of shape (n_draws, n), or list of n_draws arrays of shape (n,)
         Draws of the partition, each with any labels.
-    least_overlap : float, default=0.25
+    merge_overlap : float, default=0.25
         As in `MergeTree.cut`.
     kind : {"rows", "pair", "share"}, default="rows"
         The overlap, as in :func:`overlap_of`.
@@ -453,6 +453,6 @@ def joined_draws(labels, least_overlap=LEAST_OVERLAP, kind="rows", *, rows=None)
         joint = shares.T @ (shares * weight[:, np.newaxis])
         of_draw = packed[:, m]
         tree = merge_tree(joint, np.bincount(of_draw, minlength=n_blocks[m]), kind)
-        cluster = tree.cut(least_overlap)
+        cluster = tree.cut(merge_overlap)
         found.append(cluster.astype(small_type(len(cluster)))[of_draw])
     return found

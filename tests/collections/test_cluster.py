@@ -141,7 +141,7 @@ def test_an_error_of_a_block_names_it_once(client):
 def test_a_bad_cell_is_named_with_block_rows_and_column(client):
     wrong = X.astype(float)
     wrong[CELL + 5, 1] = np.inf
-    with pytest.raises(ValueError, match="infinite values, got one in column 1, row 16389"):
+    with pytest.raises(ValueError, match="infinity, got some in column 1, row 16389"):
         fitted(da.from_array(wrong, chunks=(CELL, 3)))
 
 

@@ -201,7 +201,7 @@ def test_infinite_values_are_named_by_column_and_row():
     wrong = X.copy()
     wrong[20_001, 1] = np.inf
     rows = prepared(da.from_array(wrong, chunks=(CELL, 3)))
-    with pytest.raises(ValueError, match="block 1 .*infinite values, got one in column 1, row 200"):
+    with pytest.raises(ValueError, match="block 1 .*infinity, got some in column 1, row 200"):
         rows.run(summary_of_cell, None, combined)
 
 

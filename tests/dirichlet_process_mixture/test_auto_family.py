@@ -246,7 +246,7 @@ def test_missing_ones_among_guessed_levels_are_filled_with_their_mean():
 
 @pytest.mark.parametrize(
     "value, message",
-    [("often", "could not convert string to float"), (np.inf, "must not hold infinite values")],
+    [("often", "could not convert string to float"), (np.inf, "must not hold infinity")],
 )
 def test_no_number_among_guessed_levels(value, message):
     X, _ = answers()

@@ -48,24 +48,24 @@ def test_lines_meet_where_components_are_joined():
     assert display.figure_ is display.ax_.figure
 
 
-@pytest.mark.parametrize("least_overlap", [0.25, 0.5, 0.05])
-def test_colours_are_those_of_the_cut(least_overlap):
-    display = MergeTreeDisplay(TREE, least_overlap=least_overlap).plot()
-    cluster = TREE.cut(least_overlap)
+@pytest.mark.parametrize("merge_overlap", [0.25, 0.5, 0.05])
+def test_colours_are_those_of_the_cut(merge_overlap):
+    display = MergeTreeDisplay(TREE, merge_overlap=merge_overlap).plot()
+    cluster = TREE.cut(merge_overlap)
     lines = colors_of(display.lines_)
     assert lines[:4] == [to_rgba(COLORS[k]) for k in cluster]
-    made = TREE.overlap >= least_overlap
+    made = TREE.overlap >= merge_overlap
     for color, (g, h), m in zip(colors_of(display.joins_), TREE.pairs, made, strict=True):
         assert color == to_rgba(COLORS[cluster[g]] if m else GREY)
         assert (cluster[g] == cluster[h]) == m
-    assert_allclose(display.cut_.get_ydata(), least_overlap)
+    assert_allclose(display.cut_.get_ydata(), merge_overlap)
 
 
 def test_a_join_waits_for_those_before_it():
     """The second overlaps more than the first, which is not made: neither is it."""
     tree = merge_tree([[10, 4, 3], [4, 10, 3], [3, 3, 8]], [5, 5, 5])
     assert tree.overlap[1] > tree.overlap[0]
-    display = MergeTreeDisplay(tree, least_overlap=0.25).plot()
+    display = MergeTreeDisplay(tree, merge_overlap=0.25).plot()
     heights = [join[0][1] for join in display.joins_.get_segments()]
     assert_allclose(heights, tree.overlap[[0, 0]])
     assert colors_of(display.joins_) == [to_rgba(GREY)] * 2
@@ -90,15 +90,15 @@ def test_of_an_estimator():
     estimator = SimpleNamespace(merge_tree_=TREE, partition_info_={})
     _, ax = plt.subplots()
     display = MergeTreeDisplay.from_estimator(
-        estimator, least_overlap=0.5, ax=ax, linewidths=3.0, colors="red"
+        estimator, merge_overlap=0.5, ax=ax, linewidths=3.0, colors="red"
     )
-    assert display.ax_ is ax and display.least_overlap == 0.5 and display.tree is TREE
+    assert display.ax_ is ax and display.merge_overlap == 0.5 and display.tree is TREE
     assert_allclose(display.lines_.get_linewidths(), 3.0)
     assert set(colors_of(display.joins_)) == {to_rgba("red")}
     for given, shown in ({"merge_overlap": 0.4}, 0.4), ({"merge_overlap": None}, 0.25), ({}, 0.25):
         # The parameter may be set after fit, which changes no labels.
         estimator.partition_info_, estimator.merge_overlap = given, 0.9
-        assert MergeTreeDisplay.from_estimator(estimator, ax=ax).least_overlap == shown
+        assert MergeTreeDisplay.from_estimator(estimator, ax=ax).merge_overlap == shown
     with pytest.raises(NotFittedError, match="call fit before"):
         MergeTreeDisplay.from_estimator(SimpleNamespace())
     with pytest.raises(TypeError, match="fitted step of the pipeline"):
@@ -106,8 +106,8 @@ def test_of_an_estimator():
 
 
 def test_names_what_is_wrong(monkeypatch):
-    with pytest.raises(ValueError, match="least_overlap must be from 0 to 1, got 1.5"):
-        MergeTreeDisplay(TREE, least_overlap=1.5).plot()
+    with pytest.raises(ValueError, match="merge_overlap must be from 0 to 1, got 1.5"):
+        MergeTreeDisplay(TREE, merge_overlap=1.5).plot()
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'skbnp\[plot\]'"):
         MergeTreeDisplay(TREE).plot()
