@@ -249,7 +249,7 @@ BAD_TABLES = {
     "half a count": ({"a": [0, 0.5]}, "poisson", "'poisson' column, got 0.5"),
     "huge count": ({"a": [0, 2.0**23]}, "poisson", "integers from 0 to 4194304"),
     "half a level": ({"a": [0, 0.5]}, "categorical", "column, got 0.5 .*astype"),
-    "infinite": ({"a": [0, np.inf]}, ["gaussian"], "infinite"),
+    "infinite": ({"a": [0, np.inf]}, ["gaussian"], "must not hold infinity"),
     "unknown family": ({"a": [0, 1]}, ["normal"], "family must be one of"),
     "too few families": ({"a": [0, 1], "b": [0, 1]}, ["poisson"], "one entry per column, 2"),
     "unknown column": ({"a": [0, 1]}, {"z": "poisson"}, "family must name columns of X, got 'z'"),
