@@ -5,7 +5,8 @@ seven groups of equal weight; beside them the setting of four clusters that over
 joining may make worse, and splits of real tables that no report uses. Each simulated table is seen
 whole and with a fifth of its rows left out: a rule is as good as the mean over both, and "same
 number" is the share of the tables that keep their number of clusters. With --many other simulated
-tables take their place, of 3,000 to 6,000 rows and 6 to 16 clusters. Prints Markdown and writes it
+tables take their place, of 3,000 to 6,000 rows and 6 to 16 clusters, with --touching Gaussians of
+which all are equally far apart, by 2.5 to 4 standard deviations. Prints Markdown and writes it
 as JSON beside this file. Short chains, the same draws for all methods.
 """
 
@@ -14,6 +15,7 @@ import json
 import runpy
 import warnings
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from skbnp import DirichletProcessMixture
 from skbnp.summaries import joining
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus
-from skbnp.summaries.joining import OVERLAPS, cluster_shares, joined_draws, merge_tree
+from skbnp.summaries.joining import LINKAGES, OVERLAPS, cluster_shares, joined_draws, merge_tree
 from skbnp.summaries.partitions import consensus_partition
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,6 +45,10 @@ MANY = (
     *((3, 8, 3000, 71), (5, 10, 6000, 72), (8, 12, 5000, 73)),
     *((3, 6, 4000, 201), (6, 10, 6000, 202), (4, 16, 6000, 203)),
 )
+# Distances of the centres, and clusters and columns, of clusters of which every two touch.
+DISTANCES, TOUCHING = (2.5, 3.0, 3.5, 4.0), ((3, 3), (3, 6), (4, 4), (5, 5), (6, 8))
+# Kind and linkage of overlaps.
+KINDS = tuple(product(OVERLAPS, LINKAGES))
 
 
 def tables(data):
@@ -69,6 +75,16 @@ def tables_of_many_rows(data):
             yield name, f"many {group_of(name)}", *simulate(family, d, k, n, seed, 3.6)
 
 
+def tables_that_touch(data):
+    """The same of spherical Gaussians, each as far from each other one."""
+    for n, (distance, (k, d)) in enumerate(product(DISTANCES, TOUCHING)):
+        rng = np.random.default_rng(9000 + n)
+        share = np.full(k, 1 / k) if n % 2 == 0 else rng.dirichlet(np.full(k, 6.0))
+        label = rng.choice(k, size=k * int(rng.integers(80, 150)), p=share)
+        X = distance / np.sqrt(2) * np.eye(k, d)[label] + rng.normal(size=(len(label), d))
+        yield f"{distance}-{k}-{d}", f"{distance} apart", X, label
+
+
 def most_of(X, label, seed):
     """Four fifths of the rows of each class."""
     X, _, label, _ = train_test_split(X, label, test_size=0.2, stratify=label, random_state=seed)
@@ -84,7 +100,7 @@ def partitions_of(mixture):
         "search": consensus_partition(labels, random_state=0)[0],
         "stable": stable_consensus(labels, random_state=0)[0],
     }
-    found = {(name, "none", "-", "-"): partition for name, partition in consensus.items()}
+    found = {(name, "none", "-", "-", "-"): partition for name, partition in consensus.items()}
     seconds = {"labels": 0.0, "left out": 0.0}
     for name, partition in consensus.items():
         shares = {}
@@ -93,19 +109,19 @@ def partitions_of(mixture):
         left_out = (mixture._training_rows.shares(draw) for draw in few)
         shares["left out"], more = cpu_seconds(cluster_shares, partition, few_labels, left_out)
         seconds["left out"] += more
-        for kind in OVERLAPS:
+        for kind in KINDS:
             for source, P in shares.items():
-                tree = merge_tree(P.T @ P, np.bincount(partition), kind)
+                tree = merge_tree(P.T @ P, np.bincount(partition), *kind)
                 for threshold in THRESHOLDS:
                     joined = tree.cut(threshold)[partition]
-                    found[name, source, kind, threshold] = joined
-    for kind in OVERLAPS:
+                    found[name, source, *kind, threshold] = joined
+    for kind in KINDS:
         for threshold in (0.25, 0.285, 0.3, 0.325, 0.35):
-            draws = joined_draws(few_labels, threshold, kind)
+            draws = joined_draws(few_labels, threshold, *kind)
             for source in seconds:
-                joined = found["stable", source, kind, threshold]
+                joined = found["stable", source, *kind, threshold]
                 supported = drop_unsupported(joined, few_labels, draws, random_state=0)[0]
-                found["stable, supported", source, kind, threshold] = supported
+                found["stable, supported", source, *kind, threshold] = supported
     return found, seconds
 
 
@@ -155,7 +171,7 @@ def row_of(method, runs):
         if run.group in others:
             others[run.group].append(run.agreement)
     return {
-        **dict(zip(("consensus", "shares", "overlap", "least"), method, strict=True)),
+        **dict(zip(("consensus", "shares", "overlap", "linkage", "least"), method, strict=True)),
         "mean": float(np.mean(list(mean.values()))),
         "same number": float(
             np.mean([run.n_found == part.get(name, run).n_found for name, run in whole.items()])
@@ -176,6 +192,7 @@ def main():
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--many", action="store_true", help="tables of many rows")
+    parser.add_argument("--touching", action="store_true", help="clusters of which every two touch")
     parser.add_argument(
         "--sixteenths",
         type=int,
@@ -188,7 +205,8 @@ def main():
     with threadpool_limits(1):
         step = 6 if args.quick else 1
         joining.SIXTEENTHS = args.sixteenths
-        of_tables = (tables_of_many_rows if args.many else tables)(args.data)
+        of_tables = tables_of_many_rows if args.many else tables
+        of_tables = (tables_that_touch if args.touching else of_tables)(args.data)
         rows, seconds = compare(of_tables, args.warmup, args.draws, step, args.seed)
     rows.sort(key=lambda row: -row["mean"])
     print(markdown(rows))

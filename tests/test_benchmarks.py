@@ -175,7 +175,7 @@ def test_joining_of_components(monkeypatch):
         joining.Run("B", joining.LEFT_OUT, 0.5, 3, 2),
         joining.Run("iris, 10", "iris", 0.9, 3, 3),
     ]
-    row = joining.row_of(("search", "none", "-", "-"), runs)
+    row = joining.row_of(("search", "none", "-", "-", "-"), runs)
     assert row["mean"] == 0.5 and row["one"] == 0.75 and row["two"] == 0.25 and row["iris"] == 0.9
     assert row["same number"] == 0.5 and row["clusters too many"] == 1.0
 

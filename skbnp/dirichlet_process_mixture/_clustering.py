@@ -11,6 +11,7 @@ from skbnp.summaries.consensus import drop_unsupported, stable_consensus, suppor
 from skbnp.summaries.joining import (
     LEAST_DRAWS,
     cluster_shares,
+    joined_across,
     joined_draws,
     merge_tree,
     move_rows,
@@ -19,8 +20,11 @@ from skbnp.summaries.partitions import companion_table, expected_loss, relabel_b
 
 # Beyond so many rows joining goes by the labels of some of them.
 _MANY_ROWS = 20_000
-# How overlap is measured, see `skbnp.summaries.joining.overlap_of`.
-_OVERLAP = "share"
+# How overlap is measured, see `skbnp.summaries.joining.merge_tree`: kind and linkage.
+_OVERLAP = ("share", "capped")
+# Pairs of rows of different clusters that single draws join: a share of them worth a word. And
+# up to how many times the limit of joins a join that leaves one cluster alone is a close one.
+_MOST_ACROSS, _CLOSE = 0.5, 1.25
 # From what probability on a row that lacks cells is surely of its cluster.
 _SURE = 0.9
 
@@ -97,11 +101,11 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
             shares = cluster_shares(whole, labels, rows=rows)
         number, components = _by_size(components)
         self.component_labels_, shares = components, shares[:, np.argsort(number)]
-        self.merge_tree_ = merge_tree(shares.T @ shares, np.bincount(components), _OVERLAP)
+        self.merge_tree_ = merge_tree(shares.T @ shares, np.bincount(components), *_OVERLAP)
         joined, self.labels_, info = labels, components.copy(), self.partition_info_
         info["support"] = np.array(info["support"])[np.argsort(number)].tolist()
         if self._can_join():
-            joined = joined_draws(labels, self.merge_overlap, _OVERLAP, rows=rows)
+            joined = joined_draws(labels, self.merge_overlap, *_OVERLAP, rows=rows)
             pieces = components if wavering is None else number[whole]
             clusters, dropped = drop_unsupported(
                 self.merge_tree_.cut(self.merge_overlap)[pieces],
@@ -121,6 +125,7 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
             self._sure_rows = np.ones(len(components), dtype=bool)
             self._sure_rows[wavering] = own.max(axis=1) >= _SURE
         self.merged_n_clusters_ = np.array([int(draw.max()) + 1 for draw in joined])
+        info["joined_across"] = joined_across(self.labels_, joined)
         info["merge_overlap"] = self.merge_overlap
 
     def _rows_of_overlap(self, n_rows):
@@ -138,20 +143,37 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
 
         Rows that lack cells say as if complete which blocks overlap, and stay in those of the draw.
         """
-        # A file of an older version does not say it.
-        merge_overlap = self.partition_info_.get("merge_overlap", self.merge_overlap)
-        if merge_overlap is None or self.posterior_.n_stored < LEAST_DRAWS:
+        if not self._has_joined():
             return super()._joined_label_draws()
+        merge_overlap = self._merge_overlap_of_fit()
         rows = self._rows_of_overlap(len(self._training_labels))
         draws = self.posterior_.evenly_spaced(LEAST_DRAWS)
         rng = np.random.RandomState(self.seed_ % 2**32)
         completed = self._training_rows.completed(draws, rng, rows)
         labels = _labels_as_complete(draws, completed, rng)
-        joined = joined_draws(labels, merge_overlap, _OVERLAP, rows=rows)
+        joined = joined_draws(labels, merge_overlap, *_OVERLAP, rows=rows)
         if not completed.rows.size:
             return joined
         own = [draw["label"] for draw in draws]
         return [_clusters_of(*found) for found in zip(own, labels, joined, strict=True)]
+
+    def _draws_of_clusters(self):
+        """Blocks as they are, with the clusters of ``labels_``: those that `predict_proba` takes.
+
+        What single draws join to may differ from ``labels_`` by much where joins are close.
+        """
+        if not self._has_joined():
+            return super()._draws_of_clusters()
+        tables = [self._companion_table(draw) for draw in self._summary_draws()]
+        return self._label_draws(), tables
+
+    def _merge_overlap_of_fit(self):
+        # A file of an older version does not say it.
+        return self.partition_info_.get("merge_overlap", self.merge_overlap)
+
+    def _has_joined(self):
+        """Whether ``labels_`` rest on joins, of no two components maybe."""
+        return self._merge_overlap_of_fit() is not None and self.posterior_.n_stored >= LEAST_DRAWS
 
     def _companion_table(self, draw):
         """By rows that are surely of their cluster, in blocks that have some.
@@ -181,7 +203,7 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
             n_joined=self.merged_n_clusters_ if is_joined else None,
             dropped=self.partition_info_["dropped"],
             # A file of an older version says neither.
-            copies=self.partition_info_.get("copies", 0),
+            copies=sum(self.partition_info_.get(name, 0) for name in ("copies", "near_copies")),
             unbounded=self._unbounded_in_words(),
             unsupported=self._unsupported() if is_joined else (),
         )
@@ -194,6 +216,7 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
         super()._judge_chains()
         if self._can_join():
             self._warn_if_unsupported()
+            self._warn_of_close_joins()
         elif self.merge_overlap is not None:
             warn(
                 f"components that overlap are joined from {LEAST_DRAWS} draws on, got "
@@ -201,6 +224,29 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
                 "merge_overlap=None",
                 ConvergenceWarning,
             )
+
+    def _warn_of_close_joins(self):
+        """Say where draws join what ``labels_`` keeps apart, or where rows only just are one."""
+        across = self.partition_info_["joined_across"]
+        if across > _MOST_ACROSS:
+            usual = int(np.median(self.merged_n_clusters_))
+            warn(
+                f"labels_ has {self.n_clusters_} clusters, but of the pairs of rows of different "
+                f"ones {across:.0%} are together in single draws, whose components are joined in "
+                f"the same way, to {usual} as a rule: their number is open. Look at "
+                "skbnp.plot.MergeTreeDisplay and coclustering(joined=False)"
+            )
+        tree, limit = self.merge_tree_, self.merge_overlap
+        if self.n_clusters_ == 1 < len(tree.sizes) and not self.partition_info_["dropped"]:
+            n_left = int(tree.cut(_CLOSE * limit).max()) + 1
+            if n_left > 1:
+                warn(
+                    "all rows are one cluster because components that overlap by "
+                    f"{tree.overlap.min():.2f} are joined, little more than "
+                    f"merge_overlap={limit:g} asks for: merge_tree_.cut(n_clusters={n_left})"
+                    f"[component_labels_] keeps {n_left} apart. Look at "
+                    "skbnp.plot.MergeTreeDisplay"
+                )
 
 
 def _labels_as_complete(draws, completed, rng):

@@ -141,12 +141,13 @@ class DirichletProcessMixture(
     partition_info_ : dict
         What `skbnp.summaries.consensus.stable_consensus` says of `component_labels_`; the clusters
         ``dropped`` before and after joins; the ``support`` of those of `labels_`, with rows that
-        lack cells as if complete; the number of ``copies``, rows in components of rows that are
-        equal in all real columns; ``ties``, each a real ``column``, the largest ``share`` of the
-        rows that a chain's last draw has in components of one value of it, and the ``n_chains`` in
-        which that is a tenth or more; and ``dependent``, the same, from nine tenths on, of
-        components in which real ``columns`` follow from one another by one law; {} without. And
-        the ``merge_overlap`` of the fit.
+        lack cells as if complete; the numbers of ``copies``, rows in components of rows that are
+        equal in all real columns, and of ``near_copies``; ``ties``, each a real ``column``, the
+        largest ``share`` of the rows that a chain's last draw has in components of one value of it,
+        and the ``n_chains`` in which that is a tenth or more; ``dependent``, the same, from nine
+        tenths on, of components in which real ``columns`` follow from one another by one law, {}
+        without; the ``merge_overlap`` of the fit; and ``joined_across``, the share of the pairs of
+        rows of different clusters that draws, joined by the same rule, have together.
     kept_rows_ : ndarray of int
         Numbers of the training rows in memory: all, or 100,000 of a longer collection.
     posterior_ : skbnp.mcmc.posterior.Posterior

@@ -183,7 +183,7 @@ class MixtureParameters(WarmupInRounds):
         """,
     )
     merge_overlap: float | None = parameter(
-        default=0.285,
+        default=0.3,
         of_chains=False,
         kind="float in (0, 1] or None",
         rules=[Interval(Real, 0, 1, closed="right"), None],

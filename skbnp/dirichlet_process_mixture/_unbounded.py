@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.remedies import Advice, Illness
@@ -11,6 +12,9 @@ from skbnp.tables.dependence import dependent_columns
 
 # Rows in components of equal rows that are worth a word.
 _FEWEST_COPIES = 5
+# Such components of rows that are nearly equal, rows of one at most, and how wide it is at most, of
+# the distance to the next row that is usual for all of them: rows that were measured twice.
+_FEWEST_NEAR, _MOST_NEAR_ROWS, _NEAR = 3, 10, 0.1
 # Cells of a column, all equal, that make a component one of ties, and the share of all rows in such
 # components that is worth a word.
 _FEWEST_TIES, _LEAST_SHARE = 5, 0.1
@@ -38,7 +42,7 @@ class UnboundedMixin:
         chains = [posterior[chain, -1]["label"] for chain in range(posterior.n_chains)]
         real = self._columns_of("gaussian")
         ties = np.array([_shares_of_ties(X, label) for label in chains])
-        info["copies"] = _rows_of_copies(X, self.component_labels_)
+        info["copies"], info["near_copies"] = _rows_of_copies(X, self.component_labels_)
         info["ties"] = [
             {
                 "column": int(real[j]),
@@ -128,12 +132,18 @@ class UnboundedMixin:
                 "say nothing, and clusters may be of that alone. If it should not tell clusters "
                 f"apart, {unbounded[1]}"
             )
-        copies = self.partition_info_["copies"]
+        copies, near = self.partition_info_["copies"], self.partition_info_["near_copies"]
         if copies:
             warn(
                 f"{copies} rows are in components of rows that are equal in all real columns: "
                 "densities have no bound where rows repeat. Leave copies out, as by "
                 "numpy.unique(X, axis=0), or give columns of few values another family"
+            )
+        if near:
+            warn(
+                f"{near} rows are in components of a few rows that are nearly equal in all real "
+                "columns, as things are that were measured several times: keep one row of each, or "
+                "their mean, or every such thing may become a component of its own"
             )
 
 
@@ -150,12 +160,38 @@ def _are_copies(X, start):
 
 
 def _rows_of_copies(X, components):
-    """How many rows are in components of two rows or more that are all equal; 0 for a few."""
+    """How many rows are in components of two rows or more that are all equal, or nearly so.
+
+    0 for a few.
+    """
     if not X.shape[1]:
-        return 0
+        return 0, 0
     size, start, X = _block_by_block(X, components)
-    found = int(size[_are_copies(X, start) & (size > 1)].sum())
-    return found if found >= _FEWEST_COPIES else 0
+    are_copies = _are_copies(X, start)
+    found = int(size[are_copies & (size > 1)].sum())
+    near = size[_are_near(X, size, start) & ~are_copies]
+    return (
+        found if found >= _FEWEST_COPIES else 0,
+        int(near.sum()) if len(near) >= _FEWEST_NEAR else 0,
+    )
+
+
+def _are_near(X, size, start):
+    """Which components are of a few rows, all complete, that lie closer than rows do elsewhere."""
+    complete = ~np.isnan(X).any(axis=1)
+    few = (size > 1) & (size <= _MOST_NEAR_ROWS) & np.logical_and.reduceat(complete, start)
+    rows = np.flatnonzero(np.repeat(few, size))
+    if not rows.size:
+        return few
+    whole, component = X[complete], np.repeat(np.arange(len(size)), size)
+    deviation = whole.std(axis=0)
+    scale = np.where(deviation > 0.0, deviation, np.inf)
+    n_neighbors = min(_MOST_NEAR_ROWS + 1, len(whole))
+    distance, neighbor = cKDTree(whole / scale).query(X[rows] / scale, k=n_neighbors)
+    is_other = component[complete][neighbor] != component[rows][:, np.newaxis]
+    to_others = np.where(is_other, distance, np.inf).min(axis=1)
+    widths = (np.maximum.reduceat(X, start) - np.minimum.reduceat(X, start)) / scale
+    return few & (np.linalg.norm(widths, axis=1) < _NEAR * np.median(to_others))
 
 
 def _shares_of_ties(X, components):

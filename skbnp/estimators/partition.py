@@ -53,10 +53,13 @@ class PartitionMixin:
         """The same of some draws, after the joins that ``labels_`` rests on, if on any."""
         return self._label_draws()
 
-    def _draws_of(self, joined):
-        if not isinstance(joined, (bool, np.bool_)):
-            raise ValueError(f"joined must be a bool, got {joined!r}")
-        return self._joined_label_draws() if joined else self._label_draws()
+    def _draws_of_clusters(self):
+        """Labels of draws that say which rows share a cluster, and the clusters of their blocks.
+
+        These are the shares that clusters of ``labels_`` have of the blocks of each draw, arrays of
+        shape (n_blocks, n_clusters), or None where blocks are clusters.
+        """
+        return self._joined_label_draws(), None
 
     def _unsupported(self):
         """Clusters of ``labels_`` that fewer than half of the draws have, a list.
@@ -168,14 +171,16 @@ class PartitionMixin:
         columns : array-like of int or bool, or "all", default=None
             The rows to pair them with; "all" means all, None the same as `rows`.
         joined : bool, default=True
-            Whether blocks of a draw that overlap are joined first, as they are for `labels_`, where
-            the model does so. False is the probability that rows share a component, of which a draw
-            may have several in one cluster.
+            Whether the probability is that rows share a cluster, where the model joins components
+            to clusters. False is the probability that they share a component, of which a draw may
+            have several in one cluster.
 
         Returns
         -------
         proba : ndarray of shape (n_rows, n_columns)
-            Over at most 300 evenly spaced draws; fewer where `joined`.
+            Over at most 300 evenly spaced draws. Of clusters of `labels_` that are joined from
+            components it is, as in `predict_proba`, the probability that two training rows, one
+            drawn from the component of each, have the same label.
 
         Raises
         ------
@@ -183,7 +188,10 @@ class PartitionMixin:
             If the result would have more than 4e8 cells.
         """
         check_is_fitted(self, "posterior_")
-        return coclustering(self._draws_of(joined), rows, columns)
+        if not _as_bool(joined):
+            return coclustering(self._label_draws(), rows, columns)
+        draws, tables = self._draws_of_clusters()
+        return coclustering(draws, rows, columns, tables=tables)
 
     @refuses_by_name
     def credible_ball(self, level=0.95, *, joined=True):
@@ -209,8 +217,11 @@ class PartitionMixin:
         check_is_fitted(self, "posterior_")
         if not isinstance(level, Real):
             raise ValueError(f"level must be a number above 0 and at most 1, got {level!r}")
-        centre = self._training_labels if joined else getattr(self, self._consensus_labels)
-        return credible_ball(centre, self._draws_of(joined), self._partition_loss, level=level)
+        if _as_bool(joined):
+            centre, draws = self._training_labels, self._joined_label_draws()
+        else:
+            centre, draws = getattr(self, self._consensus_labels), self._label_draws()
+        return credible_ball(centre, draws, self._partition_loss, level=level)
 
     # -- after sampling
 
@@ -263,6 +274,12 @@ class PartitionMixin:
             sums = _added(parts)
             shares[rows] = sums / sums.sum(axis=1, keepdims=True)
         return shares
+
+
+def _as_bool(joined):
+    if not isinstance(joined, (bool, np.bool_)):
+        raise ValueError(f"joined must be a bool, got {joined!r}")
+    return bool(joined)
 
 
 def _summed(found, alike):

@@ -115,9 +115,11 @@ class ReportMixin:
 
     def _partition_section(self, training, **options):
         """Clusters and what follows from them."""
+        draws, tables = self._draws_of_clusters()
         found = partition.Partition(
             labels=np.asarray(self._training_labels),
-            draws=self._joined_label_draws(),
+            draws=draws,
+            tables=tables,
             expected_loss=float(self.expected_loss_),
             **options,
         )

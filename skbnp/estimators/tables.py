@@ -21,6 +21,7 @@ from skbnp.tables.columns import (
 from skbnp.tables.forms import TableForm, fill_table, floats_like
 from skbnp.tables.identifiers import identifier_columns
 from skbnp.tables.marks import (
+    as_plain,
     check_marks,
     few_valued_columns,
     has_infinity,
@@ -145,6 +146,11 @@ class TablesMixin:
 
     def _advice_on_marks(self, value):
         """What to do with a number that looks like a mark."""
+        if self._predicts_targets():
+            return (
+                "check those cells, or fill them before, as by make_pipeline("
+                f"BNPImputer(missing_values={value:g}), {type(self).__name__}())"
+            )
         return f"say so by missing_values={value:g}, or check those cells"
 
     def _lattice_columns(self, X):
@@ -269,11 +275,13 @@ class TablesMixin:
         """Refuse missing cells, however they were marked, and say what helps."""
         columns = np.flatnonzero(np.isnan(X).any(axis=0))
         if columns.size:
-            name = type(self).__name__
+            marks = as_plain(self.missing_values)
+            # The imputer must know them too, or it takes them for numbers. None is NaN.
+            marks = "" if marks is None else f"missing_values={marks!r}"
             raise ValueError(
-                f"X must not hold missing cells, got some (NaN, masked, or as missing_values says) "
-                f"in {self._named(columns)}: fill them before, as by make_pipeline(BNPImputer(), "
-                f"{name}())"
+                "X must not hold missing cells, got some (NaN, masked, or as missing_values says) "
+                f"in {self._named(columns)}: fill them before, as by "
+                f"make_pipeline(BNPImputer({marks}), {type(self).__name__}())"
             )
 
     def _refuse_far(self, standard, columns, name="X", farthest=FARTHEST):
@@ -376,8 +384,8 @@ class TargetMixin:
         n_far = sum(map(n_far_targets, y.reshape(len(y), -1).T)) if y.size else 0
         if n_far:
             warn(
-                f"y has {n_far} value(s) farther from the middle nine tenths than a hundred times "
-                "the range of these, and predictions for all rows follow them: check them, leave "
+                f"y has {n_far} value(s) farther from the middle nine tenths than ten times the "
+                "range of these, and predictions for all rows follow them: check them, leave "
                 "these rows out, or transform y, as TransformedTargetRegressor does, by its "
                 "logarithm say"
             )

@@ -1,5 +1,6 @@
 """What a report is made of: sections with sentences, tables, pictures and verdicts."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -70,7 +71,10 @@ class Picture:
             Without matplotlib.
         """
         file = BytesIO()
-        self.figure().savefig(file, format="png", dpi=dpi)
+        with warnings.catch_warnings():
+            # A letter that the font lacks is an empty box: the tables have the name.
+            warnings.filterwarnings("ignore", r"Glyph .* missing from")
+            self.figure().savefig(file, format="png", dpi=dpi)
         return file.getvalue()
 
 

@@ -29,7 +29,11 @@ _MOST_LISTED = 10_000
 _OWN_PIECES = 0.1
 # Numbers of clusters that are shown: with this probability and more.
 _LEAST_PROBABILITY = 0.01
-_LEAVE_COPIES_OUT = "Leave copies of rows out, as by numpy.unique(X, axis=0), and fit again."
+_LEAVE_COPIES_OUT = (
+    "Keep one row of each such group, as by numpy.unique(X, axis=0) where they are equal, and fit "
+    "again."
+)
+_OF_COPIES = "are in groups of rows that are equal, or nearly so"
 # Share of rows with a probable cluster from which a partition is to be trusted, or with care.
 _MOST_ROWS_SURE, _MANY_ROWS_SURE = 0.9, 0.6
 
@@ -43,10 +47,13 @@ class Partition:
     labels : ndarray of int of shape (n_samples,)
         Clusters 0, 1, ...
     draws : list of ndarray of shape (n_samples,)
-        Labels in draws, after the joins that `labels` rest on, if on any.
+        Labels in draws.
     n_blocks : ndarray of shape (n_chains, n_draws)
         Number of blocks of each draw.
     expected_loss : float
+    tables : list of ndarray of shape (n_blocks, n_clusters) or None
+        The shares of the clusters in the blocks of each draw, where `labels` are joined from
+        blocks; None where draws have clusters of their own.
     loss : {"vi", "binder"}
     pieces : ndarray of int of shape (n_samples,) or None
         The clusters before overlapping ones were joined, of which `expected_loss` speaks; None
@@ -60,7 +67,7 @@ class Partition:
     dropped : sequence of dict
         Groups that were left out for want of support in the draws, each with its ``size``.
     copies : int
-        Rows in groups of equal rows, which are together because they are equal.
+        Rows in groups of rows that are equal or nearly so, and together for that.
     unbounded : tuple of (str, str) or None
         Which pieces have densities without a bound, and what to do, in words.
     unsupported : sequence of int
@@ -71,6 +78,7 @@ class Partition:
     draws: list
     n_blocks: np.ndarray
     expected_loss: float
+    tables: list | None = None
     loss: str = "vi"
     pieces: np.ndarray | None = None
     n_joined: np.ndarray | None = None
@@ -89,7 +97,7 @@ class Partition:
 
 def sections(partition, table):
     """What was found of clusters: the clusters, their profiles, rows, their number, pairs."""
-    probability = membership(partition.labels, partition.draws)
+    probability = membership(partition.labels, partition.draws, partition.tables)
     return [
         clusters(partition, probability),
         *profiles.sections(partition, table),
@@ -214,7 +222,7 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
         yield Verdict(
             f"which {partition.noun} a row is of, and densities of rows",
             "no",
-            f"{counted(partition.copies, 'row')} are in groups of equal rows",
+            f"{counted(partition.copies, 'row')} {_OF_COPIES}",
             _LEAVE_COPIES_OUT,
         )
         return
@@ -445,7 +453,7 @@ def _verdict_of_number(partition, shares, found):
     if lost > _LARGE_SHARE * n:
         trust, why = "no", f"{why}, and a group of {counted(lost, 'row')} was given up"
     if partition.copies:
-        trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
+        trust, why = "no", f"{counted(partition.copies, 'row')} {_OF_COPIES}"
         remedy = _LEAVE_COPIES_OUT
     if trust == "yes" and partition.unbounded:
         trust = "with care"
@@ -497,31 +505,33 @@ def _loss_in_words(partition):
 # -- pairs
 
 
-def sure_pairs(draws, n_samples):
+def sure_pairs(draws, n_samples, tables=None):
     """Pairs of rows that nearly all draws have together, and those that they have apart.
 
     Parameters
     ----------
     draws : list of ndarray of int of shape (n_samples,)
     n_samples : int
+    tables : list of ndarray of shape (n_blocks, n_clusters) or None
+        As in `Partition`.
 
     Returns
     -------
     rows : ndarray of int of shape (n_rows,)
         The rows whose pairs are looked at, evenly spaced, at most 500.
     together, apart : ndarray of bool of shape (n_rows, n_rows)
-        Where the probability of a common block is at least .95, and at most .05.
+        Where the probability of a common cluster is at least .95, and at most .05.
     """
     step = -(-n_samples // MOST_ROWS_OF_PAIRS)
     chosen = np.arange(0, n_samples, step)
-    found = coclustering([np.asarray(draw)[chosen] for draw in draws])
+    found = coclustering([np.asarray(draw)[chosen] for draw in draws], tables=tables)
     return chosen, found >= SURE, found <= 1.0 - SURE
 
 
 def pairs(partition):
     """How many pairs of rows are surely together or apart."""
     n = len(partition.labels)
-    chosen, together, apart = sure_pairs(partition.draws, n)
+    chosen, together, apart = sure_pairs(partition.draws, n, partition.tables)
     labels = partition.labels[chosen]
     above = np.triu(np.ones(together.shape, dtype=bool), 1)
     same = labels[:, np.newaxis] == labels
@@ -542,13 +552,12 @@ def pairs(partition):
     shares = [percent(float(found[above].mean())) for found in (together, apart)]
     of = "all pairs of rows" if len(chosen) == n else f"the pairs of {len(chosen)} of the rows"
     open_share = float((~together & ~apart)[above].mean())
-    after = "" if partition.pieces is None else ", after its pieces that overlap are joined,"
     sentence = (
-        f"Of {of}, {shares[0]} are surely together (in one {partition.noun} of a draw{after} in at "
-        f"least {percent(SURE)} of the draws), {shares[1]} surely apart (in at most "
-        f"{percent(1 - SURE)}); of {percent(open_share)} the data do not say."
+        f"Of {of}, {shares[0]} are surely together (in one {partition.noun} with a probability of "
+        f"at least {percent(SURE)}), {shares[1]} surely apart (of at most {percent(1 - SURE)}); of "
+        f"{percent(open_share)} the data do not say."
     )
-    show = pictures.pairs(partition.draws, partition.labels)
+    show = pictures.pairs(partition.draws, partition.labels, partition.tables)
     return Section(
         "pairs", "Pairs of rows", (sentence,), records, n_shown=0, pictures=(show,)
     )  # fmt: skip

@@ -24,12 +24,13 @@ def cluster_count(n_blocks, nouns, title):
     return Picture(title, draw, (5.0, 3.2))
 
 
-def pairs(draws, labels):
+def pairs(draws, labels, tables=None):
     """Which rows are together, in a sample of the rows."""
 
     def draw(figure):
         rows = np.arange(0, len(labels), -(-len(labels) // _MOST_ROWS))
-        display = CoclusteringDisplay(coclustering(draws, rows), labels[rows], n_rows=len(labels))
+        together = coclustering(draws, rows, tables=tables)
+        display = CoclusteringDisplay(together, labels[rows], n_rows=len(labels))
         display.plot(ax=figure.subplots())
 
     return Picture("How often two rows are together; squares are the clusters", draw, (5.6, 4.8))

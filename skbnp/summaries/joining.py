@@ -26,6 +26,9 @@ from skbnp.summaries.partitions import companion_table
 LEAST_DRAWS = 40  # with fewer, chance decides what is joined
 LEAST_OVERLAP = 0.25
 OVERLAPS = ("rows", "pair", "share")
+LINKAGES = ("sum", "capped")
+# Share of all rows from which on overlaps are capped.
+LEAST_CAPPED = 0.05
 
 # Of the share of the rows in "share": its power is 3/16.
 SIXTEENTHS = 3
@@ -186,6 +189,10 @@ class _Overlaps:
         base = self._base()
         return self._overlap(self.joint[g], np.minimum(base[g], base), self.rows[g] + self.rows)
 
+    def are_large(self, g):
+        """Which clusters hold enough rows, as one does itself, for their overlap to be capped."""
+        return np.minimum(self.rows, self.rows[g]) >= LEAST_CAPPED * self.n_rows
+
     def join(self, g, h):
         """Add the second to the first."""
         self.joint[g] += self.joint[h]
@@ -304,7 +311,7 @@ class MergeTree:
         return rank[cluster]
 
 
-def merge_tree(joint, sizes, kind="rows"):
+def merge_tree(joint, sizes, kind="rows", linkage="sum"):
     """Join the two clusters that overlap most, again and again down to one.
 
     Parameters
@@ -316,6 +323,11 @@ def merge_tree(joint, sizes, kind="rows"):
         Rows of each cluster.
     kind : {"rows", "pair", "share"}, default="rows"
         The overlap, as in :func:`overlap_of`.
+    linkage : {"sum", "capped"}, default="sum"
+        Of sums two together overlap with a third more than each alone: right for the tail of one
+        cluster, whose rows may be of any of its pieces, but of many clusters that merely touch all
+        become one. "capped": no more than the one of them that does so most, where both they and
+        the third hold a twentieth of all rows or more.
 
     Returns
     -------
@@ -323,6 +335,8 @@ def merge_tree(joint, sizes, kind="rows"):
         Of pairs with the same overlap the lowest goes first. O(n_clusters^3) time.
     """
     joint = _check_joint(joint, kind)
+    if linkage not in LINKAGES:
+        raise ValueError(f"linkage must be one of {LINKAGES}, got {linkage!r}")
     n = len(joint)
     sizes = np.asarray(sizes)
     if sizes.shape != (n,):
@@ -339,8 +353,11 @@ def merge_tree(joint, sizes, kind="rows"):
         overlaps.join(g, h)
         rows[g] += rows[h]
         joined[t] = rows[g]
+        found, most = overlaps.of(g), np.maximum(table[g], table[h])
+        if linkage == "capped":
+            found = np.where(overlaps.are_large(g), np.minimum(found, most), found)
         table[h] = table[:, h] = -1.0
-        table[g] = table[:, g] = np.where(table[g] < 0.0, -1.0, overlaps.of(g))
+        table[g] = table[:, g] = np.where(table[g] < 0.0, -1.0, found)
     return MergeTree(sizes.astype(np.intp), pairs, overlap, joined)
 
 
@@ -399,7 +416,7 @@ def joined_shares(shares, cluster):
     return joined
 
 
-def joined_draws(labels, merge_overlap=LEAST_OVERLAP, kind="rows", *, rows=None):
+def joined_draws(labels, merge_overlap=LEAST_OVERLAP, kind="rows", linkage="sum", *, rows=None):
     """Each draw with its own overlapping blocks joined, as the other draws cut them.
 
     For each draw its blocks take the place of the clusters, and the labels of all other draws say
@@ -414,6 +431,8 @@ def joined_draws(labels, merge_overlap=LEAST_OVERLAP, kind="rows", *, rows=None)
         As in `MergeTree.cut`.
     kind : {"rows", "pair", "share"}, default="rows"
         The overlap, as in :func:`overlap_of`.
+    linkage : {"sum", "capped"}, default="sum"
+        As in `merge_tree`.
     rows : array-like of int of shape (n_rows,), default=None
         The rows that say how far blocks overlap, None all of them: a random part of many rows says
         it nearly as well. A block without any of them is not joined.
@@ -452,7 +471,37 @@ def joined_draws(labels, merge_overlap=LEAST_OVERLAP, kind="rows", *, rows=None)
         shares = (member @ companions - own) / max(n_draws - 1, 1)
         joint = shares.T @ (shares * weight[:, np.newaxis])
         of_draw = packed[:, m]
-        tree = merge_tree(joint, np.bincount(of_draw, minlength=n_blocks[m]), kind)
+        tree = merge_tree(joint, np.bincount(of_draw, minlength=n_blocks[m]), kind, linkage)
         cluster = tree.cut(merge_overlap)
         found.append(cluster.astype(small_type(len(cluster)))[of_draw])
     return found
+
+
+def joined_across(labels, draws):
+    """How often draws have rows of different clusters together.
+
+    Parameters
+    ----------
+    labels : array-like of int of shape (n,)
+        Clusters 0, 1, ...
+    draws : list of n_draws ndarrays of int of shape (n,)
+        Blocks 0, 1, ... of the rows in draws, such as `joined_draws`.
+
+    Returns
+    -------
+    float
+        The share of the pairs of rows of different clusters that are in one block, the mean over
+        draws. 0 where there is one cluster.
+    """
+    labels = np.asarray(labels, dtype=np.intp)
+    n_clusters = int(labels.max()) + 1
+    n_apart = float(len(labels)) ** 2 - np.sum(np.bincount(labels).astype(np.float64) ** 2)
+    if not n_apart:
+        return 0.0
+    n_together = 0.0
+    for draw in draws:
+        n_blocks = int(draw.max()) + 1
+        table = np.bincount(draw * np.intp(n_clusters) + labels, minlength=n_blocks * n_clusters)
+        table = table.reshape(n_blocks, n_clusters).astype(np.float64)
+        n_together += np.sum(table.sum(axis=1) ** 2) - np.sum(table**2)
+    return float(n_together / (n_apart * len(draws)))

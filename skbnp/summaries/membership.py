@@ -6,7 +6,7 @@ import numpy as np
 _MOST_CELLS = 2e8
 
 
-def membership(labels, draws):
+def membership(labels, draws, tables=None):
     """Probability that each row belongs with each cluster, by its companions in the draws.
 
     Parameters
@@ -16,6 +16,9 @@ def membership(labels, draws):
     draws : list of array-like of int of shape (n_samples,)
         Labels of the rows in draws of the partition, numbered in any way. Of very many rows evenly
         spaced draws among them are used.
+    tables : list of ndarray of shape (n_blocks, n_clusters), default=None
+        The shares of the clusters in the blocks 0, 1, ... of each draw, if others than those of
+        `labels` among the companions of a row: their mean over draws is the probability then.
 
     Returns
     -------
@@ -27,7 +30,11 @@ def membership(labels, draws):
     labels = np.asarray(labels, dtype=np.intp)
     n, n_clusters = len(labels), int(labels.max()) + 1
     most = max(10, int(_MOST_CELLS / (n * n_clusters)))
-    draws = draws[:: -(-len(draws) // most)]
+    step = -(-len(draws) // most)
+    draws = draws[::step]
+    if tables is not None:
+        found = zip(draws, tables[::step], strict=True)
+        return sum(table[draw] for draw, table in found) / len(draws)
     alone = np.bincount(labels)[labels] == 1
     total, rows = np.zeros((n, n_clusters)), np.arange(n)
     for draw in draws:

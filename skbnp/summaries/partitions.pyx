@@ -4,19 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skbnp.summaries._coclustering import (
+    add_draws,
+    add_draws_of_clusters,
+    check_tables,
+    mirror,
+)
 from skbnp.summaries._draws import (
     check_count,
     check_draws,
     check_partition,
     check_weights,
     number_blocks,
-    number_draws,
 )
-from skbnp.summaries._losses import distances, loss_table, scale, sort_by_block
+from skbnp.summaries._losses import distances, loss_table, scale
 from skbnp.summaries._strategy import find_partition
 
 MAX_COCLUSTERING_CELLS = 400_000_000  # 3.2 GB of float64
-MAX_COCLUSTERING_SCRATCH = 2**24  # labels of chosen rows at a time
 
 
 # -- One partition for all draws --------------------------------------------------------------
@@ -355,7 +359,7 @@ def relabel_by_size(partition):
     return rank[label]
 
 
-def coclustering(labels, rows=None, columns=None, *, weights=None):
+def coclustering(labels, rows=None, columns=None, *, weights=None, tables=None):
     """Posterior probability that two rows share a cluster.
 
     Parameters
@@ -368,22 +372,31 @@ def coclustering(labels, rows=None, columns=None, *, weights=None):
         The rows to compare them with; "all" means all n, None the same as `rows`.
     weights : array-like of float of shape (n_draws,), default=None
         Weights of the draws, proportional to their probabilities; None means equal weights.
+    tables : list of n_draws array-like of shape (n_blocks, n_clusters), default=None
+        The shares that the clusters of one partition have of the blocks of each draw, as by
+        `companion_table`; the labels of `labels` are 0 to n_blocks - 1 then. None means that each
+        draw has clusters of its own.
 
     Returns
     -------
     ndarray of shape (n_rows, n_columns)
-        Symmetric, with ones on the diagonal, where `columns` is None.
+        Symmetric, with ones on the diagonal, where `columns` is None. With `tables` the mean over
+        draws of sum_k T(b, k) T(c, k) of the blocks b, c of two rows, and one for a row with
+        itself.
 
     Raises
     ------
     ValueError
-        If the result would have more than 4e8 cells (3.2 GB, such as 20,000 x 20,000).
+        If the result would have more than 4e8 cells (3.2 GB, such as 20,000 x 20,000), or if
+        tables are not those of the draws.
 
     Notes
     -----
     Time in proportion to n_draws (n_rows + n_columns) and to the pairs that are together, summed
     over the draws, so at most O(n_rows n_columns n_draws); n may be of any size. Beside the
-    result 64 MB are needed, or two draws if they take more.
+    result 64 MB are needed, or two draws if they take more. With `tables` O(n_rows n_columns
+    n_draws) time, an eighth of the result more memory, and twice the squares of the blocks of one
+    draw.
     """
     draws = check_draws(labels)
     share = check_weights(weights, len(draws))
@@ -396,17 +409,16 @@ def coclustering(labels, rows=None, columns=None, *, weights=None):
             f"coclustering stops at {MAX_COCLUSTERING_CELLS:,} cells, got {len(rows):,} rows x "
             f"{len(columns):,} columns: choose some with rows= and columns="
         )
-    wanted = rows if symmetric else np.concatenate([rows, columns])
     together = np.zeros((len(rows), len(columns)))
-    size = max(1, MAX_COCLUSTERING_SCRATCH // len(wanted))
-    for first in range(0, len(draws), size):
-        group = slice(first, first + size)
-        numbered, n_blocks = number_draws([draw[wanted] for draw in draws[group]])
-        here = numbered[:, : len(rows)]
-        there = here if symmetric else numbered[:, len(rows) :]
-        _count_together(here, there, n_blocks.max(), share[group], symmetric, together)
+    if tables is None:
+        add_draws(draws, share, rows, columns, symmetric, together)
+    else:
+        add_draws_of_clusters(
+            draws, check_tables(tables, draws), share, rows, columns, symmetric, together
+        )
+        together[(rows % n)[:, np.newaxis] == columns % n] = 1.0
     if symmetric:
-        _mirror(together)
+        mirror(together)
     # A sum of shares may exceed one by rounding.
     return np.minimum(together, 1.0, out=together)
 
@@ -425,43 +437,6 @@ def _check_index(name, index, n):
             f"{name} must be between {-n} and {n - 1}, got {index.min()} to {index.max()}"
         )
     return index.astype(np.intp)
-
-
-def _count_together(
-    const int[:, :] rows, const int[:, :] columns,  # (n_draws, n_rows), (n_draws, n_columns)
-    Py_ssize_t n_blocks, const double[::1] share, bint symmetric,
-    double[:, ::1] together,                        # IN/OUT
-):
-    """Add the share of the draws in which row i and column j are together, for j < i if symmetric.
-
-    Row by row, so that a line of the result stays in the cache for all draws.
-    """
-    cdef:
-        Py_ssize_t i, j, m, t, stop
-        int[:, ::1] start = np.empty((len(columns), n_blocks + 1), dtype=np.intc)
-        int[:, ::1] order = np.empty(np.shape(columns), dtype=np.intc)
-    for m in range(len(columns)):
-        sorted_rows, starts = sort_by_block(np.ascontiguousarray(columns[m]), n_blocks)
-        np.asarray(order)[m], np.asarray(start)[m] = sorted_rows, starts
-    with nogil:
-        for i in range(rows.shape[1]):
-            for m in range(rows.shape[0]):
-                stop = start[m, rows[m, i] + 1]
-                for t in range(start[m, rows[m, i]], stop):
-                    j = order[m, t]
-                    if symmetric and j >= i:  # members are in increasing order
-                        break
-                    together[i, j] += share[m]
-
-
-def _mirror(double[:, ::1] square):
-    """Fill the upper triangle from the lower, and the diagonal with ones."""
-    cdef Py_ssize_t i, j
-    with nogil:
-        for i in range(square.shape[0]):
-            square[i, i] = 1.0
-            for j in range(i):
-                square[j, i] = square[i, j]
 
 
 def _in_range(name, labels, n):

@@ -6,7 +6,7 @@ import numpy as np
 # deviation within which all others lie.
 _ENDS, _NARROWEST = 0.05, 1e-4
 # Ranges of the middle rows beyond which a single target pulls predictions for all rows.
-_FARTHEST_TARGET = 100.0
+_FARTHEST_TARGET = 10.0
 
 
 def outlying_columns(X, nominal=()):
@@ -29,7 +29,7 @@ def outlying_columns(X, nominal=()):
 
 
 def n_far_targets(y):
-    """How many targets are farther from the middle nine tenths than a hundred times their range.
+    """How many targets are farther from the middle nine tenths than ten times their range.
 
     Parameters
     ----------

@@ -11,15 +11,13 @@ from sklearn.metrics import adjusted_rand_score
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _clustering
 from skbnp.dirichlet_process_mixture._training_rows import TrainingRows
-from skbnp.dirichlet_process_mixture._unbounded import _dependence
 from skbnp.laws import Beta, ShiftedBetaNegativeBinomial
 from skbnp.mcmc.io import FileFormatError
-from skbnp.mcmc.remedies import Illness
 from skbnp.plot import CoclusteringDisplay
 from skbnp.samplers import MixtureSampler
 from skbnp.summaries.consensus import stable_consensus, support
 from skbnp.summaries.joining import cluster_shares, joined_draws, joined_shares, merge_tree
-from skbnp.summaries.partitions import coclustering, credible_ball, expected_loss
+from skbnp.summaries.partitions import credible_ball, expected_loss
 
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = dict(n_chains=2, n_warmup=60, n_draws=40, random_state=0)
@@ -133,138 +131,6 @@ def test_a_column_that_is_nearly_empty_joins_nothing(kind, n_seen):
 
 
 @quiet
-def test_copies_of_rows_are_named_where_they_make_components(recwarn):
-    truth = np.repeat([0, 1], 15)
-    X = 6.0 * truth[:, None] + np.random.default_rng(0).normal(size=(30, 3))
-    short = SHORT | {"n_draws": 60}
-    DirichletProcessMixture(**short).fit(X)
-    assert not [one for one in recwarn if "densities have no bound" in str(one.message)]
-    with pytest.warns(UserWarning, match="are in components of rows that are equal in all real"):
-        model = DirichletProcessMixture(**short).fit(np.repeat(X, 3, axis=0))
-    n_copies = model.partition_info_["copies"]
-    assert 45 < n_copies <= 90 and model.partition_info_["ties"] == []
-    report = " ".join(str(model.report()).split())
-    assert f"and densities of rows ({n_copies} rows are in groups of equal rows)" in report
-    assert f"the number of clusters ({n_copies} rows are in groups of equal rows)" in report
-    # Levels may be equal in all rows of a component.
-    levels = np.repeat(truth, 2)[:, np.newaxis]
-    names = DirichletProcessMixture(family="categorical", **short).fit(levels)
-    assert names.partition_info_["copies"] == 0
-
-
-def with_two_values(n=120):
-    """Rows of one cluster, of which the second column has two values or none."""
-    X = np.random.default_rng(0).normal(size=(n, 3))
-    X[:, 1] = np.where(np.arange(n) % 2, 0.3, -0.3)
-    X[:10, 1] = np.nan
-    return X
-
-
-@quiet
-def test_columns_of_single_values_are_named_where_components_follow_them(recwarn):
-    X, short = with_two_values(), SHORT | {"n_draws": 60}
-    model = DirichletProcessMixture(**short).fit(X)
-    assert [one["column"] for one in model.partition_info_["ties"]] == [1]
-    assert model.partition_info_["ties"][0]["share"] > 0.8
-    assert model.partition_info_["ties"][0]["n_chains"] == 2
-    assert [one for one in recwarn if "have one value in column(s) 1" in str(one.message)]
-    report = " ".join(str(model.report()).split())
-    assert "of the rows have one value in column(s) 1" in report
-    assert "make columns of few values names" in report.lower()
-    recwarn.clear()
-    binary = X.copy()
-    binary[:, 1] = np.where(np.isnan(X[:, 1]), np.nan, X[:, 1] > 0)
-    kinds = ["gaussian", "bernoulli", "gaussian"]
-    model = DirichletProcessMixture(family=kinds, **short).fit(binary)
-    assert model.partition_info_["ties"] == []
-    assert not [one for one in recwarn if "have one value" in str(one.message)]
-
-
-def with_a_sum(n_wrong, n=150):
-    """Two columns and their sum, which is wrong by seven in the first rows."""
-    X = np.random.default_rng(0).normal(50, 10, (n, 2)).round(1)
-    X = np.c_[X, X.sum(axis=1)]
-    X[:n_wrong, 2] += 7
-    return X
-
-
-@quiet
-@pytest.mark.parametrize("n_wrong", [0, 3])
-def test_columns_that_follow_from_others_within_components(n_wrong, recwarn):
-    model = DirichletProcessMixture(**SHORT | {"n_draws": 60}).fit(with_a_sum(n_wrong))
-    found = model.partition_info_["dependent"]
-    assert found["columns"] == [0, 1, 2] and found["share"] > 0.9 and found["n_chains"] == 2
-    assert found["whole_table"] == (n_wrong == 0)
-    assert model.partition_info_["ties"] == []
-    # Said once, before sampling where it can be.
-    said = [str(one.message) for one in recwarn if "follow from others" in str(one.message)]
-    beforehand = [one for one in said if one.startswith("X should have no columns that follow")]
-    assert len(beforehand) == (n_wrong == 0)
-    advice = model._lacks_of_chains().advice
-    assert len(said) == 1 + (n_wrong == 0 and bool(advice))
-    assert all("columns that follow from others" in one.finding for one in advice)
-    report = " ".join(str(model.report()).split())
-    assert "Not to be trusted yet: densities of rows" in report
-    assert "To be trusted: how well rows are described" not in report
-    assert "leave out what follows from the rest" in report.lower()
-
-
-def test_laws_of_their_own_are_a_bound():
-    """One law of nearly all rows counts, however these are divided; one for each component not."""
-    X, halves = with_a_sum(0), np.repeat([0, 1], 75)
-    share, columns = _dependence(X, halves)
-    assert share == 1.0 and columns.tolist() == [0, 1, 2]
-    X[140:, 2] += np.arange(10) + 1.0
-    share, columns = _dependence(X, np.repeat([0, 1, 2], [70, 70, 10]))
-    assert share == pytest.approx(140 / 150) and columns.tolist() == [0, 1, 2]
-    of_each = with_a_sum(0)
-    of_each[75:, 2] = 3.0 * of_each[75:, 0]
-    assert _dependence(of_each, halves)[0] == 0.0
-    # The same law with another constant.
-    assert _dependence(with_a_sum(75), halves)[0] == 0.0
-
-
-@quiet
-def test_columns_that_vary_follow_from_no_others():
-    """Correlations of .999, in units far apart, and rows of two laws."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 1)) + 0.04 * rng.normal(size=(150, 3))
-    X[:70] += 5
-    for table in (X, X * [1e-200, 1.0, 1e200]):
-        model = DirichletProcessMixture(**SHORT).fit(table)
-        assert model.partition_info_["dependent"] == {}
-    diagonal = DirichletProcessMixture(covariance_type="diag", **SHORT).fit(with_a_sum(0))
-    assert diagonal.partition_info_["dependent"] == {}
-    # A prior that is given is a bound.
-    given = DirichletProcessMixture(covariance_prior=200.0 * np.eye(3), **SHORT).fit(with_a_sum(0))
-    assert np.bincount(given.component_labels_).max() > 100
-    assert given.partition_info_["dependent"] == {}
-
-
-@quiet
-def test_a_law_of_columns_hides_no_ties(recwarn):
-    X = np.c_[with_a_sum(3), np.arange(150) % 2]
-    model = DirichletProcessMixture(**SHORT | {"n_draws": 60}).fit(X)
-    assert model.partition_info_["dependent"] and model.partition_info_["ties"]
-    said = " ".join(str(one.message) for one in recwarn)
-    assert "follow from others" in said and "and those of" in said
-    assert "have one value in column(s) 3" in said and "make columns of few values names" in said
-
-
-@quiet
-def test_ties_are_no_copies_where_cells_are_missing():
-    """The only column that varies has two values; rows are copies where it has no holes."""
-    X, short = with_two_values()[:, 1:2], SHORT | {"n_draws": 60}
-    with pytest.warns(UserWarning):
-        model = DirichletProcessMixture(**short).fit(X)
-    (found,) = model.partition_info_["ties"]
-    assert (found["column"], found["n_chains"]) == (0, 2) and found["share"] > 0.9
-    with pytest.warns(UserWarning, match="are in components of rows that are equal in all real"):
-        model = DirichletProcessMixture(**short).fit(X[10:])
-    assert model.partition_info_["ties"] == [] and model.partition_info_["copies"] > 60
-
-
-@quiet
 @pytest.mark.filterwarnings("ignore:X has 20 row")
 def test_support_is_in_the_order_of_the_clusters():
     """Rows that lack cells move once clusters are numbered."""
@@ -276,20 +142,6 @@ def test_support_is_in_the_order_of_the_clusters():
     found = support(model.labels_[known], [draw["label"][known] for draw in model.posterior_])
     assert_array_equal(np.argsort(found), np.argsort(model.partition_info_["support"]))
     assert len(found) == 3
-
-
-@quiet
-def test_columns_of_single_values_come_first_where_chains_disagree():
-    """One chain alone follows them; more chains would not help."""
-    model = DirichletProcessMixture(**SHORT).fit(with_two_values())
-    ties = [{"column": 1, "share": 0.9, "n_chains": 1}]
-    model.partition_info_["ties"] = ties
-    found = model._lacks_of_chains()
-    (advice,) = found.advice
-    assert found.problems and advice.illness is Illness.UNBOUNDED
-    assert "of 90% of the rows, in 1 of 2 chains, have one value in column(s) 1" in advice.finding
-    model.partition_info_["ties"] = []
-    assert "one value" not in model._lacks_of_chains().to_do()
 
 
 @quiet
@@ -317,11 +169,11 @@ def test_attributes_are_their_definitions(fitted):
     shares = cluster_shares(
         components, labels, [fitted._training_rows.shares(draw) for draw in draws]
     )
-    tree = merge_tree(shares.T @ shares, np.bincount(components), "share")
+    tree = merge_tree(shares.T @ shares, np.bincount(components), "share", "capped")
     assert_array_equal(fitted.merge_tree_.pairs, tree.pairs)
     assert_array_equal(fitted.merge_tree_.overlap, tree.overlap)
     assert fitted.merge_tree_.rows[-1] == n
-    joined = joined_draws(labels, 0.285, "share")
+    joined = joined_draws(labels, 0.3, "share", "capped")
     assert_array_equal(fitted.merged_n_clusters_, [len(set(draw.tolist())) for draw in joined])
     assert len(fitted.partition_info_["support"]) == fitted.n_clusters_
     assert min(fitted.partition_info_["support"]) >= 0.5
@@ -354,11 +206,25 @@ def test_probabilities_are_added_over_what_is_joined(fitted, pair):
 
 
 @quiet
+def test_pairs_are_in_one_cluster_as_their_blocks_are(fitted):
+    """By definition: labels of two training rows drawn from the blocks of a draw."""
+    labels, together = fitted.labels_, 0.0
+    draws = [draw["label"] for draw in fitted.posterior_.evenly_spaced(300)]
+    for draw in draws:
+        of_row = np.array([[np.mean(labels[draw == b] == k) for k in (0, 1)] for b in draw])
+        together = together + of_row @ of_row.T / len(draws)
+    np.fill_diagonal(together, 1.0)
+    assert_allclose(fitted.coclustering(), together, atol=1e-12)
+    assert_array_equal(
+        fitted.coclustering([4, -1, 4], [4, 30]), fitted.coclustering()[np.ix_([4, -1, 4], [4, 30])]
+    )
+
+
+@quiet
 def test_sets_of_partitions_are_of_joined_draws(fitted, pair):
     apart = again(fitted, pair[0], merge_overlap=None)
     labels = [draw["label"] for draw in fitted.posterior_.evenly_spaced(40)]
-    joined = joined_draws(labels, 0.285, "share")
-    assert_array_equal(fitted.coclustering(), coclustering(joined))
+    joined = joined_draws(labels, 0.3, "share", "capped")
     found = fitted.credible_ball(0.9)
     assert found.radius == credible_ball(fitted.labels_, joined, "vi", level=0.9).radius
     for model in (fitted, apart):
@@ -479,7 +345,7 @@ def test_files(fitted, pair, tmp_path):
         assert_array_equal(getattr(loaded, name), getattr(fitted, name))
     for name in ("sizes", "pairs", "overlap", "rows"):
         assert_array_equal(getattr(loaded.merge_tree_, name), getattr(fitted.merge_tree_, name))
-    assert loaded.merge_overlap == 0.285
+    assert loaded.merge_overlap == 0.3
     assert_array_equal(loaded.predict_proba(pair[0]), fitted.predict_proba(pair[0]))
 
 
@@ -537,3 +403,39 @@ def test_all_kinds_of_mixtures(pair, options):
     assert adjusted_rand_score(truth, model.labels_) > 0.9
     assert model.n_clusters_ < len(model.merge_tree_.sizes)
     assert model.predict_proba(X).shape == (len(X), model.n_clusters_)
+
+
+def test_rows_that_only_just_are_one_cluster_are_told_so():
+    """Two Gaussians that touch; the limit between their overlap and what is less by a fifth."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 2)) + 3.0 * (np.arange(300) % 2)[:, np.newaxis] * [1, 0]
+    options = dict(n_chains=2, n_warmup=60, n_draws=60, random_state=0, warm_start=True)
+    model = DirichletProcessMixture(**options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X)
+    tree = model.merge_tree_
+    assert len(tree.sizes) > 1
+    close = model.set_params(merge_overlap=tree.overlap.min() / 1.1)
+    with pytest.warns(UserWarning, match="all rows are one cluster because .* keeps . apart"):
+        close.fit(X)
+    assert close.n_clusters_ == 1 and close.partition_info_["joined_across"] == 0.0
+    far = model.set_params(merge_overlap=tree.overlap.min() / 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        far.fit(X)
+    assert far.n_clusters_ == 1
+    assert not [one for one in caught if "all rows are one cluster" in str(one.message)]
+
+
+def test_draws_that_join_what_labels_keep_apart_are_named(monkeypatch, pair):
+    """Clusters of all draws, and draws each of whose blocks are joined to one."""
+    X = pair[0]
+    whole = [np.zeros(len(X), dtype=np.int8)] * 40
+    module = "skbnp.dirichlet_process_mixture._clustering"
+    monkeypatch.setattr(f"{module}.joined_draws", lambda *_, **__: whole)
+    monkeypatch.setattr(f"{module}.support", lambda labels, *_: np.ones(labels.max() + 1))
+    monkeypatch.setattr(f"{module}.drop_unsupported", lambda labels, *_, **__: (labels, []))
+    with pytest.warns(UserWarning, match="100% are together in single draws, .* to 1 as a rule"):
+        model = DirichletProcessMixture(**SHORT).fit(X)
+    assert model.partition_info_["joined_across"] == 1.0

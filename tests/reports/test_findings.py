@@ -109,7 +109,7 @@ def test_small_groups_are_spoken_of_where_there_are_some():
         assert "look at which rows draws have together" in remedy(labels, [2, 3, 4])
     alone = remedy(one, [1, 1], unbounded=("of all rows", "leave it out"))
     assert "there still is 1 cluster." in alone
-    assert remedy(one, [1, 1], copies=4).startswith("Leave copies of rows out")
+    assert remedy(one, [1, 1], copies=4).startswith("Keep one row of each such group")
 
 
 def test_a_partition_that_nobody_has_is_not_trusted():
@@ -211,14 +211,21 @@ def test_the_summary_says_where_rows_are_doubtful():
     assert sure.in_short == sure.sentences[0]
 
 
-def test_pairs_say_whether_pieces_are_joined():
-    """Each draw cuts the second half elsewhere."""
+def test_pairs_of_clusters_that_are_joined_from_blocks():
+    """Each draw cuts the second half elsewhere, in blocks of one cluster."""
     draws = [np.concatenate([np.zeros(5, int), 1 + (np.arange(5) < cut)]) for cut in range(5)]
     labels = np.repeat([0, 1], 5)
-    whole, cut = (partition.pairs(of_draws(draws, labels, pieces=x)) for x in (None, labels))
-    assert "the data do not say" in said(whole) and "in one cluster of a draw in at" in said(whole)
-    assert "after its pieces that overlap are joined, in at" in said(cut)
-    assert cut.table == whole.table
+    tables = [np.array([[1.0, 0], [0, 1], [0, 1]])[: 2 + (cut > 0)] for cut in range(5)]
+    whole, cut = (partition.pairs(of_draws(draws, labels, tables=x)) for x in (tables, None))
+    assert "in one cluster with a probability of at least 95%" in said(whole)
+    assert "44% are surely together" in said(whole) and "56% surely apart" in said(whole)
+    assert [row["surely together"] for row in whole.table] == [1.0, 1.0]
+    assert [row["surely together"] for row in cut.table] == [1.0, 0.0]
+    draws[0][:1] = 1  # a row that is not with its own in one of five draws
+    record = partition.clusters(
+        of_draws(draws, labels, tables=tables), membership(labels, draws, tables)
+    ).table[0]
+    assert record["mean probability"] == 0.96 and record["doubtful rows"] == 0
 
 
 def test_pairs_by_hand():

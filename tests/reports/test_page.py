@@ -3,6 +3,7 @@
 import base64
 import builtins
 import re
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -175,3 +176,12 @@ def test_tables_name_the_columns_that_find_no_room():
     text = text_table([record], width=80)
     assert max(map(len, text.splitlines())) <= 80 and "not shown here" in text
     assert all(name in " ".join(text.split()) for name in record)
+
+
+def test_letters_that_the_font_lacks_are_no_warning():
+    def draw(figure):
+        figure.subplots().set_title("\N{CJK UNIFIED IDEOGRAPH-6C34} \N{GRINNING FACE}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Picture("A picture", draw).png().startswith(b"\x89PNG")

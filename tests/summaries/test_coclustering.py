@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from checks.partitions import noisy_draws
-from skbnp.summaries import partitions
+from skbnp.summaries import _coclustering
 from skbnp.summaries.partitions import coclustering
 
 
@@ -35,10 +35,48 @@ def test_coclustering_of_chosen_rows_with_chosen_columns():
     assert_allclose(coclustering(labels, mask, weights=weights), same[mask][:, mask])
 
 
+@pytest.mark.parametrize("scratch", [1, 100, _coclustering.MAX_SCRATCH])
+def test_pairs_of_clusters_by_the_shares_of_blocks(monkeypatch, scratch):
+    """The mean over draws of sum_k T(b, k) T(c, k), and one for a row with itself."""
+    monkeypatch.setattr(_coclustering, "MAX_SCRATCH", scratch)
+    rng = np.random.default_rng(2)
+    labels, weights = noisy_draws(0, n=30), rng.random(40)
+    tables = [rng.dirichlet(np.ones(3), size=draw.max() + 1 + rng.integers(3)) for draw in labels]
+    of_row = np.array([table[draw] for table, draw in zip(tables, labels, strict=True)])
+    same = np.average(of_row @ of_row.transpose(0, 2, 1), 0, weights)
+    np.fill_diagonal(same, 1.0)
+    found = coclustering(labels, weights=weights, tables=tables)
+    assert_allclose(found, same, rtol=1e-12)
+    assert_array_equal(found, found.T)
+    for r, c in [([4, 9], [7, -1, 9, 4]), ([3, 3], [3]), (labels[0] == 1, np.arange(30))]:
+        part = coclustering(labels, r, c, weights=weights, tables=tables)
+        assert_array_equal(part, found[r][:, c])
+    assert_array_equal(coclustering(labels, [5, 2, 5], weights=weights, tables=tables),
+                       found[np.ix_([5, 2, 5], [5, 2, 5])])  # fmt: skip
+
+
+def test_blocks_that_are_clusters_are_shares_of_one():
+    labels = noisy_draws(0, n=30)
+    assert_allclose(
+        coclustering(labels, tables=[np.eye(draw.max() + 1, 30) for draw in labels]),
+        coclustering(labels),
+        rtol=1e-12,
+    )
+
+
+def test_tables_that_are_not_those_of_the_draws_are_refused():
+    labels = [[0, 0, 1], [0, 1, 2]]
+    for tables in ([np.eye(2)], [np.eye(2), np.eye(3)], [np.ones(3), np.ones(3)]):
+        with pytest.raises(ValueError, match="tables must be 2 arrays of shape"):
+            coclustering(labels, tables=tables)
+    with pytest.raises(ValueError, match="0 to 1 in draw 1, whose table has 2 blocks, got 0 to 2"):
+        coclustering(labels, tables=[np.eye(2), np.eye(2)])
+
+
 def test_coclustering_in_groups_of_draws(monkeypatch):
     labels = noisy_draws(0, n=30)
     here = coclustering(labels), coclustering(labels, [1, 2], "all")
-    monkeypatch.setattr(partitions, "MAX_COCLUSTERING_SCRATCH", 100)
+    monkeypatch.setattr(_coclustering, "MAX_SCRATCH", 100)
     there = coclustering(labels), coclustering(labels, [1, 2], "all")
     for before, after in zip(here, there, strict=True):
         assert_array_equal(before, after)

@@ -9,8 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from checks.enumeration import canonical
 from skbnp.summaries import joining
 from skbnp.summaries.joining import (
+    LINKAGES,
     OVERLAPS,
     cluster_shares,
+    joined_across,
     joined_draws,
     joined_shares,
     merge_tree,
@@ -38,7 +40,7 @@ def shares_by_definition(reference, labels, responsibilities):
     return total
 
 
-def tree_by_definition(joint, kind):
+def tree_by_definition(joint, kind, linkage):
     """Joins of sets of clusters, every overlap from the whole matrix anew."""
     groups = [[g] for g in range(len(joint))]
     pairs, overlap = [], []
@@ -51,16 +53,31 @@ def tree_by_definition(joint, kind):
         share = between(a + b, range(len(joint))) / joint.sum() if kind == "share" else 1.0
         return between(a, b) / other / share**0.1875 if other > 0 else 0.0
 
+    def both_ways(a, b):
+        found = max(one_way(a, b), one_way(b, a))
+        # What two that have been joined had with the other group, whichever was made last.
+        made = max((made_of.get(tuple(sorted(c)), (0,)) for c in (a, b)), key=lambda c: c[0])
+        if linkage == "sum" or not made[0]:
+            return found
+        rows = [between(c, range(len(joint))) for c in (a, b)]
+        if min(rows) < joint.sum() / 20:
+            return found
+        other = b if made[1] + made[2] == a else a
+        return min(found, max(both_ways(part, other) for part in made[1:]))
+
+    made_of = {}
     while len(groups) > 1:
         q, _, g, h = max(
-            (max(one_way(a, b), one_way(b, a)), (-g, -h), g, h)
+            (both_ways(a, b), (-g, -h), g, h)
             for g, a in enumerate(groups)
             for h, b in enumerate(groups)
             if g < h
         )
         pairs.append((min(groups[g]), min(groups[h])))
         overlap.append(q)
-        groups[g] = groups[g] + groups.pop(h)
+        first, second = groups[g], groups.pop(h)
+        groups[g] = first + second
+        made_of[tuple(sorted(groups[g]))] = (len(pairs), first, second)
     return pairs, overlap
 
 
@@ -126,14 +143,15 @@ def test_shares_name_what_is_wrong():
 # -- overlap and tree
 
 
+@pytest.mark.parametrize("linkage", LINKAGES)
 @pytest.mark.parametrize("kind", OVERLAPS)
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 12])
-def test_joins_are_their_definition(kind, n):
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 12, 25])
+def test_joins_are_their_definition(kind, linkage, n):
     rng = np.random.default_rng(n)
     shares = rng.dirichlet(np.full(n, 0.3), size=50)
     joint = shares.T @ shares
-    tree = merge_tree(joint, np.full(n, 3), kind)
-    pairs, overlap = tree_by_definition(joint, kind)
+    tree = merge_tree(joint, np.full(n, 3), kind, linkage)
+    pairs, overlap = tree_by_definition(joint, kind, linkage)
     assert tree.pairs.tolist() == [list(pair) for pair in pairs]
     assert_allclose(tree.overlap, overlap, rtol=1e-12)
     assert len(tree.pairs) == n - 1 and (n == 1 or tree.rows[-1] == 3 * n)
@@ -141,6 +159,33 @@ def test_joins_are_their_definition(kind, n):
     assert_array_equal(table, table.T)
     assert n == 1 or table.max() == tree.overlap[0]
     assert kind == "share" or np.all(tree.overlap <= 1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", OVERLAPS)
+def test_clusters_that_touch_stay_apart_however_many_they_are(kind):
+    """A row of each is with its own by .88 and with each other one by .02."""
+    shares = 0.86 * np.eye(7) + 0.02
+    joint = shares.T @ shares
+    rising, capped = (merge_tree(joint, [9] * 7, kind, linkage) for linkage in LINKAGES)
+    assert rising.overlap[-1] > 2 * rising.overlap[0]
+    assert_allclose(capped.overlap[0], rising.overlap[0])
+    assert np.all(np.diff(capped.overlap) <= 0.0)
+    least = 1.5 * capped.overlap[0]
+    assert capped.cut(least).max() == 6 and len(set(rising.overlap >= least)) == 2
+
+
+@pytest.mark.parametrize("size, overlap", [(30, 3 / 7), (300, 6 / 10)])
+def test_a_small_piece_may_be_of_all_of_a_cluster_together(size, overlap):
+    """The third holds 10 rows of 148 or of 1228; alone each of the two overlaps with it by 3/7."""
+    joint = [[size + 5, size, 3], [size, size + 5, 3], [3, 3, 4]]
+    tree = merge_tree(joint, [size, size, 10], "pair", "capped")
+    assert tree.pairs.tolist() == [[0, 1], [0, 2]]
+    assert_allclose(tree.overlap, [size / (2 * size + 5), overlap])
+
+
+def test_an_unknown_linkage_is_refused():
+    with pytest.raises(ValueError, match="linkage must be one of .'sum', 'capped'., got 'ward'"):
+        merge_tree(np.eye(2), [1, 1], linkage="ward")
 
 
 def test_tree_by_hand():
@@ -455,3 +500,13 @@ def test_moved_rows_leave_no_cluster_empty():
         *(0, 0, 1, 1, 2)
     ]
     assert reference.tolist() == [0, 0, 1, 1, 2]
+
+
+def test_pairs_of_different_clusters_that_draws_join():
+    """Of 2 x 3 pairs none, all, and those of one row of the first with the second."""
+    labels = np.array([0, 0, 1, 1, 1])
+    draws = [np.array(draw) for draw in ([0, 1, 2, 2, 3], [0] * 5, [0, 1, 1, 1, 1])]
+    assert joined_across(labels, draws[:1]) == 0.0
+    assert joined_across(labels, [draw.astype(np.uint8) for draw in draws[1:2]]) == 1.0
+    assert joined_across(labels, draws) == pytest.approx((0 + 1 + 3 / 6) / 3)
+    assert joined_across(np.zeros(5), draws) == 0.0
