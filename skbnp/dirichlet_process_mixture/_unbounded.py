@@ -183,14 +183,17 @@ def _are_near(X, size, start):
     rows = np.flatnonzero(np.repeat(few, size))
     if not rows.size:
         return few
-    whole, component = X[complete], np.repeat(np.arange(len(size)), size)
-    deviation = whole.std(axis=0)
-    scale = np.where(deviation > 0.0, deviation, np.inf)
-    n_neighbors = min(_MOST_NEAR_ROWS + 1, len(whole))
-    distance, neighbor = cKDTree(whole / scale).query(X[rows] / scale, k=n_neighbors)
+    # First by the largest: squares of cells may be beyond the range of floats.
+    largest = np.abs(X[complete]).max(axis=0)
+    X = X / np.where(largest > 0.0, largest, 1.0)
+    deviation = X[complete].std(axis=0)
+    X = X / np.where(deviation > 0.0, deviation, np.inf)
+    component = np.repeat(np.arange(len(size)), size)
+    n_neighbors = min(_MOST_NEAR_ROWS + 1, int(complete.sum()))
+    distance, neighbor = cKDTree(X[complete]).query(X[rows], k=n_neighbors)
     is_other = component[complete][neighbor] != component[rows][:, np.newaxis]
     to_others = np.where(is_other, distance, np.inf).min(axis=1)
-    widths = (np.maximum.reduceat(X, start) - np.minimum.reduceat(X, start)) / scale
+    widths = np.maximum.reduceat(X, start) - np.minimum.reduceat(X, start)
     return few & (np.linalg.norm(widths, axis=1) < _NEAR * np.median(to_others))
 
 
