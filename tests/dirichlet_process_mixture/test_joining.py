@@ -268,7 +268,7 @@ def test_joins_are_those_of_the_fit(fitted, pair, tmp_path):
 def test_rows_of_one_gaussian_are_together():
     """Components that are copies of one another are no clusters (seen: .43 without joins)."""
     X = np.random.default_rng(0).normal(size=(150, 3))
-    model = DirichletProcessMixture(random_state=0).fit(X)
+    model = DirichletProcessMixture(max_work=0.5, random_state=0).fit(X)
     assert model.n_clusters_ == 1
     assert model.coclustering(joined=False).mean() < 0.6
     assert model.coclustering().mean() > 0.95

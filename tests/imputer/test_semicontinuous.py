@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbnp import BNPImputer, DirichletProcessMixture, TreeFactorModel
+from skbnp.imputer import default_model
 from skbnp.imputer._semicontinuous import TwoParts, common_values
 from skbnp.mcmc.caller import judging
 from skbnp.tables.columns import columns_of
@@ -26,6 +27,12 @@ def debts(n=300, seed=0):
     home = np.where(rng.random(n) < 0.9, has, ~has)
     table = pd.DataFrame({"home": np.where(home, "own", "rent"), "income": income, "debt": debt})
     return table, table.assign(debt=table["debt"].mask(rng.random(n) < 0.25))
+
+
+def short(X, **options):
+    """An imputer whose model is the default one in shorter chains."""
+    model = default_model(X, options.get("semicontinuous", True)).set_params(max_work=0.5)
+    return BNPImputer(estimator=model, random_state=0, **options)
 
 
 def column(values):
@@ -126,7 +133,7 @@ def test_draws_have_the_common_value_as_often_as_the_cells_that_were_removed():
     table, given = debts()
     holes = given["debt"].isna().to_numpy()
     truth = table["debt"][holes].to_numpy()
-    imputer = BNPImputer(random_state=0, n_jobs=1).fit(given)
+    imputer = short(given).fit(given)
     assert imputer.common_values_ == {2: [0.0]}
     assert imputer.estimator_.covariance_type == "full"
     assert list(imputer.estimator_.families_) == [
@@ -150,7 +157,7 @@ def test_draws_have_the_common_value_as_often_as_the_cells_that_were_removed():
     best = (1 - p) * (8.0 + 2.0 * income)
     assert error < 1.15 * np.sqrt(np.mean((best - truth) ** 2))
     # One part alone is behind.
-    whole = BNPImputer(random_state=0, n_jobs=1, semicontinuous=False).fit(given)
+    whole = short(given, semicontinuous=False).fit(given)
     assert list(whole.estimator_.families_) == ["categorical", "gaussian", "gaussian"]
     assert whole.estimator_.covariance_type == "diag" and whole.common_values_ == {}
     lows, highs = (one["debt"][holes].to_numpy() for one in whole.intervals())
@@ -238,7 +245,7 @@ def test_both_ends_of_a_scale():
     hours = np.clip(rng.normal(5.0, 6.0, 300), 0.0, 10.0)
     x = hours + rng.normal(size=300)
     given = np.column_stack([np.where(rng.random(300) < 0.2, NAN, hours), x])
-    imputer = BNPImputer(random_state=0).fit(given)
+    imputer = short(given).fit(given)
     assert sorted(imputer.common_values_[0]) == [0.0, 10.0]
     first, second = imputer.common_values_[0]
     seen = imputer.model_table()
@@ -312,7 +319,7 @@ def test_the_number_is_that_of_cells_without_the_common_value():
     given = np.column_stack([5.0 * (2 * cluster - 1) + rng.normal(size=400), debt])
     lost = np.arange(400) < 80
     given[lost, 1] = NAN
-    imputer = BNPImputer(random_state=0).fit(given)
+    imputer = short(given).fit(given)
     # Of a row without values, which is of either cluster: .05 * 1000 and .45 * 10.
     expected = debt.mean()
     row = np.full((1, 2), NAN)
