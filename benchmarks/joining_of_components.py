@@ -23,7 +23,6 @@ import numpy as np
 from _report import cpu_seconds, markdown
 from _tables import CHOICE_SEED, group_of, load, simulated, standardised
 from dirichlet_process_mixture_quality import SETTINGS
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
@@ -31,7 +30,7 @@ from threadpoolctl import threadpool_limits
 from skbnp import DirichletProcessMixture
 from skbnp.summaries import joining
 from skbnp.summaries.consensus import drop_unsupported, stable_consensus
-from skbnp.summaries.joining import LINKAGES, OVERLAPS, cluster_shares, joined_draws, merge_tree
+from skbnp.summaries.joining import OVERLAPS, cluster_shares, joined_draws, merge_tree
 from skbnp.summaries.partitions import consensus_partition
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,7 +47,7 @@ MANY = (
 # Distances of the centres, and clusters and columns, of clusters of which every two touch.
 DISTANCES, TOUCHING = (2.5, 3.0, 3.5, 4.0), ((3, 3), (3, 6), (4, 4), (5, 5), (6, 8))
 # Kind and linkage of overlaps.
-KINDS = tuple(product(OVERLAPS, LINKAGES))
+KINDS = (*((kind, "sum") for kind in OVERLAPS), ("share", "capped"))
 
 
 def tables(data):
@@ -201,7 +200,7 @@ def main():
     )
     parser.add_argument("--quick", action="store_true", help="every sixth table")
     args = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.simplefilter("ignore")
     with threadpool_limits(1):
         step = 6 if args.quick else 1
         joining.SIXTEENTHS = args.sixteenths

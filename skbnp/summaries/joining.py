@@ -501,7 +501,8 @@ def joined_across(labels, draws):
     n_together = 0.0
     for draw in draws:
         n_blocks = int(draw.max()) + 1
-        table = np.bincount(draw * np.intp(n_clusters) + labels, minlength=n_blocks * n_clusters)
+        cell = draw.astype(np.intp) * n_clusters + labels
+        table = np.bincount(cell, minlength=n_blocks * n_clusters)
         table = table.reshape(n_blocks, n_clusters).astype(np.float64)
         n_together += np.sum(table.sum(axis=1) ** 2) - np.sum(table**2)
     return float(n_together / (n_apart * len(draws)))
