@@ -24,7 +24,7 @@ _MANY_ROWS = 20_000
 _OVERLAP = ("share", "capped")
 # Pairs of rows of different clusters that single draws join: a share of them worth a word. And
 # up to how many times the limit of joins a join that leaves one cluster alone is a close one.
-_MOST_ACROSS, _CLOSE = 0.5, 1.25
+_MOST_ACROSS, _CLOSE = 0.4, 1.5
 # From what probability on a row that lacks cells is surely of its cluster.
 _SURE = 0.9
 
@@ -203,7 +203,8 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
             n_joined=self.merged_n_clusters_ if is_joined else None,
             dropped=self.partition_info_["dropped"],
             # A file of an older version says neither.
-            copies=sum(self.partition_info_.get(name, 0) for name in ("copies", "near_copies")),
+            copies=self.partition_info_.get("copies", 0),
+            near_copies=self.partition_info_.get("near_copies", 0),
             unbounded=self._unbounded_in_words(),
             unsupported=self._unsupported() if is_joined else (),
         )
@@ -241,11 +242,10 @@ class ClustersMixin(UnboundedMixin, PartitionMixin, OutputsMixin):
             n_left = int(tree.cut(_CLOSE * limit).max()) + 1
             if n_left > 1:
                 warn(
-                    "all rows are one cluster because components that overlap by "
-                    f"{tree.overlap.min():.2f} are joined, little more than "
-                    f"merge_overlap={limit:g} asks for: merge_tree_.cut(n_clusters={n_left})"
-                    f"[component_labels_] keeps {n_left} apart. Look at "
-                    "skbnp.plot.MergeTreeDisplay"
+                    "all rows are one cluster because components are joined that overlap by "
+                    f"{tree.overlap.min():.2f}, not much more than merge_overlap={limit:g}: "
+                    f"merge_tree_.cut(n_clusters={n_left})[component_labels_] keeps {n_left} "
+                    "apart. Look at skbnp.plot.MergeTreeDisplay"
                 )
 
 

@@ -98,6 +98,8 @@ class UnboundedMixin:
 
     def _lacks_of_chains(self):
         found, unbounded = super()._lacks_of_chains(), self._unbounded_in_words()
+        if not unbounded and self._n_copies():
+            unbounded = "of rows that are equal, or nearly so", "keep one of each such rows"
         if not found or not unbounded:
             return found
         follow = (
@@ -106,10 +108,15 @@ class UnboundedMixin:
         )
         return replace(found, advice=(Advice(Illness.UNBOUNDED, follow, unbounded[1]),))
 
+    def _n_copies(self):
+        """Rows in components of rows that are equal, or nearly so."""
+        # A file of an older version does not say it.
+        return sum(self.partition_info_.get(name, 0) for name in ("copies", "near_copies"))
+
     def _chains_section(self):
         """Chains may agree on densities that have no bound, but these are not to be trusted."""
         section = super()._chains_section()
-        if not self._unbounded_in_words():
+        if not self._unbounded_in_words() and not self._n_copies():
             return section
         verdicts = tuple(one for one in section.verdicts if one.part != convergence.DENSITY)
         return replace(section, verdicts=verdicts)
@@ -142,8 +149,9 @@ class UnboundedMixin:
         if near:
             warn(
                 f"{near} rows are in components of a few rows that are nearly equal in all real "
-                "columns, as things are that were measured several times: keep one row of each, or "
-                "their mean, or every such thing may become a component of its own"
+                "columns, as those of things are that were measured several times. If they were, "
+                "keep one row of each, or their mean; if such few rows are the clusters that you "
+                "look for, all is well"
             )
 
 

@@ -33,7 +33,11 @@ _LEAVE_COPIES_OUT = (
     "Keep one row of each such group, as by numpy.unique(X, axis=0) where they are equal, and fit "
     "again."
 )
-_OF_COPIES = "are in groups of rows that are equal, or nearly so"
+_NEAR_COPIES = (
+    "If rows that are nearly equal are of things that were measured several times, keep one row of "
+    "each, or their mean, and fit again; if such few rows are the groups that you look for, all is "
+    "well."
+)
 # Share of rows with a probable cluster from which a partition is to be trusted, or with care.
 _MOST_ROWS_SURE, _MANY_ROWS_SURE = 0.9, 0.6
 
@@ -67,7 +71,9 @@ class Partition:
     dropped : sequence of dict
         Groups that were left out for want of support in the draws, each with its ``size``.
     copies : int
-        Rows in groups of rows that are equal or nearly so, and together for that.
+        Rows in groups of equal rows, which are together because they are equal.
+    near_copies : int
+        Rows in groups of a few rows that are nearly equal.
     unbounded : tuple of (str, str) or None
         Which pieces have densities without a bound, and what to do, in words.
     unsupported : sequence of int
@@ -86,6 +92,7 @@ class Partition:
     noun: str = "cluster"
     dropped: tuple = ()
     copies: int = 0
+    near_copies: int = 0
     unbounded: tuple | None = None
     unsupported: tuple = ()
 
@@ -133,9 +140,10 @@ def clusters(partition, probability):
     n_doubtful = int((own < DOUBTFUL).sum())
     if len(sizes) > 1:
         rest = f"the other {number(n_doubtful)} {'is' if n_doubtful == 1 else 'are'} doubtful"
+        share = percent(share_sure)
         sentences.append(
-            f"{percent(share_sure)} of the rows are in their {partition.noun} with a probability "
-            f"of at least {DOUBTFUL:g}; {rest if n_doubtful else 'none is doubtful'}."
+            f"{share[0].upper()}{share[1:]} of the rows are in their {partition.noun} with a "
+            f"probability of at least {DOUBTFUL:g}; {rest if n_doubtful else 'none is doubtful'}."
         )
     if small and len(sizes) > 1:
         names = listed([f"{k} ({counted(sizes[k], 'row')})" for k in small])
@@ -181,7 +189,16 @@ def _is_small(size, n):
 
 def _sizes_in_words(partition, sizes):
     if len(sizes) == 1:
-        return f"All rows are in one {partition.noun}: there are no groups that the draws agree on."
+        n_pieces = 1 if partition.pieces is None else int(partition.pieces.max()) + 1
+        if n_pieces == 1:
+            whole = f"All rows are in one {partition.noun}"
+            return f"{whole}: there are no groups that the draws agree on."
+        return (
+            f"All rows are in one {partition.noun}, joined of {n_pieces} pieces that overlap, of "
+            f"which the largest has {counted(int(np.bincount(partition.pieces).max()), 'row')}."
+            + " How far they overlap says skbnp.plot.MergeTreeDisplay."
+            * partition.has_tree
+        )
     shown = [
         f"{partition.noun} {k} has {counted(size, 'row')}"
         for k, size in enumerate(sizes[:_MOST_CLUSTERS])
@@ -222,8 +239,16 @@ def _verdicts_of_clusters(partition, sizes, own, share_sure):
         yield Verdict(
             f"which {partition.noun} a row is of, and densities of rows",
             "no",
-            f"{counted(partition.copies, 'row')} {_OF_COPIES}",
+            f"{counted(partition.copies, 'row')} are in groups of equal rows",
             _LEAVE_COPIES_OUT,
+        )
+        return
+    if partition.near_copies:
+        yield Verdict(
+            f"which {partition.noun} a row is of, and densities of rows",
+            "with care",
+            f"{counted(partition.near_copies, 'row')} are in groups of a few that are nearly equal",
+            _NEAR_COPIES,
         )
         return
     if partition.unsupported:
@@ -430,10 +455,14 @@ def _verdict_of_number(partition, shares, found):
     share = float(shares[found]) if found < len(shares) else 0.0
     n = len(partition.labels)
     small = any(_is_small(size, n) for size in np.bincount(partition.labels))
+    display = "CoclusteringDisplay.from_estimator(estimator)"
+    if partition.tables is not None:
+        # Of clusters it says how sure rows are of these, and not whether they are right.
+        display = "MergeTreeDisplay and CoclusteringDisplay.from_estimator(estimator, joined=False)"
     remedy = (
         "The number of groups is open: before you count on it, look at "
         f"{'the small ones, and at which of them' if small else 'which rows'} draws have "
-        "together, by skbnp.plot.CoclusteringDisplay.from_estimator(estimator)."
+        f"together, by skbnp.plot.{display}."
     )
     trust = "yes" if share >= 0.8 else "with care" if share >= 0.4 else "no"
     why = f"{percent(share)} of the draws have {found}"
@@ -453,8 +482,13 @@ def _verdict_of_number(partition, shares, found):
     if lost > _LARGE_SHARE * n:
         trust, why = "no", f"{why}, and a group of {counted(lost, 'row')} was given up"
     if partition.copies:
-        trust, why = "no", f"{counted(partition.copies, 'row')} {_OF_COPIES}"
+        trust, why = "no", f"{counted(partition.copies, 'row')} are in groups of equal rows"
         remedy = _LEAVE_COPIES_OUT
+    elif partition.near_copies and trust != "no":
+        trust, remedy = "with care", _NEAR_COPIES
+        why = (
+            f"{counted(partition.near_copies, 'row')} are in groups of a few that are nearly equal"
+        )
     if trust == "yes" and partition.unbounded:
         trust = "with care"
         why += ", but pieces may follow single values or columns that follow from others"

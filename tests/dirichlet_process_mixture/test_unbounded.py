@@ -6,6 +6,7 @@ import pytest
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture._unbounded import _dependence, _rows_of_copies
 from skbnp.mcmc.remedies import Illness
+from skbnp.reports import convergence
 
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = dict(n_chains=2, n_warmup=60, n_draws=40, random_state=0)
@@ -23,7 +24,7 @@ def test_copies_of_rows_are_named_where_they_make_components(recwarn):
     n_copies = model.partition_info_["copies"]
     assert 45 < n_copies <= 90 and model.partition_info_["ties"] == []
     report = " ".join(str(model.report()).split())
-    why = f"({n_copies} rows are in groups of rows that are equal, or nearly so)"
+    why = f"({n_copies} rows are in groups of equal rows)"
     assert f"and densities of rows {why}" in report and f"the number of clusters {why}" in report
     assert model.partition_info_["near_copies"] == 0
     # Levels may be equal in all rows of a component.
@@ -46,7 +47,12 @@ def test_rows_that_were_measured_twice_are_named():
     with pytest.warns(UserWarning, match="120 rows are in components of a few rows that are nearl"):
         model._judge_chains()
     words = " ".join(str(model.report()).split())
-    assert "(120 rows are in groups of rows that are equal, or nearly so)" in words
+    assert "(120 rows are in groups of a few that are nearly equal)" in words
+    assert "With care: which cluster a row is of, and densities of rows" in words
+    verdicts = model.report().sections["chains"].verdicts
+    assert verdicts and all(one.part != convergence.DENSITY for one in verdicts)
+    (advice,) = model._lacks_of_chains().advice
+    assert advice.illness is Illness.UNBOUNDED
 
 
 def test_few_rows_that_are_near_by_chance_are_none():

@@ -228,6 +228,30 @@ def test_pairs_of_clusters_that_are_joined_from_blocks():
     assert record["mean probability"] == 0.96 and record["doubtful rows"] == 0
 
 
+def test_one_cluster_of_several_pieces_says_so():
+    labels, pieces = np.zeros(10, dtype=int), np.repeat([0, 1], [6, 4])
+    one = of_draws([labels], labels)
+    joined = of_draws([pieces], labels, pieces=pieces, tables=[np.ones((2, 1))])
+    probability = np.ones((10, 1))
+    assert "there are no groups that the draws agree on" in said(
+        partition.clusters(one, probability)
+    )
+    words = said(partition.clusters(joined, probability))
+    assert "joined of 2 pieces that overlap, of which the largest has 6 rows. How far" in words
+    assert "no groups" not in words
+
+
+def test_an_open_number_is_looked_at_where_joins_are_seen():
+    draws = [np.repeat([0, 1], 5), np.zeros(10, dtype=int)] * 2
+    plain = of_draws(draws, draws[0], n_joined=np.array([2, 1, 2, 1]))
+    joined = of_draws(
+        draws, draws[0], n_joined=np.array([2, 1, 2, 1]), tables=[np.eye(2), np.eye(1, 2)] * 2
+    )
+    remedies = [partition.how_many(one).verdicts[0].remedy for one in (plain, joined)]
+    assert "CoclusteringDisplay.from_estimator(estimator)." in remedies[0]
+    assert "MergeTreeDisplay and Coclust" in remedies[1] and "joined=False)." in remedies[1]
+
+
 def test_pairs_by_hand():
     moved = LABELS.copy()
     moved[0] = 1
