@@ -190,8 +190,9 @@ class MixtureParameters(WarmupInRounds):
         text="""
         Components are joined to clusters while the chance that, of two, a row of one is put in the
         other is as large, averaged over draws and divided by the share of the rows that the two
-        hold to the power of 3/16. Smaller joins more. None leaves components as they are. It takes
-        40 draws.
+        hold to the power of 3/16. Of joined ones it is at most that of one of them, but for pieces
+        of less than a twentieth of the rows. Smaller joins more. None leaves components as they
+        are. It takes 40 draws.
         """,
     )
     sampler: MixtureSampler | None = parameter(default=None, **of_sampler(MixtureSampler))
