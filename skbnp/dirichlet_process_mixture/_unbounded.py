@@ -191,8 +191,9 @@ def _are_near(X, size, start):
     rows = np.flatnonzero(np.repeat(few, size))
     if not rows.size:
         return few
+    X = np.where(complete[:, np.newaxis], X, 0.0)
     # First by the largest: squares of cells may be beyond the range of floats.
-    largest = np.abs(X[complete]).max(axis=0)
+    largest = np.abs(X).max(axis=0)
     X = X / np.where(largest > 0.0, largest, 1.0)
     deviation = X[complete].std(axis=0)
     X = X / np.where(deviation > 0.0, deviation, np.inf)

@@ -190,11 +190,12 @@ def _is_small(size, n):
 def _sizes_in_words(partition, sizes):
     if len(sizes) == 1:
         n_pieces = 1 if partition.pieces is None else int(partition.pieces.max()) + 1
-        if n_pieces == 1:
+        # Without groups that were given up, pieces that overlap: no others are joined.
+        if n_pieces == 1 or partition.dropped:
             whole = f"All rows are in one {partition.noun}"
             return f"{whole}: there are no groups that the draws agree on."
         return (
-            f"All rows are in one {partition.noun}, joined of {n_pieces} pieces that overlap, of "
+            f"All rows are in one {partition.noun}, made of {n_pieces} pieces that overlap, of "
             f"which the largest has {counted(int(np.bincount(partition.pieces).max()), 'row')}."
             + " How far they overlap says skbnp.plot.MergeTreeDisplay."
             * partition.has_tree

@@ -406,7 +406,7 @@ def test_all_kinds_of_mixtures(pair, options):
 
 
 def test_rows_that_only_just_are_one_cluster_are_told_so():
-    """Two Gaussians that touch; the limit between their overlap and what is less by a fifth."""
+    """Two Gaussians that touch, under a limit a tenth below their overlap, and half of it."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(300, 2)) + 3.0 * (np.arange(300) % 2)[:, np.newaxis] * [1, 0]
     options = dict(n_chains=2, n_warmup=60, n_draws=60, random_state=0, warm_start=True)

@@ -67,7 +67,13 @@ def test_few_rows_that_are_near_by_chance_are_none():
             first, second = np.flatnonzero(components == k)
             near[second] = near[first] * [1 + 1e-3, 1 - 1e-3, 1.0]
         assert _rows_of_copies(near, components) == (0, n_near)
-    near[:9, 1] = np.nan  # elsewhere
+    # At about half of the usual distance they are neighbours and no more.
+    half = X.copy()
+    for k in (1, 2, 3):
+        first, second = np.flatnonzero(components == k)
+        half[second] = half[first] + 0.08 * X.std(axis=0)
+    assert _rows_of_copies(half, components) == (0, 0)
+    near[:9, 1], near[:9, 0] = np.nan, 1e300  # elsewhere
     assert _rows_of_copies(near, components) == (0, 6)
     near[-1, 0] = np.nan
     assert _rows_of_copies(near, components) == (0, 0)

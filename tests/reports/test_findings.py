@@ -1,5 +1,7 @@
 """What sections say follows from their data: each sentence changes when the data do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -237,8 +239,10 @@ def test_one_cluster_of_several_pieces_says_so():
         partition.clusters(one, probability)
     )
     words = said(partition.clusters(joined, probability))
-    assert "joined of 2 pieces that overlap, of which the largest has 6 rows. How far" in words
+    assert "made of 2 pieces that overlap, of which the largest has 6 rows. How far" in words
     assert "no groups" not in words
+    given_up = replace(joined, dropped=({"size": 4},))
+    assert "there are no groups that" in said(partition.clusters(given_up, probability))
 
 
 def test_an_open_number_is_looked_at_where_joins_are_seen():
