@@ -147,14 +147,11 @@ def html_table(records):
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def paragraphs(sentences, width=WIDTH, indent=""):
+def paragraphs(sentences, width=WIDTH):
     """Sentences as lines of plain text, each beginning a line."""
     lines = []
     for sentence in sentences:
-        lines += textwrap.wrap(
-            sentence, width, initial_indent=indent, subsequent_indent=indent + "  ",
-            break_on_hyphens=False,
-        )  # fmt: skip
+        lines += textwrap.wrap(sentence, width, subsequent_indent="  ", break_on_hyphens=False)
     return lines
 
 

@@ -564,14 +564,11 @@ def test_coclustering(monkeypatch, capsys):
 def test_semicontinuous(monkeypatch):
     module = load("semicontinuous", monkeypatch)
     short = DirichletProcessMixture(n_chains=2, n_warmup=2, n_draws=5)
+    few = list(module.TABLES)[:2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lines = [
-            line
-            for name in module.TABLES
-            for line in module.compare(name, 0, 60, {"estimator": short})
-        ]
-    assert len(lines) == 4 * len(module.METHODS)
+        lines = [line for name in few for line in module.compare(name, 0, 60, {"estimator": short})]
+    assert len(lines) == len(few) * len(module.METHODS)
     for line in lines:
         errors = [x for key, x in line.items() if "error" in key]
         assert len(errors) == 2 and max(errors) < 5.0
@@ -582,7 +579,5 @@ def test_semicontinuous(monkeypatch):
         assert set(columns) <= set(table)
     first, *_ = module.ratios(lines)
     errors = {(line["table"], line["method"]): line["others, error"] for line in lines}
-    expected = [
-        np.log(errors[name, "two parts"] / errors[name, "one part"]) for name in module.TABLES
-    ]
+    expected = [np.log(errors[name, "two parts"] / errors[name, "one part"]) for name in few]
     assert first["others, error"] == pytest.approx(np.exp(np.mean(expected)))

@@ -57,7 +57,11 @@ class Where:
     stop: int
 
     def __str__(self):
-        return f"block {self.block} of X (rows {self.start} to {self.stop - 1})"
+        block = f"block {self.block} of X"
+        # How many rows a block has may be unknown until it is read.
+        if self.stop > self.start:
+            block += f" (rows {self.start} to {self.stop - 1})"
+        return block
 
 
 class Failed:

@@ -19,8 +19,21 @@ _THOUSANDS = re.compile(
 )
 _COMMA = re.compile(r"[-+]?\d*,\d+")
 _WITH_SIGN = re.compile(r"[-+]?[$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*[$€£¥%]")
+# 5.6 kg, 12 m2: a number, and in all cells the same behind it.
+_WITH_UNIT = re.compile(r"[-+]?\d[\d.,' ]*?\s*(?P<unit>(?:[^\W\d_]|°)[^\d.,]{0,7}[23]?)")
+_FEWEST_OF_UNIT = 3  # different numbers with it
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"  # or month
-_DATE = re.compile(rf"(?:{_DAY}([./-]){_DAY}\1\d{{4}}|\d{{4}}([./]){_DAY}\2{_DAY})(?:[ T]\d.*)?")
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?"
+_DATE = re.compile(
+    # 10.10.10 is as likely the number of a section.
+    rf"(?:{_DAY}([./-]){_DAY}\1\d{{4}}|{_DAY}([/-]){_DAY}\2\d{{2}}|\d{{4}}([./]){_DAY}\3{_DAY}"
+    rf"|(?:{_DAY}\.?[ -])?{_MONTH}[ -](?:{_DAY},? )?\d{{2,4}})(?:[ T]\d.*)?|{_TIME}",
+    re.IGNORECASE,
+)
 
 
 def refuse_lists(column, path):
@@ -88,7 +101,18 @@ def refuse_slips(texts, path, decimal, thousands):
         raise _no_number(others, path, "leave out --decimal if that is a number", " with a comma")
     if all(map(_WITH_SIGN.fullmatch, others)):
         raise _no_number(others, path, "write it without its sign if that is a number")
+    if (
+        all("\N{MINUS SIGN}" in x for x in others)
+        and _are_numbers(others.str.replace("\N{MINUS SIGN}", "-"), decimal, thousands).all()
+    ):
+        raise _no_number(others, path, "write the sign as - if that is a number")
     _refuse_dates(texts, path)
+    _refuse_units(others, path)
+    if all(x[0] in "<>" for x in others) and is_number.mean() >= _MOSTLY:
+        raise _no_number(
+            others, path, "write the limit itself, or leave the column out, as values beyond a "
+            "limit are not missing at random",
+        )  # fmt: skip
     if is_number.mean() >= _MOSTLY:
         advice = f"--na {shlex.quote(others.iloc[0])} if that means missing"
         raise _no_number(others, path, advice, " as most of its cells do")
@@ -143,6 +167,15 @@ def _refuse_thousands(texts, path):
     if mark == ",":
         advice += ", --decimal , --thousands . if that is a decimal comma"
     raise _no_number(texts, path, advice)
+
+
+def _refuse_units(texts, path):
+    """Raise a BadInput if all of these are numbers with one unit behind them."""
+    found = list(map(_WITH_UNIT.fullmatch, texts))
+    if all(found) and len({match["unit"] for match in found}) == 1:
+        if texts.nunique() >= _FEWEST_OF_UNIT:
+            unit = found[0]["unit"]
+            raise _no_number(texts, path, f"write it without {unit!r} if that is a number")
 
 
 def _refuse_dates(texts, path):

@@ -10,6 +10,7 @@ picture, FILE_clusters.png.
 """
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from skbnp.command_line.arguments import (
     write_report,
     writing,
 )
-from skbnp.command_line.errors import BadInput, require
+from skbnp.command_line.errors import BadInput, report_in_words, require, text_of
 from skbnp.command_line.fitting import fit
 from skbnp.command_line.tables import (
     add_table_options,
@@ -88,7 +89,9 @@ def run(arguments):
     check_columns(families, table.data, arguments.file)
     written = re.compile(r"cluster\d*|probability|novelty")
     for name in filter(written.fullmatch, table.frame.columns.astype(str)):
-        raise BadInput(f"{table.path} has a column {name!r} already, as the answer may have")
+        raise BadInput(
+            f"{table.path} has a column {name!r} already, as the answer may have: rename it"
+        )
     mixture = _fitted(table, families, arguments)
     write_table(_with_clusters(table, mixture, arguments, output), output, table)
     say(arguments, f"wrote {output}")
@@ -100,9 +103,9 @@ def run(arguments):
             mixture.save(arguments.save)
         say(arguments, f"wrote {arguments.save}")
     if arguments.report is not None or not arguments.quiet:
-        report = mixture.report()
+        report = report_in_words(mixture.report())
         write_report(report, arguments)
-        say(arguments, f"\n{report}")
+        say(arguments, f"\n{text_of(report)}")
 
 
 def _outputs(arguments):
@@ -178,7 +181,9 @@ def _draw(data, mixture, path):
         CoclusteringDisplay.from_estimator(mixture, ax=axes[0, -1])
         if len(real):
             ClusterDisplay.from_estimator(mixture, data, columns=real, ax=axes[0, 0])
-    with writing(path):
+    with writing(path), warnings.catch_warnings():
+        # A letter that the font lacks is an empty box.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from")
         # Names of axes may reach beyond a figure of one panel.
         save_figure(figure, path, bbox_inches="tight")
     plt.close(figure)

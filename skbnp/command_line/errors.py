@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 
 
@@ -29,8 +30,29 @@ _WORDS = [
     ),
     (r"\bfamily '(\w+)' takes them", r"--family COLUMN=\1 takes them"),
     (r" where family is 'auto'", ""),
+    (r"\braise --draws or thin\b", "raise --draws"),
+    (r", as by numpy\.unique\(X, axis=0\)", ""),
     # Of `cluster` alone.
-    (r" for covariance_type='full' without a covariance_prior", ""),
+    (r" for covariance_type='full'(?: without a covariance_prior)?", ""),
+    (
+        r"\bgive columns of few values another family\b",
+        "make columns of few values names, by --family COLUMN=categorical",
+    ),
+    (r"\bname another family in family\b", "name another one by --family"),
+    (
+        r"\bstore='\w+' has room for (\d+) of the (\d+) draws, fewer than predict_draws=\d+:",
+        r"there is room for \1 of the \2 draws:",
+    ),
+    (r"^labels_ has (\d+ clusters?)\b", r"there are \1"),
+    (r"\bclusters like (.*?) of labels_,", r"clusters like \1,"),
+    (
+        r", not much more than merge_overlap=\S+: merge_tree_\.cut\(.*?\)\[component_labels_\] "
+        r"keeps (\d+) apart",
+        r", not much more than joins need: with a little less there would be \1",
+    ),
+    (r"\.? Look at skbnp\.plot\.MergeTreeDisplay(?: and coclustering\(joined=False\))?$", ""),
+    (r"\bLook at predict_proba or coclustering\b", "Look at --probabilities"),
+    (r"(only NaN in column\(s\) .*)", r"\1: --drop what is empty"),
     (r"\bremove them or use covariance_type=", "--drop them or use --covariance "),
     (r"\braise max_work \(.*? was spent\)", "name a longer --warmup"),
     (r"[;,] the warm-up ended when max_work=\S+ was spent", "; name a longer --warmup"),
@@ -41,8 +63,23 @@ _WORDS = [
     (r",? (set it|or set one) as the index", r", \1 as the --index"),
     (r"\bdrop it\b", "--drop it"),
     (r": drop such columns\b", ": --drop such columns"),
-    (r"\bX\b", "the table"),
+    (r"(?<!')\bX\b(?!')", "the table"),
 ]
+# Of a report: what is to be done in Python.
+_WORDS_OF_REPORTS = [
+    *_WORDS[:-1],
+    (r"\bX (has|must)\b", r"the table \1"),
+    (
+        r" merge_overlap sets how much they must overlap(?:, and merge_tree_ has all joins)?; "
+        r"where a join is near that limit,",
+        " Where a join is near the limit for that,",
+    ),
+    (r"\bis up to merge_overlap: look at what was joined, by .*$", "is a matter of a limit."),
+    (r" How far they overlap says skbnp\.plot\.MergeTreeDisplay\.", ""),
+    (r", by skbnp\.plot\.[\w.]+(?: and [\w.]+)?\([^)]*\)", ", in the --picture"),
+    (r"\bUse estimator\.predict_proba\(X\)(, the probabilities,)? in place of labels_",
+     "Use --probabilities in place of clusters"),
+]  # fmt: skip
 
 
 class BadInput(Exception):
@@ -51,7 +88,42 @@ class BadInput(Exception):
 
 def in_words(message):
     """What an estimator says, with options and files where it names parameters and X."""
-    for pattern, replacement in _WORDS:
+    return _reworded(message, _WORDS)
+
+
+def report_in_words(report):
+    """The same of a report."""
+
+    def reworded(texts):
+        return tuple(_reworded(text, _WORDS_OF_REPORTS) for text in texts)
+
+    sections = []
+    # Three more are made of these.
+    made = ("summary", "trust", "next")
+    for section in (one for name, one in report.sections.items() if name not in made):
+        verdicts = (
+            replace(one, why=reworded([one.why])[0], remedy=reworded([one.remedy])[0])
+            for one in section.verdicts
+        )
+        sections.append(
+            replace(
+                section,
+                sentences=reworded(section.sentences),
+                steps=reworded(section.steps),
+                in_short=reworded([section.in_short])[0],
+                verdicts=tuple(verdicts),
+            )
+        )
+    return type(report)(report.title, sections)
+
+
+def text_of(report):
+    """A report as text for a terminal."""
+    return re.sub(r" in report\.sections\[\W\w+\W\]\.table\b", "", str(report))
+
+
+def _reworded(message, words):
+    for pattern, replacement in words:
         message = re.sub(pattern, replacement, message)
     return message
 

@@ -22,7 +22,7 @@ from skbnp.command_line.arguments import (
     write_report,
 )
 from skbnp.command_line.cells import DATES
-from skbnp.command_line.errors import BadInput, refusing
+from skbnp.command_line.errors import BadInput, refusing, report_in_words
 from skbnp.command_line.fitting import check_is_whole, note, notes, show_progress
 from skbnp.command_line.tables import (
     add_table_options,
@@ -85,7 +85,7 @@ def run(arguments):
     for path in filter(None, outputs.values()):
         say(arguments, f"wrote {path}")
     if arguments.report is not None:
-        write_report(imputer.report(), arguments)
+        write_report(report_in_words(imputer.report()), arguments)
 
 
 def _refuse_dates(data, arguments):

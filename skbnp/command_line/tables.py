@@ -6,6 +6,7 @@ import csv
 import gzip
 import itertools
 import lzma
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -245,6 +246,11 @@ def _read_text(arguments):
         )
         cells = pd.read_csv(path, dtype=str, keep_default_na=False, **options)
     except (ValueError, OSError, EOFError) as error:
+        if opened := re.search(r"EOF inside string starting at row (\d+)", str(error)):
+            raise BadInput(
+                f"cannot read {path}: a quote is opened in line {int(opened[1]) + 1} or in the "
+                "next, and never closed"
+            ) from error
         raise BadInput(f"cannot read {path}: {error}") from error
     return typed, cells, sep
 
@@ -274,9 +280,14 @@ def _header(arguments):
     if len(sep) != 1 and sep != _BLANKS:
         raise BadInput(f"--sep must be one character, got {sep!r}")
     names, *rows = _cells_of(lines, sep)
-    if any(len(row) > len(names) for row in rows):
+    longer = next((n for n, row in enumerate(rows, 2) if len(row) > len(names)), None)
+    if longer is not None:
         # Of the first of them pandas would make names of rows.
-        raise BadInput(f"{path} has rows with more cells than its header, which has {len(names)}")
+        why = ": quote cells that hold the separator, and leave out lines above the header"
+        raise BadInput(
+            f"{path} has rows with more cells than its header, which has {len(names)}, the first "
+            f"in line {longer}{why}"
+        )
     if arguments.no_header:
         return [f"column{j + 1}" for j in range(len(names))], sep
     advice = ": --no-header, if the first row is data" if all(map(_is_number, names)) else ""

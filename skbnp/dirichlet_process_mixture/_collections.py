@@ -136,6 +136,12 @@ class CollectionFitMixin(CollectionsMixin):
         """Whether those in memory are not all that draws rest on."""
         return isinstance(self._training_rows, KeptRows)
 
+    def _labels_of_rows(self, n):
+        return self.kept_rows_ if self._keeps_some_rows() else super()._labels_of_rows(n)
+
+    def _n_rows_of_fit(self, n):
+        return self._n_of_draws() if self._keeps_some_rows() else n
+
     def _n_training(self, X):
         """Rows that are sampled."""
         return self._fitting.rows.n_samples if self._is_fitting_collection() else len(X)

@@ -209,7 +209,7 @@ class DirichletProcessMixture(
     binary or counts, and made dense. `sample_weight` and `partial_fit` are not available. The
     number of clusters is not a consistent estimate of the number of components of a population that
     is not such a mixture: skewed clusters are covered by several components. These overlap, and
-    every draw cuts them in its own way, so that `labels_` joins them [7]_, up to `merge_overlap`.
+    every draw cuts them in its own way: `labels_`, of least expected loss [3]_, joins them [7]_.
 
     References
     ----------

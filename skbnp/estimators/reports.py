@@ -42,7 +42,8 @@ class ReportMixin:
         check_is_fitted(self, "posterior_")
         X = self._observed_rows()
         size = counted(self.n_features_in_, "column")
-        size = size if X is None else f"{counted(len(X), 'row')}, {size}"
+        if X is not None:
+            size = f"{table.rows_in_words(len(X), self._n_rows_of_fit(len(X)))}, {size}"
         return Report(f"{type(self).__name__}: report on {size}", self._report_sections())
 
     def _report_sections(self, names=None, rows=None, whole=None):
@@ -76,21 +77,31 @@ class ReportMixin:
         n, d = X.shape
         if names is None:
             names = map(str, self._column_labels())
-        rows = self._form.row_labels() if rows is None else rows
+        rows = self._labels_of_rows(n) if rows is None else rows
         known = self._at_limit(X)
         constant = np.flatnonzero(np.fmin.reduce(known, axis=0) == np.fmax.reduce(known, axis=0))
         return table.TrainingTable(
             X=known,
             holes=np.isnan(X),
             names=list(names),
-            # With max_rows there are fewer rows than the index has.
-            rows=range(n) if rows is None or len(rows) != n else rows,
+            rows=rows,
             families=list(getattr(self, "families_", ["gaussian"] * d)),
             levels=getattr(self, "levels_", [None] * d),
             constant=constant.tolist(),
             advice=self._advice_on_columns(X, not self._form.is_array),
             n_below=int(np.sum(self._is_below(X))),
+            n_rows_of_fit=self._n_rows_of_fit(n),
         )
+
+    def _labels_of_rows(self, n):
+        """Of the n training rows that are kept: those of an index, or numbers."""
+        labels = self._form.row_labels()
+        # With max_rows there are fewer rows than the index has.
+        return range(n) if labels is None or len(labels) != n else labels
+
+    def _n_rows_of_fit(self, n):
+        """Rows that `fit` has seen, of which n are kept."""
+        return n
 
     def _is_below(self, X):
         """Which cells are below a detection limit."""

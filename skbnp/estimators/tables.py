@@ -25,6 +25,8 @@ from skbnp.tables.marks import (
     check_marks,
     few_valued_columns,
     has_infinity,
+    mark_in_words,
+    remedy_of_mark,
     suspicious_marks,
     unmarked,
 )
@@ -120,10 +122,8 @@ class TablesMixin:
         names = np.setdiff1d(self._nominal_columns(), self._guessed_columns())
         found = suspicious_marks(self._as_numbers(X), names)
         for value, columns in found.items():
-            advice.append(
-                f"X has {value:g} in {self._named(columns)}, far from all other values there, as "
-                f"marks of what was not measured are: {self._advice_on_marks(value)}"
-            )
+            remedy = self._advice_on_marks(value)
+            advice.append(mark_in_words(value, self._named(columns), remedy))
         marked = {j for columns in found.values() for j in columns}
         columns = [j for j in self._lattice_columns(X) if j not in marked]
         if not is_named:
@@ -147,11 +147,10 @@ class TablesMixin:
     def _advice_on_marks(self, value):
         """What to do with a number that looks like a mark."""
         if self._predicts_targets():
-            return (
-                "check those cells, or fill them before, as by make_pipeline("
-                f"BNPImputer(missing_values={value:g}), {type(self).__name__}())"
+            return "check those cells, or fill them before, as by " + self._filled_by(
+                f"BNPImputer(missing_values={value:g})"
             )
-        return f"say so by missing_values={value:g}, or check those cells"
+        return remedy_of_mark(value)
 
     def _lattice_columns(self, X):
         """Columns that are taken as real, or as counts, though they may be codes of groups."""
@@ -281,8 +280,12 @@ class TablesMixin:
             raise ValueError(
                 "X must not hold missing cells, got some (NaN, masked, or as missing_values says) "
                 f"in {self._named(columns)}: fill them before, as by "
-                f"make_pipeline(BNPImputer({marks}), {type(self).__name__}())"
+                + self._filled_by(f"BNPImputer({marks})")
             )
+
+    def _filled_by(self, imputer):
+        """A pipeline whose first step fills the missing cells, in words."""
+        return f"make_pipeline({imputer}, {type(self).__name__}())"
 
     def _refuse_far(self, standard, columns, name="X", farthest=FARTHEST):
         """Refuse values so far out that densities and distances would leave the range of floats.

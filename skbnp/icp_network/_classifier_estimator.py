@@ -75,10 +75,11 @@ class ICPNetworkClassifier(ClassProbabilitiesMixin, SupervisedICPNetwork):
 
     Notes
     -----
-    A sweep updates the hidden activations of each unit, of each row, and of all rows along
-    Hamiltonian trajectories, in which the nodes of the classes are integrated out; every edge, with
-    the weights and the bias of its child integrated out; hidden nodes, by births and deaths, by
-    splitting edges and by exchanging neighbours; the orders; and the hyperparameters.
+    Units are those of [2]_. A sweep updates the hidden activations of each unit, of each row by
+    elliptical slices [3]_, and of all rows along Hamiltonian trajectories, in which the nodes of
+    the classes are integrated out; every edge, with the weights and the bias of its child
+    integrated out; hidden nodes, by births and deaths, by splitting edges and by exchanging
+    neighbours; the orders; and the hyperparameters.
 
     For N rows, K nodes and E edges a sweep costs O(N K^2) in matrix products and O(N E) in
     everything else; the trajectories repeat the latter about 60 times. The paper's density is not

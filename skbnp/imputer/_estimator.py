@@ -23,6 +23,7 @@ from skbnp.imputer._reporting import ImputerReportMixin, said_by_model
 from skbnp.mcmc.caller import judging, warn
 from skbnp.tables.columns import columns_of, is_frame
 from skbnp.tables.forms import floats_like
+from skbnp.tables.marks import mark_in_words, remedy_of_mark
 from skbnp.tables.parts import beside, own_copy, take
 
 
@@ -274,6 +275,9 @@ class BNPImputer(
             model, self._parts = self._make(seen, X, modelled)
             common = self._parts.common_values.items()
             self.common_values_ = {int(modelled[place]): values for place, values in common}
+            for value, found in self._common_marks().items():
+                named = ", ".join(columns_in_words(X, found))
+                warn(mark_in_words(value, named, remedy_of_mark(value)))
             task = context.subcontext(task_name="model")
             with task.propagate_callback_context(model):
                 task.call_on_fit_task_begin(estimator=self, X=X)

@@ -12,6 +12,7 @@ from skbnp.mcmc.diagnostics import MOST_RHAT, least_ess
 from skbnp.reports import cells
 from skbnp.reports.page import Report
 from skbnp.tables.columns import columns_of, is_pandas, labels_or_numbers, names_of
+from skbnp.tables.parts import take
 
 
 def said_by_model(model):
@@ -64,6 +65,14 @@ class ImputerReportMixin:
         """
         if values is not None:
             self.estimator_._warn_of_far(self._parts.far(values, holes[:, self._layout.modelled]))
+
+    def _common_marks(self):
+        """Common values that look like marks of missing cells: value -> columns."""
+        if not self.common_values_:
+            return {}
+        modelled = self._layout.modelled
+        found = self._parts.marks(take(self._training, modelled))
+        return {value: modelled[places] for value, places in found.items()}
 
     def _training_holes(self):
         """The missing cells of rows of the training table with values, in columns that vary."""
@@ -128,6 +137,11 @@ class ImputerReportMixin:
                 can_draw=hasattr(model, "sample_missing"),
                 r_hat=self.r_hat_ if self._are_judged_by_cells() else np.nan,
                 n_far=self._n_far(in_parts),
+                marks=[
+                    (names[j], value)
+                    for value, found in self._common_marks().items()
+                    for j in found
+                ],
             )
         ]
         if model is not None:

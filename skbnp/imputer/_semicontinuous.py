@@ -18,6 +18,7 @@ from skbnp.tables.columns import (
     tells_kinds,
 )
 from skbnp.tables.kinds_of_numbers import LARGEST_WHOLE, kind_of_numbers
+from skbnp.tables.marks import suspicious_marks
 from skbnp.tables.parts import beside, take, with_names, with_numbers
 
 # The share of the cells above which the most frequent value is set apart in any case; the share and
@@ -94,6 +95,19 @@ class TwoParts:
         found = {}
         for j, value in self.steps:
             found.setdefault(j, []).append(value)
+        return found
+
+    def marks(self, X):
+        """Common values that look like marks of missing cells: value -> columns.
+
+        No model sees them beside the other values of their columns.
+        """
+        found, columns = {}, columns_of(X)
+        for j, common in self.common_values.items():
+            values = columns[j].values.astype(np.float64)
+            for value in suspicious_marks(values[:, np.newaxis]):
+                if value in common:
+                    found.setdefault(value, []).append(j)
         return found
 
     def families(self, families):

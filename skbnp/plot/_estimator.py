@@ -1,7 +1,10 @@
 """What displays ask a fitted estimator, its own figures beside what all may read."""
 
+import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
+
+from skbnp.tables.columns import as_numbers
 
 
 def check_estimator(estimator, attribute):
@@ -53,8 +56,13 @@ def as_measured(estimator, X):
     X : array-like or None
         None means the training rows that are in memory.
     """
-    rows = estimator.posterior_.observed_data() if X is None else estimator._check_new(X)
-    return estimator._at_limit(rows)
+    if X is None:
+        rows = estimator.posterior_.observed_data()
+    elif hasattr(estimator, "_check_new"):
+        rows = estimator._check_new(X)
+    else:
+        rows = np.asarray(as_numbers(X), dtype=np.float64)
+    return estimator._at_limit(rows) if hasattr(estimator, "_at_limit") else rows
 
 
 def _is_fitted(estimator, attribute):

@@ -70,7 +70,8 @@ class ClusterProfileDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted, with ``labels_`` and ``posterior_`` and, for an `X`, with ``predict``.
+            Fitted, with ``labels_``, ``n_features_in_`` and ``posterior_``, and, for an `X`, with
+            ``predict``.
         X : array-like or frame of shape (n, n_features), default=None
             New rows, which are put into clusters by ``predict``. None shows the training rows by
             ``labels_``, of more than 100,000 those that are in memory.

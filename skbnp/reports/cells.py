@@ -21,7 +21,7 @@ _CHECK = (
 )
 
 
-def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)", n_hidden=0):
+def section(table, filled, std, scale=None, can_calibrate=False, n_hidden=0):
     """The missing cells of the training table; None where there are none.
 
     Parameters
@@ -34,8 +34,6 @@ def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)",
         What the deviations have been multiplied by, None where they are not calibrated.
     can_calibrate : bool
         Whether the estimator can calibrate them.
-    by : str
-        The call that fills new tables.
     n_hidden : int
         Hidden cells that the scale is taken from.
     """
@@ -55,8 +53,8 @@ def section(table, filled, std, scale=None, can_calibrate=False, by="impute(X)",
     records = [_record(table, holes, filled, std, j) for j in worst]
     steps, verdicts, show = [], [], ()
     if filled is None:
-        sentences.append(f"What fills them is not kept, as it would take long: call {by}.")
-        steps.append(f"To fill the table, call {by}.")
+        sentences.append("What fills them is not kept, as it would take long: call impute(X).")
+        steps.append("To fill the table, call impute(X).")
     else:
         sentences += _how_well(table, records) + _below_zero(table, holes, filled)
         verdicts += list(_verdicts(scale, can_calibrate, n_hidden))
@@ -168,7 +166,18 @@ def _picture(records):
 
 
 def of_imputer(
-    model, *, filled, common, zero, dropped, n_missing, n_empty_rows, can_draw, r_hat, n_far=0
+    model,
+    *,
+    filled,
+    common,
+    zero,
+    dropped,
+    n_missing,
+    n_empty_rows,
+    can_draw,
+    r_hat,
+    n_far=0,
+    marks=(),
 ):
     """What the imputer did beside its model.
 
@@ -192,6 +201,8 @@ def of_imputer(
         How far chains differ in what they fill in; NaN where that is unknown.
     n_far : int, default=0
         Cells that got numbers farther outside all observed values than these reach.
+    marks : sequence of (str, float), default=()
+        Columns and those of their common values that look like marks of missing cells.
     """
     sentences = [f"{counted(n_missing, 'cell')} of the table are missing."]
     if model is None:
@@ -204,6 +215,11 @@ def of_imputer(
         sentences.append(
             f"Many cells of {name} are {' or '.join(f'{value:g}' for value in values)}: the model "
             "sees whether one is, and what number it holds otherwise."
+        )
+    for name, value in marks:
+        sentences.append(
+            f"{value:g} is far from all other values of {name}, as marks of missing cells are: if "
+            f"it is one, fit again with missing_values={value:g}."
         )
     if zero:
         sentences.append(f"Without any value, so that all cells got 0: {listed(zero)}.")

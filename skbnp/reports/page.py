@@ -211,7 +211,7 @@ class Report:
 
 
 def _summary(sections):
-    """What was found, how far to trust it and the first step, in few lines."""
+    """What was found and how far to trust it, in few lines."""
     found = [section.in_short for section in sections if section.in_short]
     if not found:
         return None

@@ -120,9 +120,11 @@ def _spreads(found, k, table, named):
     size = np.where(np.isfinite(size) & (size > chance), size, 0.0)
     out = []
     for place in np.argsort(-size, kind="stable"):
-        if size[place] < np.log(_LOUDER) or table.families[found.column[place]] == "bernoulli":
+        if size[place] < np.log(_LOUDER):
             break
-        if found.column[place] not in named:
+        # The spread of yes or no follows from its mean.
+        is_flag = table.families[found.column[place]] == "bernoulli"
+        if not is_flag and found.column[place] not in named:
             ratio = found.spread_ratio[k, place]
             times, than = (ratio, "more") if ratio > 1 else (1 / ratio, "less")
             name = table.names[found.column[place]]

@@ -44,6 +44,8 @@ class TrainingTable:
         What is odd about columns, and what to do.
     n_below : int, default=0
         Cells below a detection limit.
+    n_rows_of_fit : int, default=0
+        Rows that the estimator was fitted to, where those of X are a sample of them.
     """
 
     X: np.ndarray
@@ -55,6 +57,7 @@ class TrainingTable:
     constant: list
     advice: list
     n_below: int = 0
+    n_rows_of_fit: int = 0
 
     @property
     def n_levels(self):
@@ -72,18 +75,30 @@ class TrainingTable:
         return self.names[column]
 
 
+def rows_in_words(n, n_of_fit):
+    """How many rows a report is about."""
+    return f"{number(n)} of {counted(n_of_fit, 'row')}" if n_of_fit > n else counted(n, "row")
+
+
 def section(table):
     """What was learned from, and what the model took the columns for."""
     n, d = table.X.shape
     n_missing = int(table.holes.sum())
+    n_all, in_short = max(n, table.n_rows_of_fit), ""
+    if n_all > n:
+        in_short = (
+            f"The model was fitted to {counted(n_all, 'row')}; this report counts "
+            f"{number(n)} of them, drawn at random."
+        )
     sentences = [
-        f"The table has {counted(n, 'row')} and {counted(d, 'column')}; "
+        *([in_short] if in_short else []),
+        f"The table has {counted(n_all, 'row')} and {counted(d, 'column')}; "
         + (
             f"{number(n_missing)} of {number(n * d)} cells ({percent(n_missing / (n * d))}) "
             "are missing, which the model takes into account."
             if n_missing
             else "no cell is missing."
-        )
+        ),
     ]
     if table.n_below:
         verb = "is" if table.n_below == 1 else "are"
@@ -120,7 +135,10 @@ def section(table):
             f"Take the logarithm of {listed(skewed)} before you fit again: it makes skewed "
             "measurements more even, and groups that are only a tail, if any, go away."
         )
-    return Section("table", "The table", tuple(sentences), records, n_shown=0, steps=tuple(steps))
+    return Section(
+        "table", "The table", tuple(sentences), records, in_short=in_short, n_shown=0,
+        steps=tuple(steps),
+    )  # fmt: skip
 
 
 def unknown():

@@ -283,7 +283,8 @@ class MergeTree:
         Parameters
         ----------
         merge_overlap : float, default=0.25
-            Joins from the first one below this are not made.
+            Joins from the first one below this are not made. Estimators have limits of their own:
+            theirs is ``partition_info_["merge_overlap"]``.
         n_clusters : int, default=None
             Make as many joins as leave so many clusters instead.
 

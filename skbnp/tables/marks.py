@@ -141,6 +141,19 @@ def suspicious_marks(X, nominal=()):
     return found
 
 
+def mark_in_words(value, columns, remedy):
+    """What is said of such a value, of columns in words."""
+    return (
+        f"X has {value:g} in {columns}, far from all other values there, as marks of what was not "
+        f"measured are: {remedy}"
+    )
+
+
+def remedy_of_mark(value):
+    """What to do about it where missing cells are taken."""
+    return f"say so by missing_values={value:g}, or check those cells"
+
+
 def _marks_in(x):
     x = x[np.isfinite(x)]
     if len(x) < _FEWEST_ROWS or not (_has_form(x.min()) or _has_form(x.max())):

@@ -151,7 +151,8 @@ class TreeFactorModel(
     scores, all loadings and leaf means of a feature jointly, precisions and concentrations. For N
     rows, P features, B branches, K nodes and depth L it costs O(N B L (P + L) + P K L^2). A row
     whose pattern of holes no other row has costs O(B L^2 (P + L)). Where the last levels do not
-    branch, the depth follows the data during warm-up and is then fixed.
+    branch, the depth follows the data during warm-up and is then fixed. Loadings shrink along a
+    branch as in [2]_; a mixture of factor analyzers shares none of them between components [3]_.
 
     Loadings are known only up to signs and rotations: look at covariances, branches and densities.
     float32 input is converted to float64, a copy of twice its size. Sparse X is refused.

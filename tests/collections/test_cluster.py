@@ -25,6 +25,7 @@ from skbnp.collections import cluster as cluster_module
 from skbnp.collections.reading import Reading
 from skbnp.collections.service import StoredRows
 from skbnp.collections.tree import CELL
+from skbnp.collections.work import Where
 from skbnp.dirichlet_process_mixture import _collections
 
 pytestmark = [
@@ -183,6 +184,7 @@ def test_a_killed_worker_says_which_blocks_would_fit(client):
     error = distributed.KilledWorker("skbnp-0-1-2", worker, 3)
     words = executor._words_of_killed(error)
     assert "block 2 of X (rows 32768 to 49151)" in words
+    assert str(Where(3, 0, 0)) == "block 3 of X"
     assert "X.rechunk({0: " in words and "MB of a worker" in words
     size = int(words.partition("X.rechunk({0: ")[2].partition("}")[0])
     assert size % 65_536 == 0

@@ -291,7 +291,14 @@ def test_a_small_file_is_as_a_table_in_memory(tmp_path, monkeypatch):
 
 
 def test_reports_tables_and_pictures(of_array):
-    assert "clusters" in str(of_array.report())
+    report = of_array.report()
+    of = f"{N_KEPT} of {len(X):,} rows"
+    assert report.title == f"DirichletProcessMixture: report on {of}, 2 columns"
+    said = f"The model was fitted to {len(X):,} rows; this report counts {N_KEPT} of them, drawn at"
+    assert said in report.sections["summary"].sentences[0]
+    assert f"The table has {len(X):,} rows" in str(report)
+    shown = [str(row) for row in report.sections["rows"].table[0].values()]
+    assert set(of_array.kept_rows_.astype(str)) & set(shown)
     assert of_array.coclustering(rows=[0, 5]).shape == (2, 2)
     assert len(of_array.credible_ball().horizontal[0]) == N_KEPT
     display = CoclusteringDisplay.from_estimator(of_array, max_rows=50)

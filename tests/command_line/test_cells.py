@@ -88,7 +88,61 @@ def test_signs_of_currencies(read, cells):
     assert read(column_of(cells), text=["x"]).data["x"].tolist() == cells
 
 
-@pytest.mark.parametrize("cells", [["13.01.2020", "14.1.20"], ["01/13/2020 12:30", "?"]])
+@pytest.mark.parametrize(
+    ("cells", "unit"),
+    [
+        (["5.6 kg", "7 kg", "12.25 kg"], "kg"),
+        (["1,200 m2", "3 m2", "-4 m2"], "m2"),
+        (["20.5\N{DEGREE SIGN}C", "21\N{DEGREE SIGN}C", "2 \N{DEGREE SIGN}C"], "\N{DEGREE SIGN}C"),
+    ],
+)
+def test_units(read, cells, unit):
+    text = '"' + '"\n"'.join(["x", *cells]) + '"\n'
+    with pytest.raises(BadInput, match=f"got '{cells[0]}' in row 1: write it without '{unit}' if"):
+        read(text)
+    assert read(text, text=["x"]).data["x"].tolist() == cells
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["5 kg", "7 mg", "12 kg"],  # not of one unit
+        ["5 kg", "7 kg", "5 kg"],  # of two levels
+        ["12A", "13B", "14C"],
+        ["5 kg", "7 kg", "heavy"],
+    ],
+)
+def test_what_is_of_no_unit(read, cells):
+    assert read(column_of(cells)).data["x"].tolist() == cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        (["0.5", "1", "\N{MINUS SIGN}0.5"], "write the sign as - if that is a number"),
+        (["0.5", "1", "<0.5"], "write the limit itself, or leave the column out"),
+        (["0.5", "1", "2", "> 99"], "write the limit itself, or leave the column out"),
+        (["0.5", "1", "\N{MINUS SIGN}"], "--na '\N{MINUS SIGN}' if that means missing"),
+    ],
+)
+def test_signs_and_limits_beside_numbers(read, cells, advice):
+    with pytest.raises(BadInput, match=f"got '{cells[-1]}' in row {len(cells)}: {advice}"):
+        read(column_of(cells))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["13.01.2020", "14.1.20"],
+        ["01/13/2020 12:30", "?"],
+        ["31/01/24", "1/2/24"],
+        ["31-01-24", "1-2-24"],
+        ["Jan 01 2024", "feb. 2 24"],
+        ["1 January 2024", "31. Sept 2024"],
+        ["Jan 2024", "may-24"],
+        ["00:59", "12:30:15", "1:05 pm"],
+    ],
+)
 @pytest.mark.parametrize("given", [{"text": ["x"]}, {"families": {"x": "categorical"}}])
 def test_dates_that_are_not_iso(read, cells, given):
     with pytest.raises(BadInput, match=r"a.csv: column 'x' holds dates or times: --drop it"):
@@ -123,7 +177,14 @@ def test_what_is_no_code(read, capsys, cells, given):
 
 
 @pytest.mark.parametrize(
-    "cells", [["12-34-56", "12-34-57"], ["10.10.10", "10.10.11"], ["212 555 123", "+49 123 456"]]
+    "cells",
+    [
+        ["12-34-56", "12-34-57"],
+        ["10.10.10", "10.10.11"],
+        ["212 555 123", "+49 123 456"],
+        ["Mayer 2000", "June"],
+        ["3:1", "2:0"],
+    ],
 )
 def test_names_that_look_a_little_like_dates_or_thousands(read, cells):
     table = read("x,y\n" + "".join(f"{cell},{j}\n" for j, cell in enumerate(cells * 3)))

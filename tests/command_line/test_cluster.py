@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 
 import numpy as np
@@ -94,6 +95,15 @@ def test_a_picture_of_one_panel_shows_its_labels(skbnp, tmp_path):
     picture = image.imread(tmp_path / "a_clusters.png")[..., :3]
     edges = (picture[0], picture[-1], picture[:, 0], picture[:, -1])
     assert all((edge == 1.0).all() for edge in edges) and picture.std() > 0.05
+
+
+def test_letters_that_a_font_lacks_are_no_warning(skbnp, tmp_path):
+    text = "\u91cd\u3055,\u9577\u3055\n" + "0.5,1.25\n1.5,2.75\n0.25,-1.5\n" * 10
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Glyph")
+        assert skbnp("cluster", "a.csv", *SHORT, "--quiet").code == 0
+    assert (tmp_path / "a_clusters.png").exists()
 
 
 def test_settings_reach_the_mixture(skbnp, people, monkeypatch):
@@ -194,8 +204,8 @@ def test_a_fit_that_fails(skbnp, people, monkeypatch):
         (["people.csv", "--report", "a.txt"], "--report must end in .html or .htm, got a.txt"),
         (["people.csv", "--picture", "a.png", "--no-picture"], "contradict each other"),
         (["dated.csv"], "dated.csv: .*dates.*column 'day'"),
-        (["empty.csv"], "empty.csv: .*observed value in every column.*'b'"),
-        (["done.csv"], "done.csv has a column 'cluster' already"),
+        (["empty.csv"], "empty.csv: .*observed value in every column.*'b': --drop what"),
+        (["done.csv"], "done.csv has a column 'cluster' already.*: rename it"),
         (["people.csv", "--checkpoint", "people.csv"], "people.csv: .*checkpoint must be a dir"),
     ],
 )

@@ -12,7 +12,8 @@ import pytest
 
 import skbnp as package
 from skbnp.command_line import _main
-from skbnp.command_line.errors import BadInput, in_words, require
+from skbnp.command_line.errors import BadInput, in_words, report_in_words, require, text_of
+from skbnp.reports.page import Report, Section, Verdict
 
 COMMANDS = list(_main.COMMANDS)
 
@@ -165,10 +166,82 @@ def test_missing_extra(monkeypatch):
             "more chains (--chains, with a --warmup as long as now) help more than longer ones",
         ),
         ("raise n_draws. (TreeFactorModel, the imputer's estimator, says so.)", "raise --draws."),
+        ("few effective draws: raise n_draws or thin.", "few effective draws: raise --draws."),
+        (
+            "Leave copies out, as by numpy.unique(X, axis=0), or give columns of few values "
+            "another family",
+            "Leave copies out, or make columns of few values names, by --family COLUMN=categorical",
+        ),
+        (
+            "labels_ has 2 clusters, but of the pairs of rows of different ones 45% are together "
+            "in single draws: their number is open. Look at skbnp.plot.MergeTreeDisplay and "
+            "coclustering(joined=False)",
+            "there are 2 clusters, but of the pairs of rows of different ones 45% are together in "
+            "single draws: their number is open",
+        ),
+        (
+            "joined that overlap by 0.31, not much more than merge_overlap=0.3: merge_tree_.cut("
+            "n_clusters=2)[component_labels_] keeps 2 apart. Look at skbnp.plot.MergeTreeDisplay",
+            "joined that overlap by 0.31, not much more than joins need: with a little less there "
+            "would be 2",
+        ),
+        (
+            "have clusters like 1 and 2 of labels_, 40% have one. Look at predict_proba or "
+            "coclustering, or run longer chains",
+            "have clusters like 1 and 2, 40% have one. Look at --probabilities, or run longer "
+            "chains",
+        ),
+        (
+            "store='auto' has room for 60 of the 400 draws, fewer than predict_draws=100: labels "
+            "and predictions rest on these alone",
+            "there is room for 60 of the 400 draws: labels and predictions rest on these alone",
+        ),
+        (
+            "where that is no mistake, name another family in family",
+            "where that is no mistake, name another one by --family",
+        ),
+        (
+            "X must have an observed value in every column, got only NaN in column(s) 'a', 'X'",
+            "the table must have an observed value in every column, got only NaN in column(s) 'a', "
+            "'X': --drop what is empty",
+        ),
     ],
 )
 def test_words_of_the_command_line(message, said):
     assert in_words(message) == said
+
+
+def test_words_of_a_report():
+    """Of what is to be done in Python; names of columns stay, also X."""
+    joined = (
+        "Those that overlap are one cluster. merge_overlap sets how much they must overlap, and "
+        "merge_tree_ has all joins; where a join is near that limit, more draws can change it."
+    )
+    verdict = Verdict(
+        "rows", "with care", "X", "Use estimator.predict_proba(X) in place of labels_, or run on."
+    )
+    table = [{"row": j} for j in range(5)]
+    sections = [
+        Section("one", "One", ("Taken for measurements: X.", joined), verdicts=(verdict,)),
+        Section(
+            "two", "Two", ("X has -999.",), table, n_shown=2, in_short="Short.",
+            steps=("Look, by skbnp.plot.CoclusteringDisplay.from_estimator(estimator).",),
+        ),
+    ]  # fmt: skip
+    said = report_in_words(Report("title", sections))
+    assert said.sections["one"].sentences == (
+        "Taken for measurements: X.",
+        "Those that overlap are one cluster. Where a join is near the limit for that, more draws "
+        "can change it.",
+    )
+    assert said.sections["two"].sentences == ("the table has -999.",)
+    assert said.sections["two"].steps == ("Look, in the --picture.",)
+    (found,) = said.sections["one"].verdicts
+    assert found.why == "X"
+    assert found.remedy == "Use --probabilities in place of clusters, or run on."
+    assert said.sections.keys() == Report("title", sections).sections.keys()
+    text = text_of(said)
+    assert "(3 more)" in text and "report.sections" not in text and "Short." in text
 
 
 # -- the package, whose estimators wait until they are asked for

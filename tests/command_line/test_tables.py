@@ -187,7 +187,17 @@ def test_text_among_numbers(read):
         ("\n \n", {}, "a.csv is empty"),
         ("a,b\n", {}, "a.csv has no rows"),
         ("a,b,a\n1,2,3\n", {}, "a.csv has more than one column 'a'"),
-        ("a,b\n1,2,3\n4,5,6\n", {}, "rows with more cells than its header, which has 2"),
+        (
+            "a,b\n1,2,3\n4,5,6\n",
+            {},
+            "rows with more cells than its header, which has 2, the first in line 2: quote cells",
+        ),
+        (
+            "# of 2024\na,b\n1,2\n",
+            {"sep": ","},
+            "which has 1, the first in line 2: quote cells that hold the separator, and leave out",
+        ),
+        ('a,b\n1,2\n3,"4\n5,6\n', {}, "a quote is opened in line 3 or in the next, and never"),
         ("a,b\n" + "1,2\n" * 60 + "5,6,7\n", {}, "cannot read .*a.csv: .*line 62"),
         ("a,b\n1,2\n", {"columns": ["c"]}, "a.csv has no column 'c'; it has 'a', 'b'"),
         ("a,b\n1,2\n", {"drop": ["c"]}, "a.csv has no column 'c'"),

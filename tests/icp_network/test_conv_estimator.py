@@ -303,6 +303,12 @@ def test_missing_pixels_are_refused(fitted, digits):
     for ask in (lambda: short().fit(X, y), lambda: fitted.predict(X)):
         with pytest.raises(ValueError, match=r"NaN.*\n?.*BNPImputer"):
             ask()
+    # What it says works: an imputer takes rows.
+    advice = r"ICPConvClassifier\(image_shape=\(height, width\)\)\) with the rows of pixels X\.resh"
+    with pytest.raises(ValueError, match=advice):
+        short().fit(X.reshape(-1, 8, 8), y)
+    with pytest.raises(ValueError, match="minimum of 1 is required"):
+        fitted.predict(np.zeros((0, 8, 8)))
     masked = np.ma.masked_invalid(X)
     with pytest.raises(ValueError, match="BNPImputer"):
         short().fit(masked, y)

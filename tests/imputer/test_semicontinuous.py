@@ -300,6 +300,24 @@ def test_the_report_is_of_the_columns_of_the_table():
     assert f"{n_missing} of 360 cells" in str(whole.fit(given).report())
 
 
+def test_a_common_value_that_looks_like_a_mark_is_named():
+    rng = np.random.default_rng(0)
+    X = 50.0 + 10.0 * rng.normal(size=(100, 2))
+    X[:20, 1], X[20:30, 1] = -999.0, NAN
+    imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT))
+    with pytest.warns(UserWarning, match="X has -999 in column 1, .* say so by missing_values=-9"):
+        imputer.fit(X)
+    assert imputer.common_values_ == {1: [-999.0]}
+    assert "-999 is far from all other values of x1, as marks of missing" in str(imputer.report())
+    # One that is near the others is none, nor one that is said to be missing.
+    for table, marks in ((np.where(X == -999.0, 0.0, X), NAN), (X, -999)):
+        imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT), missing_values=marks)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            imputer.fit(table)
+        assert not any("as marks of" in str(one.message) for one in caught)
+
+
 def test_a_table_in_the_place_of_a_number():
     X = debts(60)[1][["income", "debt"]].to_numpy()
     imputer = BNPImputer(estimator=DirichletProcessMixture(**SHORT)).fit(X)

@@ -130,7 +130,9 @@ def test_work_of_a_sweep_counts_what_it_does():
 
 def test_draws_are_as_far_apart_as_chains_need():
     X = signals(30, 12, seed=102)
-    model = InfiniteFactorClusterer(n_chains=2, n_draws=20, thin="auto", random_state=0)
+    model = InfiniteFactorClusterer(
+        n_chains=2, n_draws=20, thin="auto", max_work=1.0, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         posterior = model.fit(X).posterior_

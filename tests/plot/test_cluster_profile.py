@@ -1,5 +1,7 @@
 """ClusterProfileDisplay: a heat map of differences between a cluster and all other rows."""
 
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -76,6 +78,23 @@ def test_an_array_has_numbers_for_names():
     display = ClusterProfileDisplay.from_estimator(model)
     assert texts(display.ax_.get_xticklabels()) == ["x0", "x1", "x2"]
     assert_allclose(display.difference, profiles(X, model.labels_).difference)
+
+
+def test_estimators_of_others_need_what_the_docstring_says_alone():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    labels = np.arange(20) % 2
+    other = SimpleNamespace(
+        labels_=labels,
+        n_features_in_=2,
+        posterior_=SimpleNamespace(observed_data=lambda: X),
+        predict=lambda new: labels[: len(new)],
+    )
+    display = ClusterProfileDisplay.from_estimator(other)
+    assert_allclose(display.difference, profiles(X, labels).difference)
+    new = pd.DataFrame(X[:12], columns=["a", "b"])
+    display = ClusterProfileDisplay.from_estimator(other, new)
+    assert_allclose(display.difference, profiles(X[:12], labels[:12]).difference)
+    assert texts(display.ax_.get_xticklabels()) == ["a", "b"]
 
 
 def test_the_strongest_traits_are_shown():

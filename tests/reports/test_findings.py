@@ -294,6 +294,18 @@ def test_profiles_name_what_differs():
     assert "column 1 = f in" in found[0].sentences[2]
 
 
+def test_a_flag_of_little_spread_hides_no_other_column():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 200)
+    flag = np.where(labels == 0, np.arange(400) == 7, rng.random(400) < 0.5)
+    real = rng.normal(size=400) * np.where(labels == 0, 1.0, 3.0)
+    X = np.column_stack([flag, real])
+    kinds = ["bernoulli", "gaussian"]
+    first = profiles.sections(of_draws([labels], labels), training(X, families=kinds))[0]
+    assert "column 1 varies" in first.sentences[1] and "times less" in first.sentences[1]
+    assert "column 0 varies" not in first.sentences[1]
+
+
 def test_means_have_a_line_for_each_column_and_level():
     labels = np.repeat([0, 1], [3, 2])
     X = np.array([[1.0, 0.0, 1.0], [3.0, 1.0, 0.0], [np.nan, 1.0, 1.0], [8.0, 0, 0], [6.0, 0, 0]])

@@ -275,7 +275,13 @@ class ICPConvClassifier(
 
     def _rows(self, X, shape):
         """X with a row for each image."""
-        return X if shape is None else np.ma.asanyarray(X).reshape(len(X), -1)
+        return X if shape is None else np.ma.asanyarray(X).reshape(len(X), int(np.prod(shape)))
+
+    def _filled_by(self, imputer):
+        return (
+            f"make_pipeline({imputer}, {type(self).__name__}(image_shape=(height, width))) with "
+            "the rows of pixels X.reshape(len(X), -1)"
+        )
 
     def _image_shape(self, shape):
         """Height, width and channels."""
