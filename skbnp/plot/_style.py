@@ -1,7 +1,6 @@
 """The style of all pictures, and what all displays share."""
 
 from functools import wraps
-from numbers import Integral
 from typing import NamedTuple
 
 # Okabe & Ito's palette, told apart with any colour vision; without yellow, too faint for lines,
@@ -191,12 +190,6 @@ def import_pyplot():
             "skbnp.plot needs matplotlib: install it with `pip install 'skbnp[plot]'`"
         ) from error
     return plt
-
-
-def check_most(name, value):
-    """Refuse what is no number of things to show at most."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
 
 
 def hide_frame(ax):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skbnp.plot._checks import checked_graph
 from skbnp.plot._estimator import check_estimator
 from skbnp.plot._style import COLORS, GREY, frame_image, hide_frame, import_pyplot, styled
 
@@ -128,23 +129,15 @@ default=None
         return self
 
     def _check(self):
-        order = np.asarray(self.order, dtype=np.float64)
-        edges = np.asarray(self.edges, dtype=np.intp).reshape(-1, 2)
-        n_weights = np.asarray(self.n_weights, dtype=np.float64)
+        order, edges, n_weights = checked_graph(
+            ("order", self.order), self.edges, ("n_weights", self.n_weights), nodes="nodes"
+        )
         is_live = np.asarray(self.is_live, dtype=bool)
-        if n_weights.shape != (len(edges),):
-            raise ValueError(f"n_weights must have shape ({len(edges)},), got {n_weights.shape}")
         if len(self.shapes) != len(order) or is_live.shape != order.shape:
             raise ValueError(
                 f"shapes and is_live must be of {len(order)} nodes, got {len(self.shapes)} and "
                 f"{is_live.size}"
             )
-        if len(edges) and not 0 <= edges.min() <= edges.max() < len(order):
-            raise ValueError(
-                f"edges must be of nodes 0 to {len(order) - 1}, got {edges.min()} to {edges.max()}"
-            )
-        if np.any(order[edges[:, 0]] <= order[edges[:, 1]]):
-            raise ValueError("order must be larger for the parent than for the child of each edge")
         for node in self.maps or {}:
             if not 0 <= node < len(order):
                 raise ValueError(f"maps must be of nodes 0 to {len(order) - 1}, got {node}")

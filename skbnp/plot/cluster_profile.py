@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from skbnp.plot._checks import check_most
 from skbnp.plot._estimator import as_measured, check_estimator, labels_in_memory
-from skbnp.plot._style import check_most, import_pyplot, styled
+from skbnp.plot._style import import_pyplot, styled
 from skbnp.summaries.profiles import profiles
 from skbnp.tables.columns import labels_or_numbers, names_of
 

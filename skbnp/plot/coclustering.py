@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from skbnp.plot._checks import check_most
 from skbnp.plot._estimator import check_estimator, labels_in_memory
-from skbnp.plot._style import check_most, import_pyplot, styled
+from skbnp.plot._style import import_pyplot, styled
 
 SMALLEST_NAMED = 0.035  # of the rows shown: names of smaller clusters would run together
 FRAME = "#404040"

@@ -3,8 +3,9 @@
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from skbnp.plot._checks import check_most, checked_images
 from skbnp.plot._estimator import check_estimator, marks_in_fit
-from skbnp.plot._style import check_most, frame_image, import_pyplot, styled
+from skbnp.plot._style import frame_image, import_pyplot, styled
 from skbnp.tables.columns import as_numbers
 from skbnp.tables.marks import unmarked
 
@@ -158,13 +159,7 @@ class CompletionDisplay:
         return self
 
     def _check(self):
-        given = np.asarray(self.given, dtype=np.float64)
-        n_pixels = int(np.prod(self.image_shape))
-        if given.ndim != 2 or not len(given) or given.shape[1] != n_pixels:
-            raise ValueError(
-                f"given must have shape (n, {n_pixels}), n >= 1, for images of shape "
-                f"{tuple(self.image_shape)}, got {given.shape}"
-            )
+        given = checked_images("given", self.given, self.image_shape)
         fillings = self.filled if isinstance(self.filled, dict) else {"filled": self.filled}
         fillings = {name: np.asarray(value, dtype=float) for name, value in fillings.items()}
         truth = None if self.truth is None else np.asarray(self.truth, dtype=np.float64)

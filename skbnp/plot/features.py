@@ -5,8 +5,9 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import csr_array
 
+from skbnp.plot._checks import check_most, checked_images
 from skbnp.plot._estimator import check_estimator
-from skbnp.plot._style import check_most, frame_image, import_pyplot, styled
+from skbnp.plot._style import frame_image, import_pyplot, styled
 
 ABSENT = "black"
 CELL, TITLE = 1.1, 0.4  # inches of our own figure: an image, and what stands above it
@@ -147,13 +148,7 @@ class FeatureDisplay:
         return self
 
     def _check(self):
-        features = np.asarray(self.features, dtype=np.float64)
-        n_pixels = int(np.prod(self.image_shape))
-        if features.ndim != 2 or not len(features) or features.shape[1] != n_pixels:
-            raise ValueError(
-                f"features must have shape (n, {n_pixels}), n >= 1, for images of shape "
-                f"{tuple(self.image_shape)}, got {features.shape}"
-            )
+        features = checked_images("features", self.features, self.image_shape)
         if self.titles is not None and len(self.titles) != len(features):
             raise ValueError(f"titles must be {len(features)}, got {len(self.titles)}")
         return features

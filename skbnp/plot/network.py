@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skbnp.plot._checks import check_most, checked_graph
 from skbnp.plot._estimator import check_estimator
 from skbnp.plot._style import (
     COLORS,
     GREY,
-    check_most,
     hide_frame,
     import_pyplot,
     short_name,
@@ -178,17 +178,9 @@ class NetworkDisplay:
         return self
 
     def _check(self):
-        height = np.asarray(self.height, dtype=np.float64)
-        edges = np.asarray(self.edges, dtype=np.intp).reshape(-1, 2)
-        weights = np.asarray(self.weights, dtype=np.float64)
-        if weights.shape != (len(edges),):
-            raise ValueError(f"weights must have shape ({len(edges)},), got {weights.shape}")
-        if len(edges) and not 0 <= edges.min() <= edges.max() < len(height):
-            raise ValueError(
-                f"edges must be of units 0 to {len(height) - 1}, got {edges.min()} to {edges.max()}"
-            )
-        if np.any(height[edges[:, 0]] <= height[edges[:, 1]]):
-            raise ValueError("height must be larger for the parent than for the child of each edge")
+        height, edges, weights = checked_graph(
+            ("height", self.height), self.edges, ("weights", self.weights), nodes="units"
+        )
         if not 1 <= self.n_visible <= len(height):
             raise ValueError(f"n_visible must be from 1 to {len(height)}, got {self.n_visible}")
         if self.names is not None and len(self.names) != self.n_visible:

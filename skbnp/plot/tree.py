@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from skbnp.plot._checks import check_most
 from skbnp.plot._estimator import check_estimator
 from skbnp.plot._style import (
     COLORS,
     GREY,
-    check_most,
     hide_frame,
     import_pyplot,
     size_in_points,
