@@ -467,17 +467,9 @@ class CIBPBeliefNet(
         checked_state(draw, self._prior, len(self._training_rows.X), draw=True)
 
     def _check_loaded(self):
-        d = self.n_features_in_
-        check_units(self._units, d, self.visible_)
+        check_units(self._units, self.n_features_in_, self.visible_)
         check_prior(self._prior, len(self._units.columns))
-        X = self._training_rows.X
-        if X.ndim != 2 or X.shape[1] != d or X.dtype != np.float64:
-            raise ValueError("the training rows must have a number for each feature")
-        if not self._units.is_same(self._training_rows.units):
-            raise ValueError("the units of the training rows must be those of the draws")
-        self._check_scales()
-        self._check_training_cells(np.isnan(X))
-        self._check_draw(self._reference)
+        self._check_rows(self.n_features_in_)
         widths = self._reference["widths"][1:]
         if self.n_layers_ != len(widths) or not np.array_equal(self.layer_widths_, widths):
             raise ValueError("n_layers_ and layer_widths_ must be those of the reference draw")

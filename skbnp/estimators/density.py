@@ -40,6 +40,17 @@ class DensityMixin:
 
     # -- rows
 
+    def _check_rows(self, n_columns):
+        """Raise a ValueError unless the rows of a file go with the units and the draws of it."""
+        rows = self._training_rows
+        if rows.X.ndim != 2 or rows.X.shape[1] != n_columns or rows.X.dtype != np.float64:
+            raise ValueError("the training rows must have a number for each feature")
+        if not self._units.is_same(rows.units):
+            raise ValueError("the units of the training rows must be those of the draws")
+        self._check_scales()
+        self._check_training_cells(np.isnan(rows.X))
+        self._check_draw(self._reference)
+
     def _modelled(self, X):
         return self._units.to_visible(X)
 

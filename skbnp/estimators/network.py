@@ -163,11 +163,15 @@ def _edges_among(draw, n_observed):
     return out
 
 
+def lowest_first(draw):
+    """The edges of a network, (n_edges, 2), those of lower parents before those of higher ones."""
+    return draw["edges"][np.argsort(draw["order"][draw["edges"][:, 0]], kind="stable")]
+
+
 def _ancestors_among(draw, n_observed):
     """Which observed nodes are ancestors of which, (n_observed, n_observed)."""
     below = np.zeros((len(draw["order"]), n_observed), dtype=bool)
-    lowest_first = np.argsort(draw["order"][draw["edges"][:, 0]], kind="stable")
-    for parent, child in draw["edges"][lowest_first]:
+    for parent, child in lowest_first(draw):
         below[parent] |= below[child]
         if child < n_observed:
             below[parent, child] = True

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 
 from skbnp.estimators.arguments import check_numbers_of_law, number_or_law
 from skbnp.estimators.chains import BaseMCMCEstimator
-from skbnp.estimators.network import ColumnGraphMixin
+from skbnp.estimators.network import ColumnGraphMixin, lowest_first
 from skbnp.estimators.network_parameters import NetworkChains
 from skbnp.estimators.parameters import parameter
 from skbnp.estimators.settings import moved_to_sampler, of_sampler
@@ -376,8 +376,7 @@ def _n_values(table):
 def _depth(draw):
     """Edges of the longest path."""
     below = np.zeros(len(draw["order"]), dtype=np.intp)
-    lowest_first = np.argsort(draw["order"][draw["edges"][:, 0]], kind="stable")
-    for parent, child in draw["edges"][lowest_first]:
+    for parent, child in lowest_first(draw):
         below[parent] = max(below[parent], below[child] + 1)
     return int(below.max(initial=0))
 

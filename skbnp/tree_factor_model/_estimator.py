@@ -406,15 +406,8 @@ class TreeFactorModel(
         found = (self.max_depth_, self.branch_levels_)
         if found != (self._prior.max_depth, self._prior.branch_levels):
             raise ValueError("max_depth_ and branch_levels_ must be those of the prior")
-        X = self._training_rows.X
-        if X.ndim != 2 or X.shape[1] != self.n_features_in_ or X.dtype != np.float64:
-            raise ValueError("the training rows must have a number for each feature")
         check_units(self._units, self.n_features_in_, keep_constant=True)
-        if not self._units.is_same(self._training_rows.units):
-            raise ValueError("the units of the training rows must be those of the draws")
-        self._check_scales()
-        self._check_training_cells(np.isnan(X))
-        self._check_draw(self._reference)
+        self._check_rows(self.n_features_in_)
         tree = self._tree_of(self._reference)
         same = tree.keys() == self.tree_.keys() and all(
             np.array_equal(tree[name], self.tree_[name]) for name in tree
