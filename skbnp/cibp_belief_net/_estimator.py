@@ -470,6 +470,7 @@ class CIBPBeliefNet(
         check_units(self._units, self.n_features_in_, self.visible_)
         check_prior(self._prior, len(self._units.columns))
         self._check_rows(self.n_features_in_)
+        self._check_scales()
         widths = self._reference["widths"][1:]
         if self.n_layers_ != len(widths) or not np.array_equal(self.layer_widths_, widths):
             raise ValueError("n_layers_ and layer_widths_ must be those of the reference draw")

@@ -47,7 +47,6 @@ class DensityMixin:
             raise ValueError("the training rows must have a number for each feature")
         if not self._units.is_same(rows.units):
             raise ValueError("the units of the training rows must be those of the draws")
-        self._check_scales()
         self._check_training_cells(np.isnan(rows.X))
         self._check_draw(self._reference)
 

@@ -408,6 +408,7 @@ class TreeFactorModel(
             raise ValueError("max_depth_ and branch_levels_ must be those of the prior")
         check_units(self._units, self.n_features_in_, keep_constant=True)
         self._check_rows(self.n_features_in_)
+        self._check_scales()
         tree = self._tree_of(self._reference)
         same = tree.keys() == self.tree_.keys() and all(
             np.array_equal(tree[name], self.tree_[name]) for name in tree
