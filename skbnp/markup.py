@@ -44,11 +44,13 @@ def number(value, digits=_DIGITS):
 
 
 def measured(value, spread):
-    """A value of a column to about a tenth of the column's spread."""
+    """A value of a column to about a tenth of the column's spread; of small ones to two digits."""
     value, spread = float(value), float(spread)
     if not (math.isfinite(value) and math.isfinite(spread) and spread > 0.0):
         return number(value)
     decimals = 1 - math.floor(math.log10(spread))
+    if abs(value) >= spread / 100.0:
+        decimals = max(decimals, min(decimals + 1, 1 - math.floor(math.log10(abs(value)))))
     if not -12 <= decimals <= 6 or abs(value) >= 1e12:
         return number(value)
     # Without the sign of a zero, and without commas: years are numbers too.

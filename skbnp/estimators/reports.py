@@ -91,6 +91,7 @@ class ReportMixin:
             advice=self._advice_on_columns(X, not self._form.is_array),
             n_below=int(np.sum(self._is_below(X))),
             n_rows_of_fit=self._n_rows_of_fit(n),
+            is_described=not self._predicts_targets(),
         )
 
     def _labels_of_rows(self, n):

@@ -10,6 +10,11 @@ from skbnp.reports.page import Section, Verdict
 # Relative to the spread of the column: what fills a cell is well known up to, and hardly known from
 # so much on.
 _WELL, _HARDLY = 0.5, 0.9
+# By so much more often right than the most frequent name, a filled one rests on the other columns.
+_SURER = 0.02
+# From the first to the third quartile of a normal law, in standard deviations.
+_MIDDLE_HALF = 1.349
+_ENOUGH_CELLS = 30  # to say how long tails are
 _MOST_NAMED = 8
 _CALIBRATE = (
     "For intervals of filled cells that hold as often as they say, fit again with "
@@ -56,7 +61,8 @@ def section(table, filled, std, scale=None, can_calibrate=False, n_hidden=0):
         sentences.append("What fills them is not kept, as it would take long: call impute(X).")
         steps.append("To fill the table, call impute(X).")
     else:
-        sentences += _how_well(table, records) + _below_zero(table, holes, filled)
+        sentences += _how_well(table, records, _no_surer(table, holes, std))
+        sentences += _below_zero(table, holes, filled)
         verdicts += list(_verdicts(scale, can_calibrate, n_hidden))
         show = (_picture(records),) if _relative(records) else ()
         if scale is None and not can_calibrate:
@@ -86,7 +92,8 @@ def _record(table, holes, filled, std, j):
         words = f"a chance of {' to '.join(dict.fromkeys(map(percent, ends)))}"
     else:
         words = " to ".join(dict.fromkeys(measured(end, spread) for end in ends))
-    relative = deviation / spread if spread > 0.0 else np.nan
+    usual = _usual_spread(seen, spread)
+    relative = deviation / usual if usual > 0.0 else np.nan
     return record | {
         "relative to column": relative,
         "deviation": deviation,
@@ -94,16 +101,39 @@ def _record(table, holes, filled, std, j):
     }
 
 
+def _usual_spread(x, spread):
+    """Standard deviation of a column, that of its middle half where tails are longer."""
+    if not np.isfinite(spread) or len(x) < _ENOUGH_CELLS:
+        return spread
+    middle = np.subtract(*np.quantile(x, [0.75, 0.25])) / _MIDDLE_HALF
+    return min(spread, middle) if middle > 0.0 else spread
+
+
+def _no_surer(table, holes, std):
+    """Columns of names, or of yes or no, whose cells are filled no surer than by the usual one."""
+    found = []
+    for j in np.flatnonzero(holes.any(axis=0)):
+        x = table.X[~holes[:, j], j]
+        if x.size and (table.levels[j] is not None or table.families[j] == "bernoulli"):
+            usual = np.unique(x, return_counts=True)[1].max() / x.size
+            # Deviations are those of the most probable value, sqrt(p (1 - p)).
+            p = 0.5 + np.sqrt(np.maximum(0.25 - std[holes[:, j], j] ** 2, 0.0))
+            if p.mean() <= usual + _SURER:
+                found.append(table.names[j])
+    return found
+
+
 def _relative(records):
     return [one for one in records if np.isfinite(one["relative to column"])]
 
 
-def _how_well(table, records):
+def _how_well(table, records, no_surer):
     known = _relative(records)
     sentences = [
         "Each is filled with its mean given the rest of its row. Its standard deviation, of which "
         "the table has the median, says how far off that may be; relative to the spread of the "
-        "column 0 means known exactly, about 1 that the rest of the row says nothing."
+        "column, of its middle half where tails are long, 0 means known exactly, about 1 that the "
+        "rest of the row says nothing."
     ]
     well = [one["column"] for one in known if one["relative to column"] <= _WELL]
     hardly = [one["column"] for one in known if one["relative to column"] >= _HARDLY]
@@ -117,6 +147,12 @@ def _how_well(table, records):
         sentences.append(
             "For categories the most probable one is filled in, and the deviation is 0 where it is "
             "sure and .5 where it is as likely as not."
+        )
+    if no_surer:
+        sentences.append(
+            f"No surer than by the most frequent value: {listed(no_surer, _MOST_NAMED)}. Where "
+            "another column says what they are, this model does not know it, as may be beside many "
+            "skewed measurements: take logarithms of those, or fill such columns from the other."
         )
     return sentences
 

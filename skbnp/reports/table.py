@@ -46,6 +46,8 @@ class TrainingTable:
         Cells below a detection limit.
     n_rows_of_fit : int, default=0
         Rows that the estimator was fitted to, where those of X are a sample of them.
+    is_described : bool, default=True
+        Whether the model has a law of the columns, and does not predict from them.
     """
 
     X: np.ndarray
@@ -58,6 +60,7 @@ class TrainingTable:
     advice: list
     n_below: int = 0
     n_rows_of_fit: int = 0
+    is_described: bool = True
 
     @property
     def n_levels(self):
@@ -113,11 +116,12 @@ def section(table):
     if table.constant:
         names = listed([table.names[j] for j in table.constant])
         sentences.append(f"Without any variation, so that nothing follows from them: {names}.")
-    skewed = _skewed(table)
+    skewed, with_zeros = _skewed(table)
     if skewed:
         sentences.append(
-            f"Skewed, with a long tail of large values: {listed(skewed)}. The model describes "
-            "measurements by bell curves, and may take such a tail for groups of their own."
+            f"Skewed, with a long tail of large values: {listed(skewed)}."
+            + " The model describes measurements by bell curves, and may take such a tail for "
+            "groups of their own." * table.is_described
         )
     sentences += [f"Look at this before you go on: {one}." for one in table.advice]
     records = [
@@ -132,8 +136,10 @@ def section(table):
     steps = [f"Look at the columns of the table: {one}." for one in table.advice]
     if skewed:
         steps.append(
-            f"Take the logarithm of {listed(skewed)} before you fit again: it makes skewed "
-            "measurements more even, and groups that are only a tail, if any, go away."
+            f"Take the logarithm of {listed(skewed)}{', of 1 + x where x may be 0,' * with_zeros} "
+            "before you fit again: it makes skewed measurements more even"
+            + ", and groups that are only a tail, if any, go away" * table.is_described
+            + "."
         )
     return Section(
         "table", "The table", tuple(sentences), records, in_short=in_short, n_shown=0,
@@ -154,15 +160,17 @@ def unknown():
 
 
 def _skewed(table):
-    """Names of positive measurements with a long tail that a logarithm takes away."""
-    found = []
+    """Measurements with a long tail that a logarithm takes away, and whether some may be 0."""
+    found, with_zeros = [], False
     for name, family, x in zip(table.names, table.families, table.X.T, strict=True):
         x = x[~np.isnan(x)]
-        if family == "gaussian" and len(x) >= _ENOUGH_CELLS and x.min() > 0.0:
-            skewness = _skewness(x)
-            if skewness > _SKEWED and abs(_skewness(np.log(x))) < skewness / 2:
+        if family == "gaussian" and len(x) >= _ENOUGH_CELLS and x.min() >= 0.0:
+            skewness, may_be_zero = _skewness(x), x.min() == 0.0
+            logarithm = np.log1p(x) if may_be_zero else np.log(x)
+            if skewness > _SKEWED and abs(_skewness(logarithm)) < skewness / 2:
                 found.append(name)
-    return found
+                with_zeros |= bool(may_be_zero)
+    return found, with_zeros
 
 
 def _skewness(x):

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from checks.report_sections import said, training
 from skbnp.mcmc.diagnostics import Problem
 from skbnp.mcmc.posterior import Posterior
 from skbnp.mcmc.remedies import Advice, Diagnosis, Illness
 from skbnp.reports import (
     association,
-    cells,
     convergence,
     factors,
     network,
@@ -18,29 +18,8 @@ from skbnp.reports import (
     profiles,
     scale,
     supervised,
-    table,
 )
 from skbnp.summaries.membership import membership
-
-
-def training(X, **changes):
-    X = np.asarray(X, dtype=float)
-    n, d = X.shape
-    fields = dict(
-        X=X,
-        holes=np.isnan(X),
-        names=[f"column {j}" for j in range(d)],
-        rows=[f"row {i}" for i in range(n)],
-        families=["gaussian"] * d,
-        levels=[None] * d,
-        constant=[],
-        advice=[],
-    )
-    return table.TrainingTable(**fields | changes)
-
-
-def said(section):
-    return " ".join(section.sentences)
 
 
 def verdicts(section):
@@ -426,24 +405,6 @@ def test_influence_is_that_of_the_columns_that_predictions_use():
     assert supervised.influence(lambda X: np.ones(len(X)), X, [0], seed=0)[0] == 0.0
 
 
-# -- cells
-
-
-def test_cells_relative_to_their_columns():
-    X = np.array([[0.0, 1.0], [2.0, np.nan], [4.0, 3.0], [np.nan, np.nan]])
-    std = np.where(np.isnan(X), [[0.1, 0.99]], 0.0)
-    found = cells.section(training(X), np.where(np.isnan(X), 2.0, X), std)
-    assert [one["missing"] for one in found.table] == [2, 1]
-    assert found.table[0]["relative to column"] == pytest.approx(0.99)
-    assert "Well known from the other columns: column 0." in said(found)
-    assert "Hardly better than the mean of the column: column 1." in said(found)
-    assert cells.section(training(X[:1]), None, None) is None
-    unfilled = cells.section(training(X), None, None)
-    assert "call impute(X)" in said(unfilled) and unfilled.table[0] == {
-        "column": "column 1", "missing": 2,
-    }  # fmt: skip
-
-
 # -- chains
 
 
@@ -560,16 +521,3 @@ def test_the_picture_of_chains_is_drawn():
     traces = {"log_density": np.zeros((2, 9)), "n_edges": np.ones((2, 9))}
     (picture,) = convergence.section(posterior_of(traces), list(traces), Diagnosis()).pictures
     assert len(picture.figure().axes) == 2
-
-
-def test_data_of_a_table():
-    X = np.array([[1.0, 0.0], [np.nan, 1.0]])
-    one = training(X, families=["poisson", "bernoulli"], constant=[1], advice=["X is odd"])
-    found = table.section(one)
-    assert "Taken for counts: column 0." in said(found) and "yes or no (0 or 1): column 1" in said(
-        found
-    )
-    assert "follows from them: column 1" in said(found) and "X is odd." in said(found)
-    assert found.table[0] == {
-        "column": "column 0", "taken for": "counts", "missing": 1, "share missing": 0.5,
-    }  # fmt: skip

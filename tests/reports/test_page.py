@@ -157,6 +157,9 @@ def test_values_of_a_column_are_told_to_a_tenth_of_its_spread():
     assert measured(1234.5, 250.0) == "1230"
     assert measured(-0.001, 1.0) == "0.0"
     assert measured(1.23456, 0.0) == "1.23"
+    # Two digits of what is small beside the spread, by one more decimal at most.
+    assert [measured(x, 150.0) for x in (5.1, 12.6, 0.9)] == ["5", "13", "0"]
+    assert [measured(x, 0.15) for x in (0.0031, -0.0449)] == ["0.003", "-0.045"]
 
 
 def test_shares_are_none_or_all_only_where_they_are():
