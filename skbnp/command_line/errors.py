@@ -75,6 +75,7 @@ _WORDS_OF_REPORTS = [
         " Where a join is near the limit for that,",
     ),
     (r"\bis up to merge_overlap: look at what was joined, by .*$", "is a matter of a limit."),
+    (r" than of that in labels_, the same for all draws: see predict\(X\)\.", "."),
     (r" How far they overlap says skbnp\.plot\.MergeTreeDisplay\.", ""),
     (r", by skbnp\.plot\.[\w.]+(?: and [\w.]+)?\([^)]*\)", ", in the --picture"),
     (r"\bUse estimator\.predict_proba\(X\)(, the probabilities,)? in place of labels_",

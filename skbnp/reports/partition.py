@@ -305,10 +305,8 @@ def rows(partition, table, probability):
         best = best[own[best] >= DOUBTFUL]
         sentence = f"{partition.noun.capitalize()} {k}: "
         if best.size:
-            typical = "row" if best.size == 1 else "rows"
-            sentence += (
-                f"typical {'is' if best.size == 1 else 'are'} {typical} {_named(table, best)}"
-            )
+            are = "is row" if best.size == 1 else "are rows"
+            sentence += f"typical {are} {_named(table, best)}"
         else:
             sentence += "no row is typical"
         if several and doubtful.size:
@@ -322,8 +320,12 @@ def rows(partition, table, probability):
     if len(order) < n:
         sentences.append(f"The table has the {number(len(order))} most doubtful of all rows.")
     if several and (own < DOUBTFUL).any():
+        sentences.append(f"On its own: how probably a row is of none of these {partition.nouns}.")
+    n_other = int((others.max(axis=1) > own).sum()) if several else 0
+    if n_other:
         sentences.append(
-            f"On its own: the probability that a row is of none of these {partition.nouns}."
+            f"{counted(n_other, 'row')} {'is' if n_other == 1 else 'are'} more probably of another "
+            f"{partition.noun} than of that in labels_, the same for all draws: see predict(X)."
         )
     records = [
         {

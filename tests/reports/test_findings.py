@@ -101,6 +101,23 @@ def test_a_partition_that_nobody_has_is_not_trusted():
     assert verdict.trust == "no" and "predict_proba" in verdict.remedy
 
 
+def test_rows_that_are_more_probably_of_another_cluster():
+    other = LABELS.copy()
+    other[[0, 9]] = 1, 0
+    table = training(np.zeros((10, 1)))
+
+    def rows(draws):
+        found = {one.name: one for one in partition.sections(of_draws(draws), table)}
+        return said(found["rows"])
+
+    assert "2 rows are more probably of another cluster than of that in labels_" in rows(
+        [other] * 3
+    )
+    other[9] = 1
+    assert "1 row is more probably of another" in rows([other] * 3)
+    assert "more probably" not in rows([LABELS, LABELS, other])
+
+
 def test_outlying_rows_stand_on_their_own():
     alone = LABELS.copy()
     alone[9] = 2
