@@ -72,8 +72,8 @@ def section(traces, network, influence, names, ancestors, target, noise=None, po
     records = [
         {
             "column": names[j],
-            "influence": round(float(influence[j]), 3),
-            "probability of a path": round(float(ancestors[j]), 3),
+            "influence": float(influence[j]),
+            "probability of a path": float(ancestors[j]),
         }
         for j in order
     ]
