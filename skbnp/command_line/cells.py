@@ -108,7 +108,7 @@ def refuse_slips(texts, path, decimal, thousands):
         raise _no_number(others, path, "write the sign as - if that is a number")
     _refuse_dates(texts, path)
     _refuse_units(others, path)
-    if all(x[0] in "<>" for x in others) and is_number.mean() >= _MOSTLY:
+    if all(x.startswith(("<", ">")) for x in others) and is_number.mean() >= _MOSTLY:
         raise _no_number(
             others, path, "write the limit itself, or leave the column out, as values beyond a "
             "limit are not missing at random",

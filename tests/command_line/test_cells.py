@@ -128,6 +128,8 @@ def test_what_is_of_no_unit(read, cells):
 def test_signs_and_limits_beside_numbers(read, cells, advice):
     with pytest.raises(BadInput, match=f"got '{cells[-1]}' in row {len(cells)}: {advice}"):
         read(column_of(cells))
+    with pytest.raises(BadInput, match="got '' in row 3: --na '' if"):
+        read(column_of(["0.5", "1", "\N{NO-BREAK SPACE}"]))
 
 
 @pytest.mark.parametrize(
