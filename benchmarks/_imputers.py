@@ -7,6 +7,7 @@ by the error on the task's validation part; the method then learns from all of `
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from sklearn.decomposition import PCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
@@ -173,6 +174,33 @@ class LowRank:
         fitted = np.einsum("jk,jkl,jl->", weight, gram, weight)
         squares = np.nansum(rows**2) - 2 * np.sum(weight * cross) + fitted
         return LowRank(weight[:, 0], weight[:, 1:].T, max(squares / known.sum(), LEAST_VARIANCE))
+
+
+def names_of(table):
+    """The columns of a frame that hold no numbers."""
+    return [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+
+
+def by_dummies(given, seed):
+    """A frame filled by IterativeImputer, with the name whose column of 0 and 1 is largest.
+
+    The first name has no such column, which would follow from the others: what they leave is its.
+    """
+    levels = {name: given[name].dropna().unique() for name in names_of(given)}
+    dummies = given.drop(columns=list(levels))
+    for name, (_, *some) in levels.items():
+        for level in some:
+            dummies[f"{name}={level}"] = (
+                (given[name] == level).where(given[name].notna()).astype(float)
+            )
+    mean, std = dummies.mean(), dummies.std()
+    filled = IterativeImputer(random_state=seed, max_iter=20).fit_transform((dummies - mean) / std)
+    filled = pd.DataFrame(filled * std.to_numpy() + mean.to_numpy(), columns=dummies.columns)
+    for name, some in levels.items():
+        shares = filled[[f"{name}={level}" for level in some[1:]]].to_numpy()
+        shares = np.column_stack([1.0 - shares.sum(axis=1), shares])
+        filled[name] = some[shares.argmax(axis=1)]
+    return filled[given.columns]
 
 
 NEIGHBOURS = (1, 3, 5, 8, 10, 15, 20)

@@ -19,9 +19,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from _imputers import by_dummies, names_of
 from _report import cpu_seconds, markdown
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer
 from threadpoolctl import threadpool_limits
 
 from skbnp import BNPImputer, DirichletProcessMixture
@@ -99,27 +98,6 @@ TABLES = {
 # -- methods
 
 
-def iterative(given, seed):
-    """Filled by IterativeImputer, a level where its column of 0 and 1 is largest."""
-    levels = {name: given[name].dropna().unique() for name in names_of(given)}
-    dummies = given.drop(columns=list(levels))
-    for name, some in levels.items():
-        for level in some:
-            dummies[f"{name}={level}"] = (
-                (given[name] == level).where(given[name].notna()).astype(float)
-            )
-    mean, std = dummies.mean(), dummies.std()
-    filled = IterativeImputer(random_state=seed, max_iter=20).fit_transform((dummies - mean) / std)
-    filled = pd.DataFrame(filled * std.to_numpy() + mean.to_numpy(), columns=dummies.columns)
-    for name, some in levels.items():
-        filled[name] = some[filled[[f"{name}={level}" for level in some]].to_numpy().argmax(axis=1)]
-    return filled[given.columns]
-
-
-def names_of(table):
-    return [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-
-
 def judged(table, given, filled, columns, ends=None):
     """Error of some columns, and the share and score of intervals."""
     std = table[columns].std().to_numpy()
@@ -144,7 +122,7 @@ def compare(name, seed, n_rows, estimator):
     for method in METHODS:
         ends = None
         if method == "IterativeImputer":
-            filled, seconds = cpu_seconds(iterative, given, seed)
+            filled, seconds = cpu_seconds(by_dummies, given, seed)
         else:
             options = dict(semicontinuous=method == "two parts", random_state=seed, n_jobs=1)
             imputer = BNPImputer(**options, **estimator)

@@ -53,6 +53,9 @@ class BNPImputer(
         training table: R-hat by their means and standard deviations. NaN without such cells.
     common_values_ : dict of int to list of float
         The one or two values that many cells of each semicontinuous column have, by its place.
+    looked_up_ : dict of int to list of int
+        The columns of names, of 0 and 1 or of few numbers whose cells are filled from another
+        column, and the places of these, the best one first.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -159,6 +162,20 @@ class BNPImputer(
         least ten, and any other one in at most a quarter as many; or with two such values, as both
         ends of a scale. What fills a cell is drawn in steps then, and may be that value. A tree,
         which fills tables of numbers alone of more than 4 columns, sees columns whole.
+        """,
+    )
+    lookup: bool = parameter(
+        default=True,
+        kind="bool",
+        rules=["boolean"],
+        text="""
+        Whether a cell in a column of names, of 0 and 1 or of few numbers is filled from another
+        such column, where one nearly determines it, as a code does its words. It is if that column
+        alone, by how often the two go together, is more often right than the most frequent value
+        (at most half as many errors, at least five fewer) and than the model, on up to 500 observed
+        cells. A model has such columns independent within a cluster, and may see little of what one
+        says of the other. Where both cells are missing, the model fills them; of more than 100 such
+        columns it fills all.
         """,
     )
     n_jobs: int | None = parameter(
@@ -269,7 +286,7 @@ class BNPImputer(
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(_as_nan(holes))
             self._refuse_names_of_flags()
-        self.estimator_, self.r_hat_, self.common_values_ = None, np.nan, {}
+        self.estimator_, self.r_hat_, self.common_values_, self.looked_up_ = None, np.nan, {}, {}
         if modelled.size:
             seen = take(X, modelled, rows_where(has_values))
             model, self._parts = self._make(seen, X, modelled)
@@ -284,6 +301,11 @@ class BNPImputer(
                 with said_by_model(model), judging(model, self._cells(holes[has_values])):
                     self.estimator_ = model.fit(self._parts.apart(seen))
                 self._judge_chains()
+                self._lookups = self._find_lookups(seen)
+            self.looked_up_ = {
+                int(modelled[j]): [int(modelled[one.by]) for one in tables]
+                for j, tables in self._lookups.tables.items()
+            }
             task.call_on_fit_task_end(estimator=self, X=X)
         context.call_on_fit_task_end(estimator=self, X=X)
 

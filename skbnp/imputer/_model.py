@@ -5,11 +5,12 @@ from sklearn.base import clone
 
 from skbnp.dirichlet_process_mixture import DirichletProcessMixture
 from skbnp.imputer._default import default_estimator
+from skbnp.imputer._lookups import Lookups, with_cells
 from skbnp.imputer._reading import without_unseen
 from skbnp.imputer._semicontinuous import TwoParts
 from skbnp.mcmc.caller import judging
 from skbnp.tables.columns import columns_of, is_missing, names_of
-from skbnp.tables.parts import take, with_column
+from skbnp.tables.parts import take, with_column, without_cells
 
 # Tables that quantiles of missing cells are taken from.
 _TABLES_FOR_QUANTILES = 400
@@ -48,6 +49,43 @@ class ModelMixin:
             if parts.steps or not isinstance(model.family, str):
                 model.set_params(family=parts.families(families))
         return model, parts
+
+    def _find_lookups(self, X):
+        """Which columns are filled from others: those that these say more of than the model.
+
+        ``X`` is the training table of the columns that vary, without rows that have no value.
+        """
+        levels = self._levels()
+        if not self.lookup or not any(known is not None for known in levels):
+            return Lookups(levels, [False] * len(levels))
+        families, guessed = self.estimator_.families_, self.estimator_._guessed_columns()
+        are_numbers = [j in guessed or families[j] == "bernoulli" for j in range(len(levels))]
+        columns = columns_of(X)
+        return (
+            Lookups(levels, are_numbers)
+            .worth_a_try(columns)
+            .better_than(lambda j, rows: self._model_fills(X, j, rows), columns)
+        )
+
+    def _model_fills(self, X, j, rows):
+        """What the model has for cells of one column, were they missing."""
+        X = take(X, np.arange(X.shape[1]), rows)
+        hidden = np.zeros(X.shape, dtype=bool)
+        hidden[:, j] = True
+        with judging(self.estimator_, self._parts.cells(np.zeros_like(hidden))):
+            filled = self.estimator_.impute(self._parts.apart(without_cells(X, hidden)))
+        return _values(filled)[j]
+
+    def _levels(self):
+        """The values that the model knows of each column that varies, None of measurements."""
+        model, d = self.estimator_, len(self._layout.modelled)
+        levels = getattr(model, "levels_", None)
+        if levels is None:
+            return [None] * d
+        return [
+            np.array([0.0, 1.0]) if family == "bernoulli" else known
+            for family, known in zip(model.families_, levels, strict=True)
+        ][:d]
 
     def _seen(self, X, rows=None):
         """The columns that vary as the model sees them, of some rows; None for all of them."""
@@ -114,6 +152,11 @@ class ModelMixin:
         std = _by_rows([(rows, _values(table)) for rows, _, table in answers], len(holes))
         self._put_together(X, holes[:, modelled], values, std)
         d = len(modelled)
+        for j, found, looked_up, deviation in self._lookups.fill(
+            columns_of(take(X, modelled)), holes[:, modelled]
+        ):
+            values[j] = with_cells(values[j], found, looked_up)
+            std[j] = with_cells(std[j], found, deviation)
         # What the model has not seen is missing to it, and stays as it is.
         return values[:d], np.where(holes[:, modelled], np.column_stack(std[:d]), 0.0)
 
@@ -141,15 +184,9 @@ class ModelMixin:
 
     def _as_seen(self, X, is_training):
         """The table, without names that the model has not seen."""
-        levels = getattr(self.estimator_, "levels_", None)
-        if is_training or levels is None:
+        if is_training:
             return X
-        known = [
-            np.array([0.0, 1.0]) if family == "bernoulli" else seen
-            for family, seen in zip(self.estimator_.families_, levels, strict=True)
-        ]
-        modelled = self._layout.modelled
-        return without_unseen(X, dict(zip(modelled, known[: len(modelled)], strict=True)))
+        return without_unseen(X, dict(zip(self._layout.modelled, self._levels(), strict=True)))
 
     def _drawn(self, X, holes, is_training, m, random_state=None):
         """Values of the columns that vary in m completed tables; None where nothing is missing."""
@@ -169,7 +206,10 @@ class ModelMixin:
             table = None if whole else self._seen(X, rows)
             tables = model.sample_missing(table, n_tables=m, random_state=seed)
             drawn.append((rows, [self._parts.together(_values(one)) for one in tables]))
-        return [_by_rows([(rows, some[t]) for rows, some in drawn], len(holes)) for t in range(m)]
+        tables = [_by_rows([(rows, some[t]) for rows, some in drawn], len(holes)) for t in range(m)]
+        columns = columns_of(take(X, modelled))
+        self._lookups.draw(columns, tables, holes[:, modelled], seed)
+        return tables
 
     def _drawn_cells(self, X, holes, is_training, which, random_state):
         """Draws of the missing cells in some columns of numbers, (n_tables, n_cells)."""

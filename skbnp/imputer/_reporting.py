@@ -82,16 +82,19 @@ class ImputerReportMixin:
     def _in_parts(self):
         """What fills the rows of the training table that have values: columns, and deviations.
 
-        Of semicontinuous columns alone, as a dict of their places.
+        Of semicontinuous columns and those that are looked up alone, as a dict of their places;
+        names as codes of levels.
         """
-        if self.estimator_ is None or not self._parts.reach:
+        if self.estimator_ is None or not (self._parts.reach or self._lookups.tables):
             return {}
         missing = np.column_stack([column.missing for column in columns_of(self._training)])
         values, std = self._model_answer(self._training, missing, is_training=True)
         if values is None:
             return {}
         known = self._has_values
-        return {j: (values[j][known], std[known, j]) for j in self._parts.reach}
+        found = {j: values[j] for j in self._parts.reach}
+        found |= {j: self._lookups.as_codes(j, values[j]) for j in self._lookups.tables}
+        return {j: (values[known], std[known, j]) for j, values in found.items()}
 
     def _n_far(self, in_parts):
         """How many missing cells are filled with what is far outside all values."""
@@ -130,6 +133,7 @@ class ImputerReportMixin:
                 None if model is None else type(model).__name__,
                 filled={names[j]: (layout.constants[j], int(missing[j])) for j in constant},
                 common={names[j]: values for j, values in self.common_values_.items()},
+                looked_up={names[j]: names[by].tolist() for j, by in self.looked_up_.items()},
                 zero=names[layout.is_empty & layout.is_kept].tolist(),
                 dropped=names[~layout.is_kept].tolist(),
                 n_missing=int(missing.sum()),

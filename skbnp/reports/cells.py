@@ -150,9 +150,10 @@ def _how_well(table, records, no_surer):
         )
     if no_surer:
         sentences.append(
-            f"No surer than by the most frequent value: {listed(no_surer, _MOST_NAMED)}. Where "
-            "another column says what they are, this model does not know it, as may be beside many "
-            "skewed measurements: take logarithms of those, or fill such columns from the other."
+            f"No surer than by the most frequent value: {listed(no_surer, _MOST_NAMED)}. Within a "
+            "cluster names are independent of all other columns, and many skewed measurements take "
+            "the clusters: their logarithms may help, and a BNPImputer looks names up in another "
+            "column that determines them."
         )
     return sentences
 
@@ -206,6 +207,7 @@ def of_imputer(
     *,
     filled,
     common,
+    looked_up,
     zero,
     dropped,
     n_missing,
@@ -225,6 +227,8 @@ def of_imputer(
         Columns with one value alone: that value, and how many cells got it.
     common : dict of str to list of float
         Columns that the model sees in parts: the values that many of their cells have.
+    looked_up : dict of str to list of str
+        Columns that are filled from others: these, the best one first.
     zero, dropped : list of str
         Columns without any value that got 0, and those that were left out.
     n_missing : int
@@ -251,6 +255,11 @@ def of_imputer(
         sentences.append(
             f"Many cells of {name} are {' or '.join(f'{value:g}' for value in values)}: the model "
             "sees whether one is, and what number it holds otherwise."
+        )
+    for name, others in looked_up.items():
+        sentences.append(
+            f"Cells of {name} are filled from {listed(others, _MOST_NAMED)} where that is known: "
+            "how often two values go together is more often right than the model."
         )
     for name, value in marks:
         sentences.append(
