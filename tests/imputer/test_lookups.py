@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from skbnp import BNPImputer
 from skbnp.imputer import default_model
@@ -18,7 +19,7 @@ NAN = np.nan
 
 def short(X, **options):
     """An imputer whose model is the default one in shorter chains."""
-    model = default_model(X).set_params(max_work=0.5)
+    model = default_model(X).set_params(n_chains=2, max_work=0.2, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of chains
         return BNPImputer(estimator=model, random_state=0, **options).fit(X)
@@ -37,6 +38,13 @@ def codes_and_words(n=240, seed=0):
     given = table.copy()
     given[["code", "words", "other"]] = given[["code", "words", "other"]].mask(holes)
     return table, given
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """(complete, given, imputer)."""
+    table, given = codes_and_words()
+    return table, given, short(given)
 
 
 def as_lists(X):
@@ -98,9 +106,8 @@ def test_codes_and_cells():
     assert lookups.as_codes(1, levels[[1, 0]]).tolist() == [1.0, 0.0]
 
 
-def test_fills_names_and_numbers():
-    table, given = codes_and_words()
-    imputer = short(given)
+def test_fills_names_and_numbers(fitted):
+    table, given, imputer = fitted
     code, words, other = 10, 11, 12
     assert imputer.looked_up_[code][0] == words and imputer.looked_up_[words][0] == code
     assert set(imputer.looked_up_[other]) <= {code, words}
@@ -127,13 +134,12 @@ def test_fills_names_and_numbers():
     assert both.any() and (filled["words"] == by_model["words"])[both].all()
     assert (by_model["words"] != table["words"])[known].mean() > 0.1
     assert_array_equal(filled.iloc[:, :10], by_model.iloc[:, :10])
-    trained = imputer.fit_transform(given)
+    trained = clone(imputer).fit_transform(given)
     assert (trained["words"] == filled["words"])[known].all()
 
 
-def test_draws_go_together():
-    table, given = codes_and_words(seed=1)
-    imputer = short(given)
+def test_draws_go_together(fitted):
+    table, given, imputer = fitted
     tables = imputer.multiple(20)
     hidden, both = given["other"].isna(), given[["words", "code"]].isna().all(axis=1)
     names = table.set_index("code")["words"].to_dict()
@@ -237,9 +243,8 @@ def test_two_values_in_an_array():
     assert set(np.unique(imputer.multiple(2)[0][:, 2:])) == {0.0, 1.0}
 
 
-def test_unseen_names_say_nothing():
-    _, given = codes_and_words()
-    imputer = short(given)
+def test_unseen_names_say_nothing(fitted):
+    _, given, imputer = fitted
     new = given.iloc[:2].assign(words=["plum", "quince tree"], code=[NAN, NAN], other=[None, None])
     with pytest.warns(UserWarning, match="has not seen, in column 'words'"):
         filled = imputer.transform(new)
@@ -247,9 +252,8 @@ def test_unseen_names_say_nothing():
     assert abs(filled["code"][1] - 8.0) < 0.1 < 1.0 < 8.0 - filled["code"][0]
 
 
-def test_the_report_names_them():
-    _, given = codes_and_words()
-    imputer = short(given)
+def test_the_report_names_them(fitted):
+    _, given, imputer = fitted
     text = str(imputer.report())
     assert "Cells of words are filled from code" in text
     record = {one["column"]: one for one in imputer.report().sections["cells"].table}
