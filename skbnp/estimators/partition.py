@@ -147,6 +147,9 @@ class PartitionMixin:
     def novelty_proba(self, X):
         """Probability that each row opens a cluster of its own, given the training data and it.
 
+        It answers whether a row belongs with any cluster. To rank rows by how unusual they are take
+        `score_samples`: a row on the edge of a cluster is unlikely, and still of that cluster.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
