@@ -50,7 +50,8 @@ class BNPImputer(
         Where cells are missing; None unless `add_indicator`.
     r_hat_ : float
         How far the chains differ in what they fill in, averaged over the missing cells of the
-        training table: R-hat by their means and standard deviations. NaN without such cells.
+        training table, those that are then looked up in another column too: R-hat by their means
+        and standard deviations. NaN without such cells.
     common_values_ : dict of int to list of float
         The one or two values that many cells of each semicontinuous column have, by its place.
     looked_up_ : dict of int to list of int
@@ -172,10 +173,10 @@ class BNPImputer(
         Whether a cell in a column of names, of 0 and 1 or of few numbers is filled from another
         such column, where one nearly determines it, as a code does its words. It is if that column
         alone, by how often the two go together, is more often right than the most frequent value
-        (at most half as many errors, at least five fewer) and than the model, on up to 500 observed
-        cells. A model has such columns independent within a cluster, and may see little of what one
-        says of the other. Where both cells are missing, the model fills them; of more than 100 such
-        columns it fills all.
+        (at most half as many errors, at least five fewer), and as often as the model, on up to 500
+        observed cells, which the model has seen. A model has such columns independent within a
+        cluster, and may see little of what one says of the other. Where both cells are missing, the
+        model fills them; of more than 100 such columns it fills all.
         """,
     )
     n_jobs: int | None = parameter(

@@ -6,10 +6,14 @@ What one of them says of the other is then better known from how often the two g
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+from scipy.special import gammaln, softmax
 from sklearn.utils import check_random_state
 
+# Rows that the prior of the laws of levels may count for.
+PRIOR_ROWS = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
 # Rows with both cells that there must be, and the part of the errors of the most frequent value
 # that may be left, to ask whether one column alone is more often right than the model; by how many
 # errors fewer than that value it is.
@@ -24,6 +28,10 @@ _MOST_COLUMNS, _MOST_PAIRS = 100, 1_000_000
 class Lookup:
     """What the levels of a column are where another one has a certain level.
 
+    They have a Dirichlet law for each of those levels, whose mean are the shares of the levels in
+    the whole column. It counts for as much as a number of rows that is learned: of two columns that
+    never differ less than one.
+
     Parameters
     ----------
     by : int
@@ -35,35 +43,56 @@ class Lookup:
     by: int
     counts: np.ndarray
 
-    @property
+    @cached_property
     def shares(self):
         """Those of the levels, whatever the other column has, each above 0."""
         n_levels = self.counts.shape[1]
         return (self.counts.sum(axis=0) + 1.0 / n_levels) / (self.counts.sum() + 1.0)
 
-    @property
-    def weights(self):
-        """Of the Dirichlet laws of the levels, one for each level of the other column.
+    @cached_property
+    def n_rows(self):
+        """Rows with each level of the other column."""
+        return self.counts.sum(axis=1)
 
-        A priori they are shares, and count for as much as one row.
-        """
-        return self.counts + self.shares
+    @cached_property
+    def posterior(self):
+        """Probabilities of `PRIOR_ROWS` by the marginal likelihood of the counts."""
+        rows, levels = np.nonzero(self.counts)
+        found = self.counts[rows, levels]
+        log_p = np.empty(len(PRIOR_ROWS))
+        for place, size in enumerate(PRIOR_ROWS):
+            prior = size * self.shares[levels]
+            of_levels = np.sum(gammaln(found + prior) - gammaln(prior))
+            log_p[place] = of_levels - np.sum(gammaln(self.n_rows + size) - gammaln(size))
+        return softmax(log_p)
 
     def is_known(self, codes):
         """Where the other column has a level that rows of the training table go with."""
-        return (codes >= 0) & (self.counts.sum(axis=1) > 0)[codes]
+        return (codes >= 0) & (self.n_rows > 0)[codes]
 
     def probabilities(self, codes):
         """Of the levels, where the other column has these: (n_cells, n_levels)."""
-        weights = self.weights[codes]
-        return weights / weights.sum(axis=1, keepdims=True)
+        return self._mean_law(self.counts[codes])
 
     def probabilities_of_others(self, codes, own):
         """The same by all other rows, for rows that are among those counted."""
-        counts = self.counts[codes].astype(np.float64)
-        counts[np.arange(len(own)), own] -= 1.0
-        weights = counts + self.shares
-        return weights / weights.sum(axis=1, keepdims=True)
+        counts = self.counts[codes]
+        counts[np.arange(len(own)), own] -= 1
+        return self._mean_law(counts)
+
+    def _mean_law(self, counts):
+        """Mean probabilities after such counts, over the prior's rows."""
+        share = self.posterior / (counts.sum(axis=1, keepdims=True) + PRIOR_ROWS)
+        of_counts, of_prior = share.sum(axis=1), share @ PRIOR_ROWS
+        return counts * of_counts[:, np.newaxis] + np.outer(of_prior, self.shares)
+
+    def draw(self, codes, rng):
+        """Levels of cells where the other column has these; laws are drawn once for all."""
+        size = rng.choice(PRIOR_ROWS, p=self.posterior)
+        due, place = np.unique(codes, return_inverse=True)
+        laws = [rng.dirichlet(self.counts[code] + size * self.shares) for code in due]
+        below = np.cumsum(laws, axis=1)[place, :-1]
+        return (rng.uniform(size=(len(codes), 1)) > below).sum(axis=1)
 
     @property
     def n_wrong(self):
@@ -129,8 +158,8 @@ class Lookups:
                 tables[j] = sorted(found, key=lambda one: one.n_wrong / one.counts.sum())
         return replace(self, tables=tables)
 
-    def better_than(self, model_fills, columns):
-        """Those that are closer to what is observed than the model.
+    def as_good_as(self, model_fills, columns):
+        """Those that are as close to what is observed as the model, which has seen it.
 
         Parameters
         ----------
@@ -153,7 +182,7 @@ class Lookups:
                 seen = codes[rows] >= 0
                 p = one.probabilities_of_others(codes[rows][seen], own[seen])
                 looked_up, _ = self._fill(j, p)
-                if self._wrong(j, looked_up, own[seen]).sum() < wrong[seen].sum():
+                if seen.any() and self._wrong(j, looked_up, own[seen]).sum() <= wrong[seen].sum():
                     found.append(one)
             if found:
                 tables[j] = found
@@ -186,7 +215,8 @@ class Lookups:
     def draw(self, columns, tables, holes, random_state):
         """Set such cells in completed tables, each from what the other column has there.
 
-        That is observed, or drawn before. The laws of levels are drawn too, once for a table.
+        That is observed, or drawn before, in whatever order columns follow from one another. The
+        laws of levels are drawn too, once for a table.
 
         Parameters
         ----------
@@ -204,21 +234,36 @@ class Lookups:
                 self._draw(columns, drawn, holes, rng)
 
     def _draw(self, columns, drawn, holes, rng):
-        for j in sorted(self.tables):
-            todo = holes[:, j].copy()
-            for one in self.tables[j]:
-                levels = self.levels[one.by]
-                codes = codes_of(columns[one.by], levels)
-                # Missing cells that come to be looked up later are not known yet.
-                if one.by < j or one.by not in self.tables:
-                    codes = _codes(drawn[one.by], levels)
-                rows = np.flatnonzero(todo & one.is_known(codes))
-                todo[rows] = False
-                if rows.size:
-                    due, place = np.unique(codes[rows], return_inverse=True)
-                    p = np.cumsum([rng.dirichlet(one.weights[code]) for code in due], axis=1)
-                    found = (rng.uniform(size=(len(rows), 1)) > p[place, :-1]).sum(axis=1)
-                    drawn[j] = with_cells(drawn[j], rows, self.levels[j][found])
+        codes, is_final = {}, {}
+        for k in {one.by for tables in self.tables.values() for one in tables} | set(self.tables):
+            is_final[k] = ~holes[:, k] | (k not in self.tables)
+            codes[k] = codes_of(columns[k], self.levels[k])
+            if k not in self.tables:
+                codes[k] = _codes(drawn[k], self.levels[k])
+        while True:
+            self._draw_what_follows(codes, is_final, drawn, rng)
+            left = [j for j in sorted(self.tables) if not is_final[j].all()]
+            if not left:
+                return
+            # Nothing is known of both cells of a pair: the model's draw of one is taken.
+            j = left[0]
+            codes[j] = np.where(is_final[j], codes[j], _codes(drawn[j], self.levels[j]))
+            is_final[j][:] = True
+
+    def _draw_what_follows(self, codes, is_final, drawn, rng):
+        """Set cells whose other column is known, until none is left of these."""
+        is_done = False
+        while not is_done:
+            is_done = True
+            for j, tables in self.tables.items():
+                for one in tables:
+                    is_due = ~is_final[j] & is_final[one.by] & one.is_known(codes[one.by])
+                    rows = np.flatnonzero(is_due)
+                    if rows.size:
+                        codes[j][rows] = one.draw(codes[one.by][rows], rng)
+                        drawn[j] = with_cells(drawn[j], rows, self.levels[j][codes[j][rows]])
+                        is_final[j][rows] = True
+                        is_done = False
 
     def as_codes(self, j, values):
         """A filled column as places of levels, that of a number maybe between two of them."""

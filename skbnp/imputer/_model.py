@@ -51,7 +51,7 @@ class ModelMixin:
         return model, parts
 
     def _find_lookups(self, X):
-        """Which columns are filled from others: those that these say more of than the model.
+        """Which columns are filled from others: those that these say as much of as the model.
 
         ``X`` is the training table of the columns that vary, without rows that have no value.
         """
@@ -64,7 +64,7 @@ class ModelMixin:
         return (
             Lookups(levels, are_numbers)
             .worth_a_try(columns)
-            .better_than(lambda j, rows: self._model_fills(X, j, rows), columns)
+            .as_good_as(lambda j, rows: self._model_fills(X, j, rows), columns)
         )
 
     def _model_fills(self, X, j, rows):

@@ -248,7 +248,10 @@ def of_imputer(
     if model is None:
         sentences.append("No column varies, so that there is no model.")
     else:
-        sentences.append(f"Cells of columns that vary are filled by a {model}, see below.")
+        sentences.append(
+            f"Cells of columns that vary are filled by a {model}, see below"
+            + (", but for those that are looked up in another column." if looked_up else ".")
+        )
     for name, (value, n) in filled.items():
         sentences.append(f"{name} has one value alone, {value}, which {counted(n, 'cell')} got.")
     for name, values in common.items():
@@ -259,7 +262,7 @@ def of_imputer(
     for name, others in looked_up.items():
         sentences.append(
             f"Cells of {name} are filled from {listed(others, _MOST_NAMED)} where that is known: "
-            "how often two values go together is more often right than the model."
+            "how often two values go together is as good for what is observed as the model."
         )
     for name, value in marks:
         sentences.append(
@@ -277,15 +280,17 @@ def of_imputer(
     verdicts, in_short = (), ""
     if r_hat >= 1.0:
         agree = r_hat <= MOST_RHAT
-        in_short = f"{counted(n_missing, 'missing cell')} are filled by a {model}, " + (
-            "on which its chains agree." if agree else "on which its chains do not agree yet."
+        in_short = (
+            f"{counted(n_missing, 'missing cell')} are filled by a {model}, on which its chains "
+            + ("agree" if agree else "do not agree yet")
+            + (", or from another column." if looked_up else ".")
         )
         why = (
             f"chains differ by {number(np.sqrt(r_hat**2 - 1), 2)} standard deviations of a cell, "
             f"R-hat is {number(r_hat, 3)}"
         )
         sentences.append(
-            f"By what they fill in {why}: "
+            f"By what they {'would ' * bool(looked_up)}fill in {why}: "
             + ("they agree on that, whatever else they differ in." if agree else "that is much.")
         )
         level = "no" if not agree else "with care" if n_far else "yes"
