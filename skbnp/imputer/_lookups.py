@@ -234,21 +234,19 @@ class Lookups:
                 self._draw(columns, drawn, holes, rng)
 
     def _draw(self, columns, drawn, holes, rng):
-        codes, is_final = {}, {}
-        for k in {one.by for tables in self.tables.values() for one in tables} | set(self.tables):
-            is_final[k] = ~holes[:, k] | (k not in self.tables)
-            codes[k] = codes_of(columns[k], self.levels[k])
-            if k not in self.tables:
-                codes[k] = _codes(drawn[k], self.levels[k])
-        while True:
-            self._draw_what_follows(codes, is_final, drawn, rng)
-            left = [j for j in sorted(self.tables) if not is_final[j].all()]
-            if not left:
-                return
-            # Nothing is known of both cells of a pair: the model's draw of one is taken.
-            j = left[0]
-            codes[j] = np.where(is_final[j], codes[j], _codes(drawn[j], self.levels[j]))
-            is_final[j][:] = True
+        others = {one.by for tables in self.tables.values() for one in tables}
+        codes = {k: codes_of(columns[k], self.levels[k]) for k in others | set(self.tables)}
+        is_final = {k: ~holes[:, k] for k in codes}
+        self._draw_what_follows(codes, is_final, drawn, rng)
+        # After what is observed, what the model has drawn: of columns that are looked up nowhere;
+        # then, as where nothing is known of both cells of a pair, of one after the other.
+        for by_model in (others - set(self.tables), *([j] for j in sorted(self.tables))):
+            left = [k for k in by_model if not is_final[k].all()]
+            for k in left:
+                codes[k] = np.where(is_final[k], codes[k], _codes(drawn[k], self.levels[k]))
+                is_final[k][:] = True
+            if left:
+                self._draw_what_follows(codes, is_final, drawn, rng)
 
     def _draw_what_follows(self, codes, is_final, drawn, rng):
         """Set cells whose other column is known, until none is left of these."""

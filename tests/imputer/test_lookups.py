@@ -1,6 +1,7 @@
 """Columns that another one nearly determines: when they are looked up there, and what is filled."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -107,6 +108,57 @@ def test_worth_a_try():
     assert not Lookup(0, np.repeat(np.eye(2, dtype=int), 30, axis=0)).is_worth_a_try
 
 
+def test_the_best_known_column_comes_first():
+    """Of two the one with fewer errors; where it is missing, or not seen beside any, the other.
+
+    What is observed comes before what is drawn.
+    """
+    ab = np.array(["a", "b"], dtype=object)
+    x, y, z = (np.resize(list(cells), 60).astype(object) for cells in ("ab", "ab", "abababaabb"))
+    table = pd.DataFrame({"z": z, "y": y, "x": x})
+    lookups = Lookups([ab] * 3, [False] * 3).worth_a_try(columns_of(table))
+    assert [one.by for one in lookups.tables[2]] == [1, 0]
+    c = np.array(["a", "b", "c"], dtype=object)
+    tables = {
+        2: [Lookup(1, np.array([[9, 0], [0, 9], [0, 0]])), Lookup(0, np.array([[0, 9], [9, 0]]))]
+    }
+    lookups = Lookups([ab, c, ab], [False] * 3, tables)
+    asked = pd.DataFrame({"z": list("aaa") + [None], "y": ["a", None, "c", "c"], "x": [None] * 4})
+    holes = asked.isna().to_numpy()
+    found = {}
+    for j, rows, values, std in lookups.fill(columns_of(asked), holes):
+        assert j == 2 and (std < 0.3).all()
+        found |= dict(zip(rows.tolist(), values, strict=True))
+    assert found == {0: "a", 1: "b", 2: "b"}
+    drawn = [
+        np.array(list("aaaa"), object),
+        np.array(list("aacc"), object),
+        np.full(4, "?", object),
+    ]
+    drawn[2][3] = "a"
+    sure = {2: [replace(one, counts=one.counts * 10**9) for one in tables[2]]}
+    Lookups([ab, c, ab], [False] * 3, sure).draw(columns_of(asked), [drawn], holes, 0)
+    assert drawn[2].tolist() == ["a", "b", "b", "b"]
+
+
+def test_as_good_as_the_model():
+    """One error more of 100 is too many, as many are not; other rows are left out of the count."""
+    ab = np.array(["a", "b"], dtype=object)
+    x = np.resize(ab, 100)
+    y = x.copy()
+    y[:5] = y[1:6]
+    table = columns_of(pd.DataFrame({"x": x, "y": y}))
+    lookups = Lookups([ab, ab], [False, False]).worth_a_try(table)
+    for n_wrong, is_taken in ((4, False), (5, True), (6, True)):
+
+        def fills(j, rows, changed=slice(20, 20 + n_wrong)):
+            values = np.array([x, y])[j].copy()
+            values[changed] = np.where(values[changed] == "a", "b", "a")
+            return values[rows]
+
+        assert (1 in lookups.as_good_as(fills, table).tables) == is_taken
+
+
 def test_codes_and_cells():
     levels = np.array(["a", "bcd"], dtype=object)
     column = columns_of(pd.DataFrame({"x": ["bcd", None, "z", "a"]}))[0]
@@ -173,7 +225,7 @@ def test_draws_go_together(fitted):
 def test_spread_of_drawn_laws():
     """Shares of a level in completed tables vary as those under a Dirichlet law of one row more."""
     levels = [np.array(["a", "b"], dtype=object)] * 2
-    lookup = Lookup(0, np.array([[0, 0], [30, 10]]))
+    lookup = Lookup(0, np.array([[40, 0], [1, 3]]))
     lookups = Lookups(levels, [False, False], {1: [lookup]})
     n, m = 400, 4000
     X = pd.DataFrame({"x": ["b"] * n, "y": [None] * n})
@@ -184,9 +236,9 @@ def test_spread_of_drawn_laws():
     shares = np.array([np.mean(one[1] == "b") for one in tables])
     # A beta law for each size of the prior, then n cells.
     of_all, weights = posterior(lookup.counts)
-    means = (10 + PRIOR_ROWS * of_all[1]) / (40 + PRIOR_ROWS)
+    means = (3 + PRIOR_ROWS * of_all[1]) / (4 + PRIOR_ROWS)
     p = weights @ means
-    law = weights @ (means * (1 - means) / (41 + PRIOR_ROWS) + (means - p) ** 2)
+    law = weights @ (means * (1 - means) / (5 + PRIOR_ROWS) + (means - p) ** 2)
     variance = law + (p * (1 - p) - law) / n
     assert p == pytest.approx(lookup.probabilities(np.array([1]))[0, 1])
     assert abs(shares.mean() - p) < 4 * np.sqrt(variance / m)
