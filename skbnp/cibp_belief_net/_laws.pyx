@@ -7,11 +7,9 @@ from dataclasses import astuple
 import numpy as np
 
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport log_gamma_cdf, log_gamma_density
+from skbnp.numerics.special cimport LOG_2_PI, log_gamma_cdf, log_gamma_density
 
 from skbnp.laws import Law
-
-cdef double LOG_2_PI = 1.8378770664093454836
 
 
 cdef double log_normal(double x, double mean, double precision) noexcept nogil:

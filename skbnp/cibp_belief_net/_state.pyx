@@ -16,13 +16,11 @@ from skbnp.cibp_belief_net._laws cimport (
 from skbnp.mcmc.chain cimport State
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log_gamma_density
+from skbnp.numerics.special cimport LOG_2_PI, lgamma, log_gamma_density
 from skbnp.processes.ibp cimport dishes_per_mass, log_dish
 
 from skbnp.cibp_belief_net._arrays import grown
 from skbnp.cibp_belief_net._model import HYPER, checked_state
-
-cdef double LOG_2_PI = 1.8378770664093454836
 
 
 cdef class Network(State):

@@ -17,6 +17,7 @@ from numpy.random cimport bitgen_t
 from skbnp.numerics cimport rng as random
 from skbnp.numerics._moments cimport merge_part
 from skbnp.numerics.rng cimport RowStream
+from skbnp.numerics.special cimport PI
 
 from functools import lru_cache
 
@@ -37,7 +38,6 @@ LEAST_EFFECTIVE = 50.0      # points; with fewer a row is annealed
 N_PARTICLES, N_TEMPERATURES = 32, 32
 ROWS_AT_A_TIME = 256
 cdef double BRACKET = 8.0                   # of univariate slices, in standard deviations
-cdef double TWO_PI = 6.283185307179586
 cdef double HUGE_PRODUCT = 1e150
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15   # 2^64 over the golden ratio, between components
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -225,8 +225,8 @@ cdef class Row:
         for d in range(self.n_hidden):
             self.z_old[d] = self.z[d]
             self.normals[d] = random.normal(rng)
-        angle = TWO_PI * random.uniform(rng)
-        low, high = angle - TWO_PI, angle
+        angle = 2.0 * PI * random.uniform(rng)
+        low, high = angle - 2.0 * PI, angle
         for _ in range(MOST_SHRINKS):
             u, v = cos(angle), sin(angle)
             for d in range(self.n_hidden):

@@ -6,14 +6,12 @@ import numpy as np
 
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport SINGLETON, ScaleLayer
 from skbnp.mcmc cimport chain
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport LOG_2_PI, lgamma
 
 from skbnp.deep_scale_model._model import BIRTH_MOVES, checked_state
 from skbnp.laws import Law
 from skbnp.likelihoods.sparse_loadings.scale_layer import ScaleLayer as Layer
 from skbnp.numerics.states import checked_count, checked_floats
-
-cdef double LOG_2_PI = 1.8378770664093453
 
 
 cdef class State(chain.State):

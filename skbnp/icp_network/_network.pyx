@@ -14,15 +14,13 @@ from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport HIDDEN, INPUT, OB
 from skbnp.mcmc.chain cimport State
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport log_gamma_density
+from skbnp.numerics.special cimport LOG_2_PI, log_gamma_density
 
 from skbnp.icp_network._graph import Graph as GraphState, grown
 from skbnp.icp_network._model import checked_state
 from skbnp.numerics.states import checked_count
 
 ROLES = ("gaussian", "input", "latent")
-
-cdef double LOG_2_PI = 1.8378770664093454836
 
 
 cdef class Network(State):

@@ -11,10 +11,10 @@ from libc.math cimport isnan, log
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_exp  # no-cython-lint
 from skbnp.numerics cimport special
+from skbnp.numerics.special cimport LOG_2_PI
 
 import numpy as np
 
-cdef double TWO_PI = 6.283185307179586
 
 cdef extern from *:
     """
@@ -212,7 +212,7 @@ cdef class Outputs:
             if share > 0.0:
                 variance += share * _variance_of(n, target + j * n)
             half = 0.5 / variance
-            constant -= 0.5 * log(TWO_PI * variance)
+            constant -= 0.5 * (LOG_2_PI + log(variance))
             for i in range(n):
                 score[i] -= half * (off - target[j * n + i]) * (off - target[j * n + i])
         if is_empty:

@@ -10,9 +10,7 @@ import numpy as np
 
 from skbnp.infinite_factor_clusterer._state cimport State
 from skbnp.numerics cimport linalg
-from skbnp.numerics.special cimport lgamma
-
-cdef double LOG_2_PI = 1.8378770664093454836
+from skbnp.numerics.special cimport LOG_2_PI, lgamma
 
 
 cdef class RowLaw:

@@ -13,13 +13,11 @@ from skbnp.mcmc cimport chain
 from skbnp.mcmc.chain cimport BROKEN, DONE
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log_gamma_density
+from skbnp.numerics.special cimport LOG_2_PI, lgamma, log_gamma_density
 from skbnp.processes.ibp cimport dishes_per_mass
 
 from skbnp.infinite_factor_clusterer._model import checked_state
 from skbnp.likelihoods.sparse_loadings.layers import upper_layers
-
-cdef double LOG_2_PI = 1.8378770664093454836
 
 
 cdef double log_inverse_gamma(double x, double shape, double scale) noexcept nogil:

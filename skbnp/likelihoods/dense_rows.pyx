@@ -11,12 +11,8 @@ import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics._moments cimport merge_part
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport LOG_2_PI, LOG_PI, lgamma
 from skbnp.numerics.vector_math cimport TILE, log1p_all, squared_distances
-
-
-cdef double LOG_PI = 1.1447298858494002
-cdef double LOG_2_PI = 1.8378770664093453
 
 
 cdef class DenseRows:

@@ -4,10 +4,6 @@ from libc.math cimport INFINITY, exp, log, log1p
 from scipy.special.cython_special cimport gammainc, gammaln
 
 
-cdef double LOG_PI = 1.1447298858494002
-cdef double LOG_2 = 0.6931471805599453
-
-
 cdef double lgamma(double x) noexcept nogil:
     """log |Gamma(x)|. SciPy's: libm's writes the global ``signgam`` and so is not thread-safe."""
     return gammaln(x)

@@ -13,7 +13,9 @@ References
 from libc.math cimport INFINITY, exp, expm1, fmin, log, log1p
 from numpy.random cimport bitgen_t
 
+from skbnp.numerics cimport slice_sampling
 from skbnp.numerics.rng cimport below, draw_gamma, log_beta, uniform
+from skbnp.numerics.slice_sampling cimport Slice
 from skbnp.numerics.special cimport log1p_exp, log_rising
 
 import numpy as np
@@ -301,32 +303,12 @@ cdef double slice_step(
     bitgen_t* rng, double current, double low, double high,
     log_density_of log_density, const Target* target,
 ) noexcept nogil:
-    """One slice-sampling step on (low, high): stepping out, then shrinkage (Neal 2003).
-
-    At most 32 steps out, split at random between the sides, and 200 shrinkages, after which
-    the point stays: both bounds are symmetric in the two points and so keep the target.
-    """
-    cdef double level = log_density(current, target) + log(uniform(rng))
-    cdef double left = current - uniform(rng) * 1.5
-    cdef double right = left + 1.5
-    cdef double proposal
-    cdef Py_ssize_t steps_left = below(rng, 32), _
-    cdef Py_ssize_t steps_right = 31 - steps_left
-    while steps_left > 0 and left > low and log_density(left, target) > level:
-        left -= 1.5
-        steps_left -= 1
-    while steps_right > 0 and right < high and log_density(right, target) > level:
-        right += 1.5
-        steps_right -= 1
-    for _ in range(200):
-        proposal = left + uniform(rng) * (right - left)
-        if low < proposal < high and log_density(proposal, target) >= level:
-            return proposal
-        if proposal < current:
-            left = proposal
-        else:
-            right = proposal
-    return current
+    """One step of slice sampling on (low, high)."""
+    cdef Slice step
+    slice_sampling.begin(&step, rng, current, log_density(current, target), low, high, 1.5, 32)
+    while slice_sampling.asks(&step, rng):
+        slice_sampling.tell(&step, log_density(step.at, target))
+    return step.at
 
 
 cdef double draw_concentration(

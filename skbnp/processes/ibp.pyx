@@ -21,11 +21,13 @@ References
 - Teh & Goerur (2009), "Indian buffet processes with power-law behavior", NIPS.
 """
 
-from libc.math cimport log
+from libc.math cimport INFINITY, log
 from libc.stdint cimport uint8_t
 from numpy.random cimport bitgen_t
 
+from skbnp.numerics cimport slice_sampling
 from skbnp.numerics.rng cimport borrow, poisson, uniform
+from skbnp.numerics.slice_sampling cimport Slice
 from skbnp.numerics.special cimport lgamma, log_rising
 
 from collections import Counter
@@ -172,23 +174,14 @@ cdef double slice_step(
     bitgen_t* rng, double current, double low, double high,
     log_density_of log_density, const Restaurant* restaurant,
 ) noexcept nogil:
-    """One slice-sampling step on (low, high): all of it, then shrinkage (Neal 2003).
-
-    At most 200 shrinkages, after which the point stays; the bound is symmetric in the two points
-    and so keeps the target.
-    """
-    cdef double level = log_density(current, restaurant) + log(uniform(rng))
-    cdef double left = low, right = high, proposal
-    cdef Py_ssize_t _
-    for _ in range(200):
-        proposal = left + uniform(rng) * (right - left)
-        if low < proposal < high and log_density(proposal, restaurant) >= level:
-            return proposal
-        if proposal < current:
-            left = proposal
-        else:
-            right = proposal
-    return current
+    """One step of slice sampling, its bracket all of (low, high)."""
+    cdef Slice step
+    slice_sampling.begin(
+        &step, rng, current, log_density(current, restaurant), low, high, INFINITY, 0
+    )
+    while slice_sampling.asks(&step, rng):
+        slice_sampling.tell(&step, log_density(step.at, restaurant))
+    return step.at
 
 
 cdef double draw_mass(

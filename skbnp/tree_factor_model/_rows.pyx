@@ -9,7 +9,7 @@ from libc.math cimport INFINITY, isinf, log, log1p, sqrt
 import numpy as np
 
 from skbnp.numerics cimport linalg
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport LOG_2_PI, lgamma
 from skbnp.numerics.squares cimport add_squares, scaled_residuals
 
 # Of the variance of an entry, the least that entries before it may leave unexplained in Omega.
@@ -264,7 +264,7 @@ cdef class Law:
 cdef double log_norm(Py_ssize_t n, double log_det, double df) noexcept nogil:
     """Log density, at its centre, of a normal law of n dimensions, or of a t law."""
     if isinf(df):
-        return -0.5 * (n * 1.8378770664093453 + log_det)  # log 2 pi
+        return -0.5 * (n * LOG_2_PI + log_det)
     return (
         lgamma(0.5 * (df + n)) - lgamma(0.5 * df)
         - 0.5 * (n * (log(df) + 1.1447298858494002) + log_det)  # log pi

@@ -8,7 +8,7 @@ from libc.math cimport INFINITY, exp, fmax, fmin, log, sqrt
 import numpy as np
 
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log_gamma_density
+from skbnp.numerics.special cimport LOG_2_PI, lgamma, log_gamma_density
 from skbnp.processes cimport multiplicative_gamma as shrinkage
 
 from skbnp.numerics.buffers import longer
@@ -17,8 +17,6 @@ from skbnp.tree_factor_model._saved import FIELDS as STATE_FIELDS, checked_state
 
 cdef enum:
     PIECE = 1024            # rows of a leaf worked on together; fixed, as results depend on it
-
-cdef double HALF_LOG_2PI = 0.9189385332046727
 
 
 cdef class State(ChainState):
@@ -307,7 +305,7 @@ cdef class State(ChainState):
             for p in range(self.n_features):
                 total += (
                     log_gamma_density(self.local_precision[n, p], half_df, half_df)
-                    + 0.5 * log(self.local_precision[n, p]) + half_log_tau - HALF_LOG_2PI
+                    + 0.5 * log(self.local_precision[n, p]) + half_log_tau - 0.5 * LOG_2_PI
                     - 0.5 * self.local_precision[n, p] * tau
                     * self.loadings[n, p] * self.loadings[n, p]
                 )
@@ -321,7 +319,7 @@ cdef class State(ChainState):
                 )
             for b in range(self.n_leaves):
                 total += (
-                    0.5 * log(self.mean_precision[p]) - HALF_LOG_2PI
+                    0.5 * log(self.mean_precision[p]) - 0.5 * LOG_2_PI
                     - 0.5 * self.mean_precision[p] * self.leaf_mean[b, p] * self.leaf_mean[b, p]
                 )
         if self.hyper.sample_noise_rate:
@@ -379,7 +377,7 @@ cdef class State(ChainState):
                 total += log_gamma_density(u, 0.5 * self.tail_df[b], 0.5 * self.tail_df[b])
             for h in range(self.depth):
                 precision = self.score_precision[b, h] * u
-                total += (0.5 * log(precision) - HALF_LOG_2PI
+                total += (0.5 * log(precision) - 0.5 * LOG_2_PI
                           - 0.5 * precision * self.scores[i, h] * self.scores[i, h])
             for p in range(self.n_features):
                 if not self.rows.is_observed[self.rows.pattern[i], p]:
@@ -390,7 +388,7 @@ cdef class State(ChainState):
                     off -= self.scores[i, h] * self.loadings[
                         self.node_path[self.leaf_node[b], h], p
                     ]
-                total += 0.5 * log(precision) - HALF_LOG_2PI - 0.5 * precision * off * off
+                total += 0.5 * log(precision) - 0.5 * LOG_2_PI - 0.5 * precision * off * off
         return total
 
     # -- room ---------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 from libc.stdint cimport uint32_t, uint64_t
 from numpy.random cimport bitgen_t
 
-from skbnp.numerics cimport linalg, special, truncated
+from skbnp.numerics cimport linalg, slice_sampling, special, truncated
 from skbnp.numerics cimport rng as random
 from skbnp.numerics.rng cimport RowStream
+from skbnp.numerics.slice_sampling cimport Slice
 
 import numpy as np
 
@@ -257,3 +258,24 @@ def sample_gamma_above(bit_generator, double shape, double rate, double low, Py_
     cdef bitgen_t* rng = random.borrow(bit_generator)
     with bit_generator.lock:
         return np.array([truncated.gamma_above(rng, shape, rate, low) for _ in range(size)])
+
+
+# -- slice sampling ---------------------------------------------------------------------------
+
+
+def slice_chain(
+    log_density, double x, bit_generator, *, double low, double high, double width,
+    Py_ssize_t n_steps, Py_ssize_t size,
+):
+    """``size`` steps one after the other, and how often each asked for the density."""
+    cdef bitgen_t* rng = random.borrow(bit_generator)
+    cdef Slice step
+    draws, asked = np.empty(size), np.zeros(size, dtype=int)
+    with bit_generator.lock:
+        for n in range(size):
+            slice_sampling.begin(&step, rng, x, log_density(x), low, high, width, n_steps)
+            while slice_sampling.asks(&step, rng):
+                slice_sampling.tell(&step, log_density(step.at))
+                asked[n] += 1
+            x = draws[n] = step.at
+    return draws, asked

@@ -12,11 +12,10 @@ import numpy as np
 from skbnp.cibp_belief_net._state cimport Network
 from skbnp.mcmc.chain cimport BROKEN, DONE, Move
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport LOG_2_PI, lgamma
 
 from skbnp.cibp_belief_net._arrays import grown
 
-cdef double LOG_2_PI = 1.8378770664093454836
 # Share of the sweeps that draw labels: they are the dearest part, and a half does.
 cdef double LABEL_RATE = 0.5
 

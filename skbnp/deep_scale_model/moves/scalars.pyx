@@ -1,16 +1,17 @@
 """Noise, location, drift and mass of the first layer: section 8."""
 
-from libc.math cimport exp, isnan, log, sqrt
+from libc.math cimport INFINITY, exp, isnan, log, sqrt
 from numpy.random cimport bitgen_t
 
 from skbnp.deep_scale_model._state cimport State
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport SINGLETON
 from skbnp.mcmc.chain cimport DONE, Move
-from skbnp.numerics cimport rng as draws
+from skbnp.numerics cimport rng as draws, slice_sampling
+from skbnp.numerics.slice_sampling cimport Slice
 from skbnp.processes.ibp cimport dishes_per_mass
 
-# Brackets of a slice step out so often at most, in steps of 1 of a logarithm.
-cdef int MOST_STEPS_OUT = 50
+cdef enum:
+    MOST_WIDTHS = 50    # of the bracket of a slice
 
 
 cdef class Target:
@@ -24,26 +25,14 @@ cdef class Target:
         return 0.0
 
     cdef double slice(self, bitgen_t* rng, Py_ssize_t n, double x) noexcept nogil:
-        """A univariate slice step for ``log_density``, stepping out (Neal 2003)."""
-        cdef double level = self.log_density(n, x) + log(draws.uniform(rng)), y
-        cdef double low = x - draws.uniform(rng), high = low + 1.0
-        cdef int n_low = <int> draws.below(rng, MOST_STEPS_OUT), n_high
-        n_high = MOST_STEPS_OUT - 1 - n_low
-        while n_low > 0 and self.log_density(n, low) > level:
-            low -= 1.0
-            n_low -= 1
-        while n_high > 0 and self.log_density(n, high) > level:
-            high += 1.0
-            n_high -= 1
-        while high - low > 1e-12:
-            y = low + draws.uniform(rng) * (high - low)
-            if self.log_density(n, y) > level:
-                return y
-            if y < x:
-                low = y
-            else:
-                high = y
-        return x
+        """One step of slice sampling for ``log_density``, of width 1."""
+        cdef Slice step
+        slice_sampling.begin(
+            &step, rng, x, self.log_density(n, x), -INFINITY, INFINITY, 1.0, MOST_WIDTHS
+        )
+        while slice_sampling.asks(&step, rng):
+            slice_sampling.tell(&step, self.log_density(n, step.at))
+        return step.at
 
 
 cdef class NoiseTarget(Target):

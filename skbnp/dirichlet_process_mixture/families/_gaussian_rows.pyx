@@ -11,11 +11,10 @@ import numpy as np
 from skbnp.likelihoods.conjugate.gaussians cimport permuted_factor, solve_leading
 from skbnp.numerics cimport linalg
 from skbnp.numerics._moments cimport merge_part
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport LOG_PI, lgamma
 from skbnp.numerics.vector_math cimport TILE, log1p_all, squared_distances
 
 
-cdef double LOG_PI = 1.1447298858494002
 cdef double LARGE = 1e150       # beyond it a product would overflow
 
 

@@ -1,17 +1,20 @@
 """Mass, concentration and popularity of the process given the graph: section 5.6."""
 
-from libc.math cimport INFINITY, exp, isnan, log
+from libc.math cimport exp, isnan, log
 
 import numpy as np
 
 from skbnp.icp_network._network cimport Network
 from skbnp.mcmc.chain cimport DONE, Move
-from skbnp.numerics cimport rng as draws
+from skbnp.numerics cimport rng as draws, slice_sampling
+from skbnp.numerics.slice_sampling cimport Slice
 from skbnp.numerics.special cimport lgamma
 
 cdef enum:
-    MOST_STEPS = 50     # of the slices' stepping out, to each side
-    MOST_SHRINKS = 200
+    MOST_WIDTHS = 100   # of the brackets of slices
+    # Bounds of the logarithms: beyond these nothing is left of a double's precision.
+    LOWEST = -200
+    HIGHEST = 200
 
 
 cdef class Hyperparameters(Move):
@@ -62,34 +65,19 @@ cdef class Hyperparameters(Move):
         return self.graph.exposure(alpha) * alpha
 
     cdef double _slice(self, double x, bint of_concentration) noexcept nogil:
-        """One univariate slice step by stepping out and shrinkage (Neal 2003)."""
-        cdef double level = self._log_density(x, of_concentration) + log(draws.uniform(self.rng))
-        cdef double low = x - draws.uniform(self.rng), high = low + 1.0, proposal
-        cdef Py_ssize_t _
-        # Both tails fall exponentially: the bounds on the steps are never met.
-        for _ in range(MOST_STEPS):
-            if self._log_density(low, of_concentration) < level:
-                break
-            low -= 1.0
-        for _ in range(MOST_STEPS):
-            if self._log_density(high, of_concentration) < level:
-                break
-            high += 1.0
-        for _ in range(MOST_SHRINKS):
-            proposal = low + (high - low) * draws.uniform(self.rng)
-            if self._log_density(proposal, of_concentration) >= level:
-                return proposal
-            if proposal < x:
-                low = proposal
-            else:
-                high = proposal
-        return x
+        """One step of slice sampling, of width 1."""
+        cdef Slice step
+        # Both tails fall exponentially: the bound on the steps is never met.
+        slice_sampling.begin(
+            &step, self.rng, x, self._log_density(x, of_concentration), LOWEST, HIGHEST, 1.0,
+            MOST_WIDTHS,
+        )
+        while slice_sampling.asks(&step, self.rng):
+            slice_sampling.tell(&step, self._log_density(step.at, of_concentration))
+        return step.at
 
     cdef double _log_density(self, double x, bint of_concentration) noexcept nogil:
         """Log density of a logarithm given all else, up to a constant."""
-        # Beyond this nothing is left of a double's precision.
-        if not -200.0 < x < 200.0:
-            return -INFINITY
         return self._log_concentration(x) if of_concentration else self._log_popularity(x)
 
     cdef double _log_concentration(self, double log_alpha) noexcept nogil:

@@ -23,13 +23,13 @@ from skbnp.likelihoods.nonlinear_gaussian._feedforward cimport HIDDEN, INPUT, OB
 from skbnp.mcmc.chain cimport DONE, Move
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport LOG_2_PI
 
 from skbnp.mcmc.fields import Field
 
 cdef double TARGET_ACCEPTANCE = 0.7
 # Inertia of weights where there are labels, over that where there are numbers, which say more.
 cdef double LABEL = 0.1
-cdef double HALF_LOG_2_PI = 0.91893853320467274178
 
 
 cdef class Trajectories(Move):
@@ -396,4 +396,4 @@ cdef class Trajectories(Move):
 
 cdef inline double slope_of_log_ndtr(double x, double log_cdf) noexcept nogil:
     """Derivative of log Phi, the inverse Mills ratio, where it is ``log_cdf``."""
-    return exp(-0.5 * x * x - HALF_LOG_2_PI - log_cdf)
+    return exp(-0.5 * x * x - 0.5 * LOG_2_PI - log_cdf)

@@ -17,9 +17,8 @@ from skbnp.infinite_factor_clusterer._state cimport State
 from skbnp.infinite_factor_clusterer.moves.energies cimport Energies
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log1p_exp
+from skbnp.numerics.special cimport LOG_2_PI, lgamma, log1p_exp
 
-cdef double LOG_2_PI = 1.8378770664093454836
 
 cdef enum:
     N_LAUNCH = 4            # scans of a launch

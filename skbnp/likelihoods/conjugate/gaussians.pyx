@@ -9,6 +9,7 @@ import numpy as np
 
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.numerics cimport linalg, rng as draws
+from skbnp.numerics.special cimport LOG_2_PI
 
 
 cdef enum:
@@ -17,8 +18,6 @@ cdef enum:
     COLUMNS = 256
     SIDE_BY_SIDE = 256  # rows, so that the loops over them run in vectors
 
-cdef double HALF_LOG_2_PI = 0.9189385332046728
-cdef double LOG_2_PI = 1.8378770664093453
 cdef double NEXT_TO_NOTHING = 1e-150    # its square is still a number
 
 
@@ -163,7 +162,7 @@ cdef class FullGaussians:
         cdef double* z = &self.vector[0]
         cdef double* whitening = &self.whitening[k, 0, 0]
         draws.wishart_factor(rng, df, d, bartlett)
-        self.log_peak[k] = -d * HALF_LOG_2_PI - 0.5 * log_det
+        self.log_peak[k] = -0.5 * d * LOG_2_PI - 0.5 * log_det
         for b in range(d):
             self.log_peak[k] += log(bartlett[b * d + b])
             z[b] = draws.normal(rng) / sqrt(kappa)
@@ -295,7 +294,7 @@ cdef class FullGaussians:
             left = self.location[k, feature[a]] - self.prior_mean[feature[a]]
             for b in range(a, n):
                 out[n * stride + b] -= left * line[b]
-        return -n * HALF_LOG_2_PI - 0.5 * linalg.log_det(factor, n)
+        return -0.5 * n * LOG_2_PI - 0.5 * linalg.log_det(factor, n)
 
     cdef void draw_missing(
         self, ConjugateFamily family, Py_ssize_t k, Py_ssize_t i, bitgen_t* rng, double* work

@@ -19,12 +19,11 @@ from skbnp.likelihoods.conjugate.by_count cimport ByCount
 from skbnp.likelihoods.conjugate.family cimport ConjugateFamily
 from skbnp.likelihoods.conjugate.gaussians cimport DiagonalGaussians
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport LOG_2_PI, lgamma
 
 from skbnp.likelihoods.conjugate.family import check_array_of_state, check_positive_number
 
 
-cdef double LOG_2_PI = 1.8378770664093453
 cdef double CANCELLED = 1e-8     # rate without / rate with under which a difference is not used
 cdef double SPOILED = 1e-6       # the same under which a removal is not used
 cdef double LARGE = 1e150        # products of (1 + z) are logged when they pass this

@@ -26,7 +26,7 @@ from skbnp.likelihoods.conjugate.gaussians cimport (
 )
 from skbnp.likelihoods.conjugate.lanes cimport Lanes
 from skbnp.numerics cimport linalg, rng as draws
-from skbnp.numerics.special cimport lgamma, log_multigamma_ratio
+from skbnp.numerics.special cimport LOG_PI, lgamma, log_multigamma_ratio
 
 from skbnp.likelihoods.conjugate.family import check_array_of_state, check_positive_number
 from skbnp.numerics.linalg import cholesky_upper
@@ -38,7 +38,6 @@ cdef enum:
 
 cdef double CANCELLED = 1e-8     # |Psi without| / |Psi with| under which a difference is not used
 cdef double SPOILED = 1e-6       # the same under which a removal is not used
-cdef double LOG_PI = 1.1447298858494002
 
 
 cdef class NormalInverseWishart(ConjugateFamily):

@@ -9,10 +9,10 @@ estimate is a smooth function of the network, and the differences between networ
 from libc.math cimport INFINITY, log
 
 from skbnp.likelihoods.nonlinear_gaussian._exponential cimport quick_exp
+from skbnp.numerics.special cimport LOG_2_PI
 
 import numpy as np
 
-cdef double LOG_2_PI = 1.8378770664093454836
 
 cdef enum:
     LANES = 8

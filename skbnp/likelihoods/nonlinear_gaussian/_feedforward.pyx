@@ -12,13 +12,12 @@ from numpy.random cimport bitgen_t
 
 from skbnp.likelihoods.nonlinear_gaussian._activations cimport squash_all
 from skbnp.numerics cimport rng as random
+from skbnp.numerics.special cimport LOG_2_PI, PI
 
 import numpy as np
 
 cdef enum:
     MOST_SHRINKS = 200  # a bracket of doubles is a point long before
-
-cdef double TWO_PI = 6.283185307179586
 
 
 cdef class Feedforward:
@@ -89,7 +88,7 @@ cdef class Feedforward:
             if self.kind[p] != OBSERVED:
                 continue
             self._means(p, n_rows, u, mean)
-            constant = -0.5 * log(TWO_PI) - log(self.spread[p])
+            constant = -0.5 * LOG_2_PI - log(self.spread[p])
             half = 0.5 / (self.spread[p] * self.spread[p])
             for i in range(n_rows):
                 out[i] += constant - half * (a[p][i] - mean[i]) * (a[p][i] - mean[i])
@@ -169,8 +168,8 @@ cdef class Feedforward:
             rows.level[i] = (
                 rows.temperature * rows.misfit[i] - log(1.0 - random.uniform(rng[i]))
             )
-            rows.high[i] = TWO_PI * random.uniform(rng[i])
-            rows.angle[i], rows.low[i] = rows.high[i], rows.high[i] - TWO_PI
+            rows.high[i] = 2.0 * PI * random.uniform(rng[i])
+            rows.angle[i], rows.low[i] = rows.high[i], rows.high[i] - 2.0 * PI
 
     cdef void _propose(self, Brackets* rows) noexcept nogil:
         """a and u of HIDDEN positions at the present angles."""

@@ -27,6 +27,7 @@ from skbnp.likelihoods.nonlinear_gaussian._proposals cimport (
 from skbnp.numerics cimport linalg, rng as random, special
 from skbnp.numerics.rng cimport RowStream
 from skbnp.numerics.rows cimport row_key
+from skbnp.numerics.special cimport LOG_2_PI
 
 import numpy as np
 
@@ -44,7 +45,6 @@ FEW_FEATURES = LANES
 cdef double FEWEST = 5.0
 # Noises of starts that a network keeps, at most.
 cdef Py_ssize_t MOST_KEPT = 50_000
-cdef double LOG_2_PI = 1.8378770664093454836
 
 
 cdef struct Mode:

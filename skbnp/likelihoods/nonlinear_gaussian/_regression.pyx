@@ -10,11 +10,10 @@ import numpy as np
 
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport LOG_2_PI
 
 cdef enum:
     BLOCK = 32          # candidates that are swept at once
-
-cdef double LOG_2_PI = 1.8378770664093454836
 
 
 cdef class RowRegression:

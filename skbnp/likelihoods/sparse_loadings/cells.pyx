@@ -4,31 +4,21 @@ from libc.math cimport log, log1p, sqrt
 from numpy.random cimport bitgen_t
 
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma, log1p_exp
-
-cdef double PI = 3.141592653589793
+from skbnp.numerics.special cimport PI, lgamma, log1p_exp
 
 
 cdef double log_density(
     Py_ssize_t n, const double* x, const double* base, const double* y, double w, double drift,
     double floor,
 ) noexcept nogil:
-    """sum log N(x; drift a, a^2 + floor) + n log(2 pi) / 2, a = base + w y.
-
-    One logarithm for many variances: of their product, before it leaves the range of doubles.
-    """
-    cdef double quadratic = 0.0, total = 0.0, product = 1.0, a, e, variance
+    """sum log N(x; drift a, a^2 + floor) + n log(2 pi) / 2, a = base + w y."""
+    cdef NormalCells cells = no_cells()
+    cdef double a
     cdef Py_ssize_t t
     for t in range(n):
         a = base[t] + w * y[t]
-        e = x[t] - drift * a
-        variance = a * a + floor
-        quadratic += e * e / variance
-        product *= variance
-        if product < 1e-150 or product > 1e150:
-            total += log(product)
-            product = 1.0
-    return -0.5 * (quadratic + total + log(product))
+        add_cell(&cells, x[t] - drift * a, a * a + floor)
+    return log_density_of(&cells)
 
 
 cdef double log_t(double x, double df, double scale2) noexcept nogil:

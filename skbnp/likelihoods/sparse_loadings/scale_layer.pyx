@@ -13,10 +13,8 @@ import numpy as np
 from skbnp.likelihoods.sparse_loadings.cells cimport draw_t, log_density
 from skbnp.numerics cimport linalg
 from skbnp.numerics cimport rng as draws
-from skbnp.numerics.special cimport lgamma
+from skbnp.numerics.special cimport LOG_2_PI, lgamma
 from skbnp.processes.ibp cimport dishes_per_mass
-
-cdef double LOG_2_PI = 1.8378770664093453
 
 
 cdef class ScaleLayer:

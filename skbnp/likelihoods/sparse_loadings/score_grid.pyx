@@ -5,10 +5,13 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
+from skbnp.likelihoods.sparse_loadings.cells cimport (
+    NormalCells, add_cell, log_density_of, no_cells,
+)
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport ScaleLayer
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport LOG_2_PI
 
-cdef double LOG_2_PI = 1.8378770664093453
 # Nodes of a proposal of scores span so many standard deviations; so much of it is the prior.
 cdef double GRID_END = 5.0
 cdef double GRID_PRIOR = 0.02
@@ -89,7 +92,8 @@ cdef class ScoreGrid:
         mixed with p(y); y is drawn from it, or given. Constants of the rows' densities are left
         out.
         """
-        cdef double total = 0.0, sd, x, b, w, a, e, variance, area, density, prior, z, far
+        cdef NormalCells cells
+        cdef double total = 0.0, sd, x, b, w, a, area, density, prior, z, far
         cdef double low, high, offset, floor, target, f = 0.0, drift = self.layer.drift
         cdef double step = 2.0 * GRID_END / (self.n_nodes - 1)
         cdef double* node = &self.node[0]
@@ -144,21 +148,15 @@ cdef class ScoreGrid:
                 density = height[g] + offset * (height[g + 1] - height[g])
                 density /= area * step
             total -= self.log_proposal(z, (1.0 - GRID_PRIOR) * density + GRID_PRIOR * prior)
-            f, low = 0.0, 1.0
+            cells = no_cells()
             for i in range(start, end):
                 n = self.row[i]
                 x = self.layer.below[n, t] - self.layer.location[n]
                 if isnan(x):
                     continue
                 a = self.base[i, t] + self.row_weight[i] * y[t]
-                e = x - drift * a
-                variance = a * a + self.layer.floor[n]
-                f += e * e / variance
-                low *= variance
-                if low < 1e-150 or low > 1e150:
-                    f += log(low)
-                    low = 1.0
-            total -= 0.5 * (f + log(low))
+                add_cell(&cells, x - drift * a, a * a + self.layer.floor[n])
+            total += log_density_of(&cells)
         return total
 
     cdef double log_proposal(self, double z, double density) noexcept nogil:

@@ -11,8 +11,8 @@ from skbnp.likelihoods.sparse_loadings.cells cimport (
 from skbnp.likelihoods.sparse_loadings.moves.layer_move cimport OF_LINKS, LayerMove
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport SINGLETON
 from skbnp.numerics cimport rng as draws
+from skbnp.numerics.special cimport LOG_2_PI
 
-cdef double LOG_2_PI = 1.8378770664093453
 # A proposal of a loading: points for each sign, steps from the best, degrees of freedom and
 # widening of its two humps, and the share of the prior (D3.4).
 cdef int N_POINTS = 7

@@ -5,11 +5,12 @@ from numpy.random cimport bitgen_t
 
 import numpy as np
 
-from skbnp.likelihoods.sparse_loadings.cells cimport accepts, put_in_order
+from skbnp.likelihoods.sparse_loadings.cells cimport (
+    NormalCells, accepts, add_cell, log_density_of, no_cells, put_in_order,
+)
 from skbnp.likelihoods.sparse_loadings.moves.layer_move cimport LayerMove
 from skbnp.numerics cimport rng as draws
-
-cdef double PI = 3.141592653589793
+from skbnp.numerics.special cimport PI
 
 
 cdef class Scores(LayerMove):
@@ -119,37 +120,27 @@ cdef class Scores(LayerMove):
 
     cdef double log_sample(self, Py_ssize_t n_rows, double c, double s) noexcept nogil:
         """Density of one sample's listed cells at amplitudes c a + s step."""
-        cdef double quadratic = 0.0, total = 0.0, product = 1.0, a, e, variance
+        cdef NormalCells cells = no_cells()
+        cdef double a
         cdef Py_ssize_t i, n
         for i in range(n_rows):
             n = self.row[i]
             a = c * self.row_a[n] + s * self.row_step[n]
-            e = self.row_x[n] - self.layer.drift * a
-            variance = a * a + self.layer.floor[n]
-            quadratic += e * e / variance
-            product *= variance
-            if product < 1e-150 or product > 1e150:
-                total += log(product)
-                product = 1.0
-        return -0.5 * (quadratic + total + log(product))
+            add_cell(&cells, self.row_x[n] - self.layer.drift * a, a * a + self.layer.floor[n])
+        return log_density_of(&cells)
 
     cdef double log_score(self, Py_ssize_t k, double change) noexcept nogil:
         """Density of one sample's cells that factor k has links to, its score changed."""
-        cdef double quadratic = 0.0, total = 0.0, product = 1.0, a, e, variance
+        cdef NormalCells cells = no_cells()
+        cdef double a
         cdef Py_ssize_t i, n
         for i in range(self.link_start[k], self.link_start[k + 1]):
             n = self.link_row[i]
             if isnan(self.row_x[n]):
                 continue
             a = self.row_a[n] + self.link_weight[i] * change
-            e = self.row_x[n] - self.layer.drift * a
-            variance = a * a + self.layer.floor[n]
-            quadratic += e * e / variance
-            product *= variance
-            if product < 1e-150 or product > 1e150:
-                total += log(product)
-                product = 1.0
-        return -0.5 * (quadratic + total + log(product))
+            add_cell(&cells, self.row_x[n] - self.layer.drift * a, a * a + self.layer.floor[n])
+        return log_density_of(&cells)
 
     cdef void move_score(self, Py_ssize_t k, double change) noexcept nogil:
         cdef Py_ssize_t i

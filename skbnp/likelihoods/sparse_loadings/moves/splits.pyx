@@ -10,8 +10,7 @@ from skbnp.likelihoods.sparse_loadings.moves.layer_move cimport OF_MERGES, OF_SP
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport ScaleLayer
 from skbnp.likelihoods.sparse_loadings.score_grid cimport ScoreGrid
 from skbnp.numerics cimport rng as draws
-
-cdef double LOG_2 = 0.6931471805599453
+from skbnp.numerics.special cimport LOG_2
 
 
 cdef class Splits(LayerMove):
