@@ -4,6 +4,8 @@ A method is a function of a `Task` that returns the filled rows and what it chos
 by the error on the task's validation part; the method then learns from all of `known`.
 """
 
+import argparse
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +14,9 @@ from sklearn.decomposition import PCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.linear_model import RidgeCV
+from threadpoolctl import threadpool_limits
+
+from skbnp import DirichletProcessMixture
 
 LEAST_VARIANCE = 1e-4  # noise of one percent of the range; many factors of few rows leave none
 
@@ -201,6 +206,41 @@ def by_dummies(given, seed):
         shares = np.column_stack([1.0 - shares.sum(axis=1), shares])
         filled[name] = some[shares.argmax(axis=1)]
     return filled[given.columns]
+
+
+def lines_asked_for(description, tables, compare):
+    """Run a comparison on generated tables, as the command line asks for it.
+
+    Parameters
+    ----------
+    description : str
+        The script's; its first line is shown.
+    tables : dict
+        By name.
+    compare : callable
+        Of a name, a seed, a number of rows and options of `BNPImputer`: yields dicts, which are
+        printed.
+    """
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
+    parser.add_argument("--tables", nargs="+", choices=tables, default=list(tables))
+    parser.add_argument("--rows", type=int, default=300)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--quick", action="store_true", help="few rows and short chains")
+    arguments = parser.parse_args()
+    estimator, n_rows = {}, arguments.rows
+    if arguments.quick:
+        n_rows = min(n_rows, 60)
+        short = DirichletProcessMixture(n_chains=2, n_warmup=10, n_draws=10)
+        estimator = {"estimator": short}
+    warnings.simplefilter("ignore")
+    lines = []
+    with threadpool_limits(1):
+        for name in arguments.tables:
+            for seed in arguments.seeds:
+                for line in compare(name, seed, n_rows, estimator):
+                    lines.append(line)
+                    print(line, flush=True)
+    return lines
 
 
 NEIGHBOURS = (1, 3, 5, 8, 10, 15, 20)

@@ -14,16 +14,12 @@ in the mean of 20 completed ones.
 Prints a Markdown table, means over seeds.
 """
 
-import argparse
-import warnings
-
 import numpy as np
 import pandas as pd
-from _imputers import by_dummies, names_of
+from _imputers import by_dummies, lines_asked_for, names_of
 from _report import cpu_seconds, markdown
-from threadpoolctl import threadpool_limits
 
-from skbnp import BNPImputer, DirichletProcessMixture
+from skbnp import BNPImputer
 
 SHARE, N_TABLES = 0.2, 20
 METHODS = ("lookup", "model", "IterativeImputer")
@@ -117,25 +113,7 @@ def compare(name, seed, n_rows, estimator):
 
 def main():
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=300)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--quick", action="store_true", help="few rows and short chains")
-    arguments = parser.parse_args()
-    estimator, n_rows = {}, arguments.rows
-    if arguments.quick:
-        n_rows = min(n_rows, 60)
-        short = DirichletProcessMixture(n_chains=2, n_warmup=10, n_draws=10)
-        estimator = {"estimator": short}
-    warnings.simplefilter("ignore")
-    lines = []
-    with threadpool_limits(1):
-        for name in arguments.tables:
-            for seed in arguments.seeds:
-                for line in compare(name, seed, n_rows, estimator):
-                    lines.append(line)
-                    print(line, flush=True)
+    lines = lines_asked_for(__doc__, TABLES, compare)
     frame = pd.DataFrame(lines).drop(columns="seed")
     means = frame.groupby(["table", "method"], sort=False).mean().reset_index()
     columns = ["table", "method", "right", "claimed", "together", "in truth", "error of numbers"]

@@ -14,16 +14,12 @@ Prints Markdown tables: of each table, and the geometric mean of ratios to Itera
 one part.
 """
 
-import argparse
-import warnings
-
 import numpy as np
 import pandas as pd
-from _imputers import by_dummies, names_of
+from _imputers import by_dummies, lines_asked_for, names_of
 from _report import cpu_seconds, markdown
-from threadpoolctl import threadpool_limits
 
-from skbnp import BNPImputer, DirichletProcessMixture
+from skbnp import BNPImputer
 
 SHARE, LEVEL = 0.2, 0.9
 METHODS = ("two parts", "one part", "IterativeImputer")
@@ -152,25 +148,7 @@ def ratios(lines):
 
 def main():
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=300)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--quick", action="store_true", help="few rows and short chains")
-    arguments = parser.parse_args()
-    estimator, n_rows = {}, arguments.rows
-    if arguments.quick:
-        n_rows = min(n_rows, 60)
-        short = DirichletProcessMixture(n_chains=2, n_warmup=10, n_draws=10)
-        estimator = {"estimator": short}
-    warnings.simplefilter("ignore")
-    lines = []
-    with threadpool_limits(1):
-        for name in arguments.tables:
-            for seed in arguments.seeds:
-                for line in compare(name, seed, n_rows, estimator):
-                    lines.append(line)
-                    print(line, flush=True)
+    lines = lines_asked_for(__doc__, TABLES, compare)
     print(markdown(lines))
     print()
     print(markdown(ratios(lines)))
