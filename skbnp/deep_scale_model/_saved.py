@@ -7,7 +7,6 @@ from skbnp.laws import Law, Normal
 from skbnp.likelihoods.sparse_loadings.layers import (
     check_level_labels,
     check_prior,
-    check_shared_fitted,
     n_layers,
 )
 from skbnp.numerics.states import checked_indices
@@ -52,7 +51,7 @@ def check_fitted(estimator):
     """
     rows, prior, labels = estimator._training_rows, estimator._prior, estimator.labels_
     _check_prior(prior, len(estimator._units.columns))
-    check_shared_fitted(estimator)
+    estimator._check_factors()
     check_draw(estimator._reference, prior, *rows.X.shape)
     # Of each factor, or of each of its two signs.
     n_factors = estimator._reference["loadings1"].shape[1]

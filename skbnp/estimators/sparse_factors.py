@@ -14,6 +14,7 @@ from skbnp.estimators.factors import FactorsMixin
 from skbnp.estimators.parameters import parameter
 from skbnp.laws import Gamma, InverseGamma, Law
 from skbnp.likelihoods.sparse_loadings.layers import MOST_LAYERS, n_layers, real_layers
+from skbnp.numerics.states import checked_floats, checked_indices, is_same
 from skbnp.reports import factors
 from skbnp.summaries.factors import aligned, column_signs, energy_correlation
 from skbnp.units import Units, check_units, standard_units
@@ -179,5 +180,36 @@ class SparseFactorEstimator(ClusterMixin, FactorsMixin, DensityMixin, BaseMCMCEs
         """Loadings for scores of mean square one: standard deviations of scaled columns."""
         return draw["loadings1"] * self._score_sizes(draw)
 
+    # -- files
+
     def _check_loaded(self):
         check_units(self._units, self.n_features_in_)
+
+    def _check_factors(self):
+        """Raise a ValueError unless rows, units, labels and factors of a file belong together.
+
+        The prior has been checked before.
+        """
+        d, rows, prior, labels = self.n_features_in_, self._training_rows, self._prior, self.labels_
+        n_modelled = len(self._units.columns)
+        if rows.X.ndim != 2 or rows.X.shape[1] != n_modelled or rows.X.dtype != np.float64:
+            raise ValueError("the training rows must have a number for each feature")
+        if not is_same([self._units, prior], [rows.units, rows.prior]):
+            raise ValueError("the units and the prior of the rows must be those of the draws")
+        if labels.shape != (len(rows.X),) or labels.dtype.kind != "i":
+            raise ValueError("labels_ must have one entry per row")
+        loadings = checked_floats(self._reference, "loadings1", (n_modelled, -1))
+        checked_indices(vars(self), "feature_labels_", (d,), -1, loadings.shape[1])
+        checked_floats(vars(self), "energy_correlation_", (d, d))
+        self._check_levels()
+        if self._n_features_out != loadings.shape[1] or self.n_layers_ > prior.max_layers:
+            raise ValueError("_n_features_out and n_layers_ must be those of the draws")
+
+    def _check_levels(self):
+        """Raise a ValueError unless `labels_per_level_` has factors that there are."""
+        levels, shape = self.labels_per_level_, self.labels_.shape
+        if not levels or not np.array_equal(levels[0], self.labels_):
+            raise ValueError("the first of labels_per_level_ must be labels_")
+        for number, level in enumerate(levels[1:], start=2):
+            n_above = self._reference[f"loadings{number}"].shape[1]
+            checked_indices({"labels_per_level_": level}, "labels_per_level_", shape, -1, n_above)

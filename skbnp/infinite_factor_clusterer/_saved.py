@@ -7,7 +7,6 @@ from skbnp.laws import Gamma, InverseGamma
 from skbnp.likelihoods.sparse_loadings.layers import (
     check_level_labels,
     check_prior,
-    check_shared_fitted,
     checked_layers,
     n_layers,
 )
@@ -68,7 +67,7 @@ def check_fitted(estimator):
         rows.limit is not None and np.shape(rows.limit) != (n_modelled,)
     ):
         raise ValueError("detection limits of the rows must have one number for each feature")
-    check_shared_fitted(estimator)
+    estimator._check_factors()
     labels, n_clusters = estimator.labels_, estimator.n_clusters_
     numbers = np.unique(labels)
     if len(numbers) != n_clusters or not np.array_equal(numbers, np.arange(n_clusters)):

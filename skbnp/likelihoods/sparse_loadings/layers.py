@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from skbnp.laws import Gamma, InverseGamma, Law
-from skbnp.numerics.states import check_positive, checked_floats, checked_indices, is_same
+from skbnp.numerics.states import check_positive, checked_floats, checked_indices
 from skbnp.processes import ibp
 
 # Layers at most when their number is left open; each is empty with a chance that only grows.
@@ -245,33 +245,3 @@ def check_prior(prior, laws, may_be_given):
     check_positive(prior, "mass_upper")
     if type(prior.max_layers) is not int or not 1 <= prior.max_layers <= MOST_LAYERS:
         raise ValueError(f"max_layers of the prior must be from 1 to {MOST_LAYERS}")
-
-
-def check_shared_fitted(estimator):
-    """Raise a ValueError unless rows, units and labels of a fitted estimator belong together.
-
-    Parameters
-    ----------
-    estimator : InfiniteFactorClusterer or DeepScaleModel
-    """
-    d, rows, prior = estimator.n_features_in_, estimator._training_rows, estimator._prior
-    n_modelled, labels = len(estimator._units.columns), estimator.labels_
-    if rows.X.ndim != 2 or rows.X.shape[1] != n_modelled or rows.X.dtype != np.float64:
-        raise ValueError("the training rows must have a number for each feature")
-    if not is_same([estimator._units, prior], [rows.units, rows.prior]):
-        raise ValueError("the units and the prior of the rows must be those of the draws")
-    if labels.shape != (len(rows.X),) or labels.dtype.kind != "i":
-        raise ValueError("labels_ must have one entry per row")
-    loadings = checked_floats(estimator._reference, "loadings1", (n_modelled, -1))
-    checked_indices(vars(estimator), "feature_labels_", (d,), -1, loadings.shape[1])
-    checked_floats(vars(estimator), "energy_correlation_", (d, d))
-    levels = estimator.labels_per_level_
-    if not levels or not np.array_equal(levels[0], labels):
-        raise ValueError("the first of labels_per_level_ must be labels_")
-    for number, level in enumerate(levels[1:], start=2):
-        n_above = estimator._reference[f"loadings{number}"].shape[1]
-        checked_indices(
-            {"labels_per_level_": level}, "labels_per_level_", labels.shape, -1, n_above
-        )
-    if estimator._n_features_out != loadings.shape[1] or estimator.n_layers_ > prior.max_layers:
-        raise ValueError("_n_features_out and n_layers_ must be those of the draws")
