@@ -13,7 +13,7 @@ and their time is that at the rate which products of these shapes reach in the s
 """
 
 import numpy as np
-from _report import cpu_seconds
+from _report import cpu_seconds, growth_row, shortest
 
 from skbnp.cibp_belief_net._model import Prior
 from skbnp.cibp_belief_net._sampler import Sampler
@@ -72,16 +72,11 @@ def chain(widths, n, *, share=0.3, precision=1.0, **options):
     return Sampler(state["visible"], prior, state, np.random.PCG64(1), **options)
 
 
-def shortest(function, *arguments):
-    """Of a few calls: other work on the machine only ever adds to a time."""
-    return min(cpu_seconds(function, *arguments)[1] for _ in range(N_TIMED))
-
-
 def sweep_seconds(sampler):
     """Once the chain has left its start behind."""
     for _ in range(N_SETTLE):
         sampler.sweep()
-    return shortest(sampler.sweep)
+    return shortest(sampler.sweep, repeats=N_TIMED)
 
 
 # -- activations
@@ -157,18 +152,9 @@ def growth(quick):
             sampler = chain((sizes["D"], sizes["units"]), sizes["N"])
             times["sweep"].append(sweep_seconds(sampler))
             for move in ("activations", "rows"):
-                times[move].append(shortest(sampler.sweep_only, move))
+                times[move].append(shortest(sampler.sweep_only, move, repeats=N_TIMED))
         for move, found in times.items():
-            rows.append(
-                {
-                    "size": size,
-                    "from .. to": ", ".join(f"{value}" for value in values),
-                    "time of": move,
-                    "ms": ", ".join(f"{1e3 * time:.3g}" for time in found),
-                    "slope": float(np.polyfit(np.log(values), np.log(found), 1)[0]),
-                    "last doubling": found[-1] / found[-2],
-                }
-            )
+            rows.append({"size": size} | growth_row(values, found, "ms", 1e3, of=move))
     return rows
 
 
@@ -191,7 +177,7 @@ def shares(quick):
         row |= {"N": n, "sweep, ms": 1e3 * time, "products, ms": 1e3 * products}
         row["share in products"] = products / time
         for move in sampler.moves:
-            row[f"{move.NAME}, ms"] = 1e3 * shortest(sampler.sweep_only, move.NAME)
+            row[f"{move.NAME}, ms"] = 1e3 * shortest(sampler.sweep_only, move.NAME, repeats=N_TIMED)
         rows.append(row)
     return rows
 
@@ -201,6 +187,6 @@ def product_seconds(n, n_children, n_parents):
     rng = np.random.default_rng(0)
     children, parents = rng.normal(size=(n, n_children)), rng.normal(size=(n, n_parents))
     out = np.empty((n_children, n_parents))
-    time = shortest(np.matmul, children.T, parents, out)
+    time = shortest(np.matmul, children.T, parents, out, repeats=N_TIMED)
     flops = 6.0 * n * n_children * n_parents + n * n_parents**2 + 2.0 * n_children * n_parents**2
     return time * flops / (2.0 * n * n_children * n_parents)

@@ -13,7 +13,7 @@ the compiled sampler with one BLAS thread, the shortest of several.
 """
 
 import numpy as np
-from _report import cpu_seconds
+from _report import cpu_seconds, growth_row, shortest
 
 from skbnp.icp_network._model import Prior, activations_from
 from skbnp.icp_network._sampler import Sampler
@@ -62,11 +62,6 @@ def chain(n_columns, n_hidden, n_rows, share=0.3, seed=0, **options):
     a = activations_from(state, prior, rng.normal(size=(n_rows, len(order))))
     state["visible"], state["pre_activations"] = np.split(a, [n_columns], axis=1)
     return Sampler(state["visible"], prior, state, np.random.PCG64(seed), **options)
-
-
-def shortest(function, *arguments):
-    """Of a few calls: other work on the machine only ever adds to a time."""
-    return min(cpu_seconds(function, *arguments)[1] for _ in range(N_TIMED))
 
 
 # -- without rows
@@ -120,7 +115,7 @@ def kinds(quick):
         sampler.sweep()
     rows = []
     for move in STRUCTURE:
-        time = shortest(repeat, sampler, move, 200 if quick else 2000)
+        time = shortest(repeat, sampler, move, 200 if quick else 2000, repeats=N_TIMED)
         rows.append({"part of a sweep": move, "us": 1e6 * time / (200 if quick else 2000)})
     return rows
 
@@ -149,19 +144,10 @@ def growth(quick):
             sampler = chain(sizes["columns"], sizes["hidden nodes"], sizes["N"], n_settle=10**6)
             for _ in range(N_SETTLE):
                 sampler.sweep()
-            times["sweep"].append(shortest(sampler.sweep))
+            times["sweep"].append(shortest(sampler.sweep, repeats=N_TIMED))
             sampler.state.n_settle = 0  # births, alone, are timed too
             for move in PARTS:
-                times[move].append(shortest(sampler.sweep_only, move))
+                times[move].append(shortest(sampler.sweep_only, move, repeats=N_TIMED))
         for move, found in times.items():
-            rows.append(
-                {
-                    "size": size,
-                    "from .. to": ", ".join(f"{value}" for value in values),
-                    "time of": move,
-                    "ms": ", ".join(f"{1e3 * time:.3g}" for time in found),
-                    "slope": float(np.polyfit(np.log(values), np.log(found), 1)[0]),
-                    "last doubling": found[-1] / found[-2],
-                }
-            )
+            rows.append({"size": size} | growth_row(values, found, "ms", 1e3, of=move))
     return rows

@@ -4,12 +4,12 @@ A method is a function of a `Task` that returns the filled rows and what it chos
 by the error on the task's validation part; the method then learns from all of `known`.
 """
 
-import argparse
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from _command import command_line
 from sklearn.decomposition import PCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
@@ -221,11 +221,10 @@ def lines_asked_for(description, tables, compare):
         Of a name, a seed, a number of rows and options of `BNPImputer`: yields dicts, which are
         printed.
     """
-    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
+    parser = command_line(description, "few rows and short chains", reads_data=False)
     parser.add_argument("--tables", nargs="+", choices=tables, default=list(tables))
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--quick", action="store_true", help="few rows and short chains")
     arguments = parser.parse_args()
     estimator, n_rows = {}, arguments.rows
     if arguments.quick:

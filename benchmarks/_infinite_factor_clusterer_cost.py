@@ -9,7 +9,7 @@ import time
 import warnings
 
 import numpy as np
-from _report import cpu_seconds
+from _report import cpu_seconds, growth_row, shortest
 from sklearn.exceptions import ConvergenceWarning
 
 from skbnp import InfiniteFactorClusterer
@@ -81,11 +81,6 @@ def scale_chain(T, N, K, G, seed=0):
     return ScaleSampler(X, ScalePrior(), state, np.random.PCG64(seed))
 
 
-def shortest(function):
-    """Of a few calls: other work on the machine only ever adds to a time."""
-    return min(cpu_seconds(function)[1] for _ in range(N_TIMED))
-
-
 def growth(quick):
     """Time of a sweep in each size alone, and the slope of its logarithm."""
     rows = []
@@ -98,16 +93,10 @@ def growth(quick):
                 sampler = chain(**(BASE | {size: value}))
                 for _ in range(N_SETTLE):
                     sampler.sweep()
-                times.append(shortest(sampler.sweep))
+                times.append(shortest(sampler.sweep, repeats=N_TIMED))
             rows.append(
-                {
-                    "model": model,
-                    "size": size,
-                    "from .. to": ", ".join(f"{value}" for value in values[: len(times)]),
-                    "sweep, ms": ", ".join(f"{1e3 * x:.3g}" for x in times),
-                    "slope": float(np.polyfit(np.log(values[: len(times)]), np.log(times), 1)[0]),
-                    "last doubling": times[-1] / times[-2],
-                }
+                {"model": model, "size": size}
+                | growth_row(values[: len(times)], times, "sweep, ms", 1e3)
             )
     return rows
 

@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: clocks, summaries over repeats, Markdown."""
+"""What the benchmark scripts share: clocks, rows on growth, summaries over repeats, Markdown."""
 
 import time
 
@@ -17,6 +17,30 @@ def cpu_seconds(function, *arguments):
     start = time.process_time()
     result = function(*arguments)
     return result, time.process_time() - start
+
+
+def shortest(function, *arguments, repeats, wall=False):
+    """Time of the shortest of a few calls: other work on the machine only ever adds to a time."""
+    clock, times = time.perf_counter if wall else time.process_time, []
+    for _ in range(repeats):
+        start = clock()
+        function(*arguments)
+        times.append(clock() - start)
+    return min(times)
+
+
+def growth_row(values, times, heading, unit=1.0, of=None):
+    """Sizes, times in a unit (1e3: milliseconds), the slope of their logarithms, the last ratio.
+
+    ``heading`` is that of the times; ``of`` is what took them, where the table has several.
+    """
+    return {
+        "from .. to": ", ".join(f"{value}" for value in values),
+        **({} if of is None else {"time of": of}),
+        heading: ", ".join(f"{unit * one:.3g}" for one in times),
+        "slope": float(np.polyfit(np.log(values), np.log(times), 1)[0]),
+        "last doubling": times[-1] / times[-2],
+    }
 
 
 def mean_and_error(values):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from _data import load_patches
-from _report import seconds
+from _report import growth_row, seconds, shortest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -66,8 +66,8 @@ def chain(X, depth, levels, n_children, **options):
 
 
 def sweep_seconds(sampler):
-    """The shortest of a few: other work on the machine only ever adds to a time."""
-    return min(seconds(sampler.sweep) for _ in range(N_TIMED))
+    """The shortest of a few."""
+    return shortest(sampler.sweep, repeats=N_TIMED, wall=True)
 
 
 def gemm_rate(n_repeats=400):
@@ -80,7 +80,8 @@ def gemm_rate(n_repeats=400):
         for _ in range(n_repeats):
             np.matmul(rows, loadings, out=out)
 
-    return 2.0 * n_repeats * 256 * 64 * 32 / min(seconds(multiply) for _ in range(3))
+    n_flops = 2.0 * n_repeats * 256 * 64 * 32
+    return n_flops / shortest(multiply, repeats=3, wall=True)
 
 
 def pairs(count):
@@ -117,13 +118,8 @@ def growth(quick):
         sizes = [size for size, _ in found] if name == "n_branches" else values
         times = [time for _, time in found]
         rows.append(
-            {
-                "size": {"n": "N", "p": "P", "depth": "L", "n_branches": "branches"}[name],
-                "from .. to": ", ".join(str(size) for size in sizes),
-                "sweep, s": ", ".join(f"{time:.3g}" for time in times),
-                "slope": float(np.polyfit(np.log(sizes), np.log(times), 1)[0]),
-                "last doubling": times[-1] / times[-2],
-            }
+            {"size": {"n": "N", "p": "P", "depth": "L", "n_branches": "branches"}[name]}
+            | growth_row(sizes, times, "sweep, s")
         )
     return rows
 
@@ -177,8 +173,8 @@ def share_of_products(X):
 def share_of_moves(X):
     """Where the time of a sweep goes; the first two bring the scores along."""
     sampler = chain(X, 32, (16, 32), 3)
-    time = {move: min(seconds(sampler.sweep_only, move) for _ in range(N_TIMED)) for move in MOVES}
-    return [{"move": move, "s": time[move]} for move in MOVES]
+    timed = partial(shortest, sampler.sweep_only, repeats=N_TIMED, wall=True)
+    return [{"move": move, "s": timed(move)} for move in MOVES]
 
 
 def densities(quick):

@@ -13,11 +13,10 @@ Simulated tables with known clusters (`--data`), every third of those with more 
 or four for few rows, which no default of the two was chosen by. Prints Markdown.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import SHORT, command_line
 from _report import markdown
 from _tables import simulated, standardised
 from threadpoolctl import threadpool_limits
@@ -25,21 +24,21 @@ from threadpoolctl import threadpool_limits
 from skbnp import BNPImputer, DirichletProcessMixture
 from skbnp.imputer import default_model
 
-ROOT = Path(__file__).resolve().parents[1]
 MOST_ROWS, ROWS_PER_COLUMN = 600, (3, 6)
 
 
-def cells(X, seed, longer):
+def cells(X, seed, longer, **options):
     """What the default model fills in, and with chains so many times as long."""
     rng = np.random.default_rng(seed)
     removed = rng.random(X.shape) < 0.2
     removed[removed.all(axis=1)] = False
     table, found = np.where(removed, np.nan, X), {}
-    imputer = BNPImputer(random_state=seed).fit(table)
+    short = {"estimator": default_model(table).set_params(**options)} if options else {}
+    imputer = BNPImputer(random_state=seed, **short).fit(table)
     sweeps = imputer.estimator_.posterior_.n_warmup
     for times in (1, longer):
         if times > 1:
-            model = default_model(table).set_params(n_warmup=times * sweeps)
+            model = default_model(table).set_params(**options | {"n_warmup": times * sweeps})
             imputer = BNPImputer(estimator=model, random_state=seed).fit(table)
         low, high = imputer.intervals(level=0.9)
         off = (imputer.transform(table) - X)[removed]
@@ -60,12 +59,12 @@ def correlated(X, seed):
     return X @ (0.1 * rng.normal(size=(d, d)) + np.outer(np.ones(d), np.ones(d)) / np.sqrt(d))
 
 
-def few_rows(X, rows_per_column, seed):
+def few_rows(X, rows_per_column, seed, **options):
     """Log densities of other rows, full less diagonal covariances, and numbers of clusters."""
     order, n = np.random.default_rng(seed).permutation(len(X)), rows_per_column * X.shape[1]
     found = []
     for shape in ("full", "diag"):
-        mixture = DirichletProcessMixture(covariance_type=shape, random_state=seed)
+        mixture = DirichletProcessMixture(covariance_type=shape, random_state=seed, **options)
         mixture.fit(X[order[:n]])
         found.append((mixture.score(X[order[n : n + 400]]), mixture.n_clusters_))
     (full, k_full), (diagonal, k_diagonal) = found
@@ -82,8 +81,7 @@ def line(name, found):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser = command_line(__doc__, "one table of each kind, short chains")
     parser.add_argument("--every", type=int, default=3, help="simulated tables")
     parser.add_argument("--longer", type=int, default=4, help="times the sweeps of warm-up")
     arguments = parser.parse_args()
@@ -92,16 +90,17 @@ def main():
         print("no data")
         return
     tables = [standardised(X)[:MOST_ROWS] for _, X, _ in simulated(arguments.data)]
+    every, options = (len(tables), SHORT) if arguments.quick else (arguments.every, {})
     with threadpool_limits(1):
-        wide = [X for X in tables if X.shape[1] > 4][:: arguments.every]
-        found = [cells(X, 0, arguments.longer) for X in wide]
+        wide = [X for X in tables if X.shape[1] > 4][::every]
+        found = [cells(X, 0, arguments.longer, **options) for X in wide]
         print("\n" + markdown([line("a fifth of the cells removed", found)]), flush=True)
         lines = []
         for name, change in (("as they are", lambda X, _: X), ("correlated", correlated)):
-            some = [X for X in tables if X.shape[1] > 3][:: arguments.every]
+            some = [X for X in tables if X.shape[1] > 3][::every]
             for rows in ROWS_PER_COLUMN:
                 fits = [
-                    few_rows(change(X, 0), rows, 0)
+                    few_rows(change(X, 0), rows, 0, **options)
                     for X in some
                     if len(X) > (rows + 5) * X.shape[1]
                 ]

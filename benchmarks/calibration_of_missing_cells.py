@@ -9,11 +9,10 @@ intervals of new rows. All defaults unless lengths are given. Prints Markdown ta
 splits for choices unless --reported.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import SHORT, command_line
 from _report import cpu_seconds, markdown
 from _tables import CHOICE_SEED, REAL_FOR_CHOICES, loaded, standardised
 from threadpoolctl import threadpool_limits
@@ -73,8 +72,7 @@ def one_table(truth, holes, options):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser = command_line(__doc__, "100 rows of wine, short chains")
     parser.add_argument("--reported", action="store_true", help="the tables that are reported")
     parser.add_argument("--tables", nargs="+", help="these alone")
     parser.add_argument("--rows", type=int, default=800, help="at most so many, training and new")
@@ -83,7 +81,10 @@ def main():
     arguments = parser.parse_args()
     names = arguments.tables or (REPORTED if arguments.reported else REAL_FOR_CHOICES)
     seed = 0 if arguments.reported else CHOICE_SEED
-    options = {"random_state": seed}
+    options, n_rows = {"random_state": seed}, arguments.rows
+    if arguments.quick:
+        names, n_rows = arguments.tables or ["wine"], min(n_rows, 100)
+        options |= SHORT
     if arguments.warmup is not None:
         options["n_warmup"] = arguments.warmup
     if arguments.draws is not None:
@@ -92,7 +93,7 @@ def main():
     cells, chains = [], []
     for name, X, _ in loaded(names, arguments.data):
         with threadpool_limits(1):
-            found = one_table(*holed(X, seed, arguments.rows), options)
+            found = one_table(*holed(X, seed, n_rows), options)
         for some, lines in zip((cells, chains), found, strict=True):
             some += [{"table": name} | line for line in lines]
             print(*some[-len(lines) :], sep="\n", flush=True)

@@ -4,18 +4,12 @@ Prints Markdown tables and writes those of each part as JSON beside this file. W
 is said in the file of the part.
 """
 
-import argparse
-import json
-from datetime import UTC, datetime
-from pathlib import Path
-
 from _cibp_belief_net_ablation import ablation
 from _cibp_belief_net_cost import activations, cost
 from _cibp_belief_net_density import density
 from _cibp_belief_net_images import cells, halves
 from _cibp_belief_net_importance import importance
-from _report import markdown
-from threadpoolctl import threadpool_limits
+from _command import command_line, run_parts
 
 # Name -> function of (folder of the data, short form?) that returns {heading: rows of a table}.
 PARTS = {
@@ -31,23 +25,10 @@ PARTS = {
 
 def main():
     """Run, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument(
-        "--quick", action="store_true", help="minutes, digits of scikit-learn alone"
-    )
+    parser = command_line(__doc__, "minutes, digits of scikit-learn alone", parts=PARTS)
     arguments = parser.parse_args()
-    if not arguments.data.exists():
-        print(f"no {arguments.data}: left out is what needs it\n")
-    for name in arguments.part:
-        with threadpool_limits(1, user_api="blas"):
-            tables = PARTS[name](arguments.data, arguments.quick)
-        for heading, rows in tables.items():
-            print(f"\n### {heading}\n\n{markdown(rows)}\n", flush=True)
-        path = Path(__file__).with_name(f"{Path(__file__).stem}_{name}.json")
-        result = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "quick": arguments.quick, **tables}
-        path.write_text(json.dumps(result, indent=1))
+    parts = {name: PARTS[name] for name in arguments.part}
+    run_parts(__file__, parts, arguments.data, arguments.quick)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ comparison of its chains with others early in the warm-up. Beside them, as a mea
 table is, the Gaussian mixture of scikit-learn of lowest BIC. Prints Markdown.
 """
 
-import argparse
 import warnings
 
 import numpy as np
+from _command import SHORT, command_line
 from _report import cpu_seconds, markdown
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
@@ -59,12 +59,12 @@ def peer(X):
     return min(mixtures, key=lambda mixture: mixture.bic(Z)).predict(Z)
 
 
-def figures(X, label, compares):
+def figures(X, label, compares, **options):
     """Of one fit."""
     kind = _searching.kind_of_sampler
     _estimator.kind_of_sampler = kind if compares else lambda *of_chain: _searching.Sampler
     try:
-        mixture = DirichletProcessMixture(random_state=0)
+        mixture = DirichletProcessMixture(random_state=0, **options)
         _, seconds = cpu_seconds(mixture.fit, X)
     finally:
         _estimator.kind_of_sampler = kind
@@ -80,18 +80,22 @@ def figures(X, label, compares):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, "one table, short chains", reads_data=False)
     parser.add_argument("--tables", type=int, default=16)
     parser.add_argument("--clusters", choices=GENERATORS, default="factors")
     # The rule was chosen on the first hundred, and one of the second made us change it.
     parser.add_argument("--first", type=int, default=200, help="seed of the first table")
     arguments = parser.parse_args()
+    n_tables, options = arguments.tables, {}
+    if arguments.quick:
+        n_tables = 1
+        options = SHORT | {"n_warmup": 2 * _searching.COMPARED_SWEEPS}  # no comparison in less
     warnings.simplefilter("ignore")
     rows, all_of = [], {name: [] for name in FIGURES}
     with threadpool_limits(1):
-        for seed in range(arguments.first, arguments.first + arguments.tables):
+        for seed in range(arguments.first, arguments.first + n_tables):
             X, label = GENERATORS[arguments.clusters](seed)
-            one, other = figures(X, label, True), figures(X, label, False)
+            one, other = (figures(X, label, compares, **options) for compares in (True, False))
             rows.append({
                 "table": f"{X.shape[0]} x {X.shape[1]}, {label.max() + 1} clusters",
                 **{f"{name}, without": f"{one[name]:.3g}, {other[name]:.3g}" for name in one},

@@ -8,11 +8,10 @@ same rows without holes, and the 5 % quantile of their largest probabilities. De
 seeds. Prints Markdown.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import SHORT, command_line
 from _report import cpu_seconds, markdown
 from _tables import simulated, standardised
 from scipy.stats import norm
@@ -22,7 +21,6 @@ from threadpoolctl import threadpool_limits
 from skbnp import DirichletProcessMixture
 from skbnp.summaries.consensus import stable_consensus
 
-ROOT = Path(__file__).resolve().parents[1]
 MOST_ROWS = 600
 
 
@@ -55,9 +53,9 @@ def best_labels(X, centers):
     return np.argmax([np.nansum(norm.logpdf(X, mean), axis=1) for mean in centers], axis=0)
 
 
-def figures(X, label, seed, complete=None, centers=None):
+def figures(X, label, seed, complete=None, centers=None, **options):
     """Rand indices of the answers, their numbers of clusters, and CPU seconds."""
-    mixture = DirichletProcessMixture(random_state=seed)
+    mixture = DirichletProcessMixture(random_state=seed, **options)
     seconds = cpu_seconds(mixture.fit, X)[1]
     of_draws = stable_consensus(mixture._label_draws(), random_state=0)[0]
     best = of_complete = least = np.nan
@@ -87,30 +85,35 @@ def line(name, found):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser = command_line(__doc__, "one seed, a fifth removed, short chains")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(6)))
     parser.add_argument("--every", type=int, default=4, help="simulated tables, 0 for none")
     arguments = parser.parse_args()
+    seeds, shares, options = arguments.seeds, (0.2, 0.4, 0.5, 0.6), {}
+    if arguments.quick:
+        seeds, shares, options = seeds[:1], shares[:1], SHORT
     warnings.simplefilter("ignore")
     lines = []
     with threadpool_limits(1):
         for make in (blobs, one_column):
-            for share in (0.2, 0.4, 0.5, 0.6):
+            for share in shares:
                 found = []
-                for seed in arguments.seeds:
+                for seed in seeds:
                     X, label, complete, centers = make(share, seed)
-                    found.append(figures(X, label, seed, complete, centers))
+                    found.append(figures(X, label, seed, complete, centers, **options))
                 lines.append(line(f"{make.__name__}, {share:.0%} removed", found))
                 print(f"  {lines[-1]}", flush=True)
         if arguments.every and arguments.data.exists():
-            for share in (0.2, 0.4):
+            tables = list(simulated(arguments.data))
+            tables = tables[:1] if arguments.quick else tables[:: arguments.every]
+            for share in shares[:2]:
                 found = []
-                for _, X, label in list(simulated(arguments.data))[:: arguments.every]:
+                for _, X, label in tables:
                     rng = np.random.default_rng(0)
                     rows = rng.permutation(len(X))[:MOST_ROWS]
                     X, holes = standardised(X[rows]), rng.random((len(rows), X.shape[1])) < share
-                    found.append(figures(*with_holes(X, holes, np.asarray(label)[rows]), 0))
+                    X, label = with_holes(X, holes, np.asarray(label)[rows])
+                    found.append(figures(X, label, 0, **options))
                 lines.append(line(f"simulated, {share:.0%} removed", found))
                 print(f"  {lines[-1]}", flush=True)
     print("\n" + markdown(lines))

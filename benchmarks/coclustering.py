@@ -6,10 +6,10 @@ components that overlap, and how many of them are of one true cluster; and the m
 both, the Brier score. Prints Markdown.
 """
 
-import argparse
 import warnings
 
 import numpy as np
+from _command import SHORT, command_line
 from _report import markdown
 from threadpoolctl import threadpool_limits
 
@@ -31,10 +31,10 @@ def generated(seed):
     return center[label] + spread, label
 
 
-def of_pairs(seed):
+def of_pairs(seed, **options):
     """Of each pair of rows: whether it is of one cluster, and both probabilities of that."""
     X, label = generated(seed)
-    mixture = DirichletProcessMixture(random_state=0).fit(X)
+    mixture = DirichletProcessMixture(random_state=0, **options).fit(X)
     pairs = np.triu_indices(len(X), 1)
     stated = [mixture.coclustering(joined=joined)[pairs] for joined in (True, False)]
     return np.array([(label[:, np.newaxis] == label)[pairs], *stated])
@@ -42,12 +42,15 @@ def of_pairs(seed):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, "three tables and short chains", reads_data=False)
     parser.add_argument("--tables", type=int, default=24)
     arguments = parser.parse_args()
+    n_tables, options = arguments.tables, {}
+    if arguments.quick:
+        n_tables, options = min(n_tables, 3), SHORT
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        tables = [of_pairs(seed) for seed in range(arguments.tables)]
+        tables = [of_pairs(seed, **options) for seed in range(n_tables)]
     # Every table counts alike, whatever its number of rows.
     weight = np.concatenate([np.full(table.shape[1], 1.0 / table.shape[1]) for table in tables])
     same, *all_stated = np.concatenate(tables, axis=1)

@@ -24,13 +24,12 @@ ones where they drift, else nothing is set.
 Prints Markdown tables.
 """
 
-import argparse
 import inspect
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import command_line
 from _data import load_images
 from _imputers import lower_half, scattered
 from _peers import search_by_bic
@@ -343,13 +342,10 @@ PARTS = {
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser = command_line(__doc__, "short chains, to see that it runs", parts=PARTS)
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
     parser.add_argument("--choice", action="store_true", help="seeds for choices: not reported")
     parser.add_argument("--estimators", nargs="+", help="these alone")
-    parser.add_argument("--quick", action="store_true", help="short chains, to see that it runs")
     arguments = parser.parse_args()
     if arguments.choice:
         arguments.seeds = [CHOICE_SEED + seed for seed in arguments.seeds]

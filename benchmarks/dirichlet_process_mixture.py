@@ -3,9 +3,7 @@
 Prints Markdown tables and writes them as JSON beside this file. One BLAS thread, one job.
 """
 
-import argparse
 import importlib.util
-import json
 import sys
 import tracemalloc
 import warnings
@@ -14,7 +12,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _report import markdown, seconds
+from _command import command_line, path_beside, write
+from _report import growth_row, markdown, seconds, shortest
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
@@ -30,8 +29,7 @@ from skbnp.dirichlet_process_mixture._sampler import Sampler
 from skbnp.mcmc.rows import for_row_blocks
 from skbnp.summaries.partitions import consensus_partition
 
-ROOT = Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build" / "benchmarks"
+BUILD = Path(__file__).resolve().parents[1] / "build" / "benchmarks"
 SHAPES = ("full", "diag", "spherical")
 
 
@@ -67,11 +65,6 @@ def start_chain(X, label, shape, n_warmup=10, **options):
 
 
 # -- timing
-
-
-def least(function, *arguments, repeats=3):
-    """The shortest of a few: other work on the machine only ever adds to a time."""
-    return min(seconds(function, *arguments) for _ in range(repeats))
 
 
 def compile_floor():
@@ -166,9 +159,11 @@ def measure_growth(quick):
                 # Spheres, so that no shape of covariance wants another number of clusters.
                 X, label = blobs(size["N"], size["D"], size["K"], tilt=0.0)
                 sampler = start_chain(X, label, shape, n_warmup=3)
-                times.append(least(sampler.sweep, repeats=4 if quick else 10))
-            row[f"slope in {name}"] = np.polyfit(np.log(values), np.log(times), 1)[0]
-            row[f"last doubling of {name}"] = times[-1] / times[-2]
+                n_sweeps = 4 if quick else 10
+                times.append(shortest(sampler.sweep, repeats=n_sweeps, wall=True))
+            found = growth_row(values, times, "s")
+            row[f"slope in {name}"] = found["slope"]
+            row[f"last doubling of {name}"] = found["last doubling"]
         rows.append(row)
     return "Growth of a sweep (elsewhere N = 4,000, D = 8, K = 10)", rows
 
@@ -193,7 +188,8 @@ def measure_prediction(quick):
                 ("impute, 10 % holes", holed),
             ):
                 method = getattr(mixture, name.partition(",")[0])
-                value = least(method, table[:n], repeats=30_000 // n + 1)
+                repeats = 30_000 // n + 1
+                value = shortest(method, table[:n], repeats=repeats, wall=True)
                 rows.append(
                     {
                         "covariance": shape,
@@ -312,9 +308,7 @@ def measure_search(quick, data):
 
 def main():
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats")
+    parser = command_line(__doc__, "fewer sizes and repeats")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", "The chains may not have converged")  # short on purpose
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -332,8 +326,8 @@ def main():
             heading, rows = measure(arguments.quick, *extra)
             print(f"{heading}\n\n{markdown(rows)}\n", flush=True)
             results[heading] = rows
-    path = Path(__file__).with_suffix(".json")
-    path.write_text(json.dumps(results, indent=1) + "\n")
+    path = path_beside(__file__)
+    write(path, arguments.quick, results)
     print(f"wrote {path}")
 
 

@@ -7,13 +7,10 @@ densities are per row and their differences paired over rows. Prints Markdown an
 beside this file.
 """
 
-import argparse
-import json
 import warnings
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
+from _command import command_line, path_beside, write
 from _report import cpu_seconds, markdown, mean_and_error
 from _tables import CHOICE_SEED, for_choices, group_of, split, standardised
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +20,6 @@ from threadpoolctl import threadpool_limits
 from skbnp import DirichletProcessMixture
 from skbnp.laws import ShiftedBetaNegativeBinomial
 
-ROOT = Path(__file__).resolve().parents[1]
 LAW = ShiftedBetaNegativeBinomial(1, 4, 3)
 VARIANTS = {
     "process, sampled": {},
@@ -120,10 +116,8 @@ def line(variant, runs):
 
 def main():
     """Run, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser = command_line(__doc__, "every eighth table")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of splits and chains")
-    parser.add_argument("--quick", action="store_true", help="every eighth table")
     arguments = parser.parse_args()
     if not arguments.data.exists():
         print(f"no {arguments.data}: nothing to choose on")
@@ -136,8 +130,7 @@ def main():
             runs += compare(tables, seed)
     lines = summary(runs)
     print("\n" + markdown(lines))
-    result = {"date": datetime.now(UTC).isoformat(), "lines": lines, "runs": runs}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1))
+    write(path_beside(__file__), arguments.quick, {"lines": lines, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@ of chains that differ, the adjusted Rand index of ``labels_`` and CPU seconds; b
 GaussianMixture with number and shape of its components by BIC, one seed. Prints Markdown.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import command_line
 from _peers import search_by_bic
 from _report import cpu_seconds, markdown
 from _tables import loaded, standardised
@@ -19,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 from skbnp import DirichletProcessMixture
 
-ROOT = Path(__file__).resolve().parents[1]
 SMALL = ("iris", "wine", "old_faithful", "galaxy", "acidity", "enzyme")
 OF_CANCER = ("cancer6", "cancer10", "cancer")
 LARGE = ("digits8", "wifi", "dlbcl2000", "mnist04", "diabetes", "yeast", "redwine", "cloud")
@@ -75,11 +73,9 @@ def figures(name, X, label, seeds):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser = command_line(__doc__, "one seed of the small tables")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="TABLE")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one seed of the small tables")
     arguments = parser.parse_args()
     names, seeds = arguments.only, range(arguments.seeds)
     if arguments.quick:

@@ -8,14 +8,12 @@ processor time and hold everything a method does with the training rows, its sea
 included.
 """
 
-import argparse
-import json
 import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
+from _command import command_line, path_beside, write
 from _data import Population
 from _peers import Answer, bnpy_in, by_bic, variational
 from _report import cpu_seconds, markdown, mean_and_error
@@ -27,7 +25,6 @@ from threadpoolctl import threadpool_limits
 import skbnp
 from skbnp import DirichletProcessMixture
 
-ROOT = Path(__file__).resolve().parents[1]
 LEARNED, FIXED = "learned", "nu0 = d + 2"
 OURS, VARIATIONAL = "DirichletProcessMixture", "BayesianGaussianMixture, tuned"
 REAL = (
@@ -350,9 +347,7 @@ def print_progress(row):
 
 def main():
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--quick", action="store_true", help="small tables, fewer settings")
+    parser = command_line(__doc__, "small tables, fewer settings")
     parser.add_argument("--only", choices=("a", "b", "c"), help="one part")
     parser.add_argument("--alone", action="store_true", help="parts (a) and (b) without peers")
     parser.add_argument("--bnpy", metavar="PYTHON", help="interpreter that has bnpy 0.1.7")
@@ -373,8 +368,8 @@ def main():
         for heading, rows in results.items():
             shown = [{key: row[key] for key in row if key != "runs"} for row in rows]
             print(f"\n{heading}\n\n{markdown(shown)}\n", flush=True)
-        path = Path(__file__).with_name(f"{Path(__file__).stem}_{part}.json")
-        path.write_text(json.dumps(results, indent=1) + "\n")
+        path = path_beside(__file__, part)
+        write(path, arguments.quick, results)
         print(f"wrote {path}")
 
 

@@ -7,13 +7,13 @@ as its message says. Prints the messages, processor seconds, the number of clust
 one, the adjusted Rand index, and the report of the fit.
 """
 
-import argparse
 import re
 import time
 import warnings
 
 import numpy as np
 import pandas as pd
+from _command import command_line
 from _report import cpu_seconds, markdown
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -109,9 +109,8 @@ def measure(n_rows, seed, **options):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, "fewer rows and short chains", reads_data=False)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="fewer rows and short chains")
     parser.add_argument("--html", help="write the report to this file, with its pictures")
     arguments = parser.parse_args()
     n_rows, options = N_ROWS, {"random_state": arguments.seed}

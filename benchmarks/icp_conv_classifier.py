@@ -13,13 +13,12 @@ the same run. The part "gradient" times the kernel, beside torch where it is ins
         [--only digits mnist gradient] [--methods NAME ...]
 """
 
-import argparse
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 from _cibp_belief_net_density import in_words
+from _command import command_line
 from _icp_conv_classifier_gradient import gradients, print_gradients
 from _report import cpu_seconds
 from sklearn.datasets import load_digits
@@ -44,9 +43,7 @@ GRID = {"hidden_layer_sizes": [(20,), (50,), (100,)], "alpha": [0.1, 1.0, 10.0]}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--quick", action="store_true")
+    parser = command_line(__doc__, "one split, few rows and short chains")
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
     parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
     options = parser.parse_args()

@@ -16,11 +16,10 @@ coefficients in their 95 % intervals. The chains are short there.
 knows. Prints Markdown tables.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import command_line
 from _report import cpu_seconds, markdown
 from _tables import CHOICE_SEED, load, loaded, standardised
 from scipy import stats
@@ -209,17 +208,17 @@ def rubin(arguments):
     print(markdown(lines))
 
 
+PARTS = {"errors": errors, "rubin": rubin}
+
+
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser = command_line(__doc__, "fewer rows, tables and trees", parts=PARTS)
     parser.add_argument("--choice", action="store_true", help="the choice of the default alone")
-    parser.add_argument("--part", nargs="+", default=["errors", "rubin"])
     parser.add_argument("--tables", nargs="+", help="these alone")
     parser.add_argument("--rows", type=int, default=800, help="at most so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--n-simulated", type=int, default=200)
-    parser.add_argument("--quick", action="store_true", help="fewer rows, tables and trees")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rows = min(arguments.rows, 150)
@@ -230,7 +229,7 @@ def main():
             choice(arguments)
             return
         for part in arguments.part:
-            {"errors": errors, "rubin": rubin}[part](arguments)
+            PARTS[part](arguments)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,13 @@ which all are equally far apart, by 2.5 to 4 standard deviations. Prints Markdow
 as JSON beside this file. Short chains, the same draws for all methods.
 """
 
-import argparse
-import json
 import runpy
 import warnings
-from datetime import UTC, datetime
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from _command import command_line, path_beside, write
 from _report import cpu_seconds, markdown
 from _tables import CHOICE_SEED, group_of, load, simulated, standardised
 from dirichlet_process_mixture_quality import SETTINGS
@@ -33,7 +30,6 @@ from skbnp.summaries.consensus import drop_unsupported, stable_consensus
 from skbnp.summaries.joining import OVERLAPS, cluster_shares, joined_draws, merge_tree
 from skbnp.summaries.partitions import consensus_partition
 
-ROOT = Path(__file__).resolve().parents[1]
 THRESHOLDS = (0.2, 0.225, 0.25, 0.275, 0.285, 0.3, 0.325, 0.35, 0.375, 0.4)
 BESIDE = "four that overlap"
 LEFT_OUT = "rows left out"
@@ -185,8 +181,7 @@ def row_of(method, runs):
 
 def main():
     """Run, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser = command_line(__doc__, "every sixth table")
     parser.add_argument("--warmup", type=int, default=150)
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
@@ -198,7 +193,6 @@ def main():
         default=joining.SIXTEENTHS,
         help='of the share of the rows in "share": 4 are its fourth root',
     )
-    parser.add_argument("--quick", action="store_true", help="every sixth table")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
@@ -210,8 +204,7 @@ def main():
     rows.sort(key=lambda row: -row["mean"])
     print(markdown(rows))
     print("\nCPU seconds:", ", ".join(f"{name} {value:.1f}" for name, value in seconds.items()))
-    result = {"date": datetime.now(UTC).isoformat(), "rows": rows, "seconds": seconds}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1))
+    write(path_beside(__file__), args.quick, {"rows": rows, "seconds": seconds})
 
 
 if __name__ == "__main__":

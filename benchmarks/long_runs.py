@@ -5,17 +5,15 @@ without a checkpoint, and pickle and joblib's dump, which are faster to write by
 what they read.
 """
 
-import argparse
-import json
 import pickle
 import tempfile
 import warnings
-from datetime import UTC, datetime
 from pathlib import Path
 
 import joblib
 import numpy as np
-from _report import markdown, mean_and_error, seconds
+from _command import command_line, path_beside, write
+from _report import markdown, mean_and_error, seconds, shortest
 from dirichlet_process_mixture import blobs
 
 from skbnp import DirichletProcessMixture
@@ -65,7 +63,7 @@ def files(sizes, repeats):
         with tempfile.TemporaryDirectory() as directory:
             paths = {name: Path(directory) / name for name in ("ours", "pickle", "joblib")}
             checkpoint = Checkpoint(directory, {"model": "made_up"})
-            write = {
+            save = {
                 "ours": lambda path, p=posterior: p.save(path),
                 "pickle": lambda path, p=posterior: dump(p, path),
                 "joblib": lambda path, p=posterior: joblib.dump(p, path),
@@ -74,11 +72,12 @@ def files(sizes, repeats):
             read = {"ours": Posterior.load, "pickle": undump, "joblib": joblib.load}
             paths["checkpoint"] = checkpoint.path
             spent = {
-                name: min(seconds(write[name], paths[name]) for _ in range(repeats))
-                for name in write
+                name: shortest(call, paths[name], repeats=repeats, wall=True)
+                for name, call in save.items()
             }
             loaded = {
-                name: min(seconds(read[name], paths[name]) for _ in range(repeats)) for name in read
+                name: shortest(call, paths[name], repeats=repeats, wall=True)
+                for name, call in read.items()
             }
             size = {name: path.stat().st_size for name, path in paths.items()}
         rows.append(
@@ -142,9 +141,7 @@ def backends(n, lengths):
 
 def main():
     """Run, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, help="not used: all data are generated")
-    parser.add_argument("--quick", action="store_true", help="short form")
+    parser = command_line(__doc__, "short form", reads_data=False)
     quick = parser.parse_args().quick
     lengths = dict(n_warmup=50, n_draws=200) if quick else dict(n_warmup=100, n_draws=600)
     warnings.simplefilter("ignore")
@@ -155,9 +152,7 @@ def main():
     }
     for title, rows in tables.items():
         print(f"\n### {title}\n\n{markdown(rows)}")
-    path = Path(__file__).with_suffix(".json")
-    result = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "quick": quick, **tables}
-    path.write_text(json.dumps(result, indent=1))
+    write(path_beside(__file__), quick, tables)
 
 
 if __name__ == "__main__":

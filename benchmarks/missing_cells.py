@@ -8,14 +8,11 @@ density" is what it did until 0.1, as Bayes' rule has it: each draw by its densi
 observed of the row. Prints Markdown tables and writes the same as JSON beside this file.
 """
 
-import argparse
-import json
 import warnings
 from copy import copy
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
+from _command import command_line, path_beside, write
 from _report import markdown
 from _tables import loaded
 from scipy.special import logsumexp
@@ -118,9 +115,7 @@ def run(name, X, n_train, options):
 
 def main():
     """Run, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--quick", action="store_true", help="fewer rows and shorter chains")
+    parser = command_line(__doc__, "fewer rows and shorter chains")
     arguments = parser.parse_args()
     options = dict(n_chains=2, n_warmup=100, n_draws=100) if arguments.quick else {}
     rows = []
@@ -128,8 +123,7 @@ def main():
     for name, X in tables(arguments.data).items():
         rows += run(name, X, 200 if arguments.quick else 600, options)
     print(markdown(rows))
-    result = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "quick": arguments.quick, "rows": rows}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1))
+    write(path_beside(__file__), arguments.quick, {"rows": rows})
 
 
 if __name__ == "__main__":

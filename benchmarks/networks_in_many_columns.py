@@ -9,11 +9,10 @@ Beside them a mixture of full Gaussians, its number by BIC.
 Prints a Markdown table.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import command_line
 from _peers import search_by_bic
 from _report import cpu_seconds, markdown
 from _tables import CHOICE_SEED, load, split, standardised
@@ -53,14 +52,10 @@ def line(name, data, seed, estimator, quick):
 
 def main():
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser = command_line(__doc__, "short chains, to see that it runs")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--choice", action="store_true", help="seeds for choices: not reported")
     parser.add_argument("--only", nargs="+", default=TABLES)
-    parser.add_argument("--quick", action="store_true", help="short chains, to see that it runs")
     options = parser.parse_args()
     seeds = [seed + CHOICE_SEED * options.choice for seed in options.seeds]
     with warnings.catch_warnings():

@@ -6,11 +6,10 @@ for its own end, and thinning aims at as many effective draws whatever their num
 Markdown.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import command_line
 from _report import cpu_seconds, markdown
 from _tables import CHOICE_SEED, simulated, standardised
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +20,6 @@ from threadpoolctl import threadpool_limits
 
 from skbnp import DirichletProcessMixture
 
-ROOT = Path(__file__).resolve().parents[1]
 NUMBERS = (300, 200, 150, 100)
 
 
@@ -53,11 +51,9 @@ def figures(X, label, n_draws, n_chains, seed):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser = command_line(__doc__, "every tenth simulated table")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--n-chains", type=int, default=4)
-    parser.add_argument("--quick", action="store_true", help="every tenth simulated table")
     arguments = parser.parse_args()
     lines = []
     with threadpool_limits(1):

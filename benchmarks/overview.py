@@ -13,7 +13,6 @@ CPU seconds, one BLAS thread. --record appends a line of all ratios, with versio
 history/ratios.jsonl. Prints Markdown.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -24,7 +23,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from _report import cpu_seconds, markdown
+from _command import command_line
+from _report import cpu_seconds, markdown, shortest
 from _tree_factor_model_cost import chain as tree_chain
 from _tree_factor_model_cost import flops, gemm_rate, planted
 from dirichlet_process_mixture import blobs, start_chain
@@ -45,11 +45,6 @@ ESTIMATORS = {
     "ICPNetwork": 30,
     "DeepScaleModel": 30,
 }
-
-
-def least(function, repeats):
-    """The shortest of a few: other work on the machine only ever adds to a time."""
-    return min(cpu_seconds(function)[1] for _ in range(repeats))
 
 
 def by_turns(functions, repeats):
@@ -102,14 +97,14 @@ def predictions(quick, estimators):
     X, _ = blobs(200 if quick else 1_000, 8, K)
     new, _ = blobs(n, 8, K)
     peer = GaussianMixture(K, random_state=0).fit(X)
-    of_peer = N_DRAWS * least(lambda: peer.score_samples(new), 5)
-    one_of_peer = least(lambda: peer.score_samples(new[:1]), 9)
+    of_peer = N_DRAWS * shortest(peer.score_samples, new, repeats=5)
+    one_of_peer = shortest(peer.score_samples, new[:1], repeats=9)
     lines = []
     for name in estimators:
         lengths = {"n_warmup": ESTIMATORS[name], "n_draws": N_DRAWS // 2}
         model = getattr(skbnp, name)(n_chains=2, n_jobs=1, random_state=0, **lengths).fit(X)
         model.score_samples(new[:1])
-        here = least(lambda m=model: m.score_samples(new), 1)
+        here = shortest(model.score_samples, new, repeats=1)
         one = float(np.median([cpu_seconds(model.score_samples, row[np.newaxis])[1]
                                for row in new[:11]]))  # fmt: skip
         lines.append(ratio("rows", name, here, of_peer, 1e6 / n, "us a row"))
@@ -186,9 +181,8 @@ def record(lines, path):
 
 def main():
     """Measure, print, and record where that is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, "fewer rows, short chains", reads_data=False)
     parser.add_argument("--estimators", nargs="*", choices=ESTIMATORS, default=list(ESTIMATORS))
-    parser.add_argument("--quick", action="store_true", help="fewer rows, short chains")
     parser.add_argument("--record", action="store_true", help=f"append to {HISTORY.name}")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

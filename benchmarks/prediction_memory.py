@@ -5,12 +5,12 @@ process of its own, whose peak is compared with what it held before. Two draws, 
 not depend on. Prints Markdown.
 """
 
-import argparse
 import resource
 import warnings
 from multiprocessing import get_context
 
 import numpy as np
+from _command import command_line
 from _report import cpu_seconds, markdown
 
 from skbnp import (
@@ -89,10 +89,9 @@ def measure(name, model, counts):
 
 def main():
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, "two thousand rows", reads_data=False)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--only", nargs="+", choices=ESTIMATORS, default=list(ESTIMATORS))
-    parser.add_argument("--quick", action="store_true", help="two thousand rows")
     arguments = parser.parse_args()
     lines = []
     for name in arguments.only:

@@ -8,10 +8,10 @@ cluster: as many should be as p says. Columns of pure noise should hardly ever b
 profile. Prints Markdown.
 """
 
-import argparse
 import warnings
 
 import numpy as np
+from _command import command_line
 from _report import cpu_seconds, markdown
 from threadpoolctl import threadpool_limits
 
@@ -96,9 +96,8 @@ def measure(separation, n_tables, **options):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, "fewer tables and short chains", reads_data=False)
     parser.add_argument("--tables", type=int, default=20)
-    parser.add_argument("--quick", action="store_true", help="fewer tables and short chains")
     arguments = parser.parse_args()
     options = {"n_warmup": 100, "n_draws": 100} if arguments.quick else {}
     n_tables = min(arguments.tables, 6) if arguments.quick else arguments.tables

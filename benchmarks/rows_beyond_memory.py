@@ -12,7 +12,6 @@ rows, in as many processes at once: what a microsecond is worth on the machine a
 visits rows one by one in memory, after as many sweeps.
 """
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -260,7 +259,9 @@ def show(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    from _command import command_line
+
+    parser = command_line(__doc__, "a million rows, three sweeps")
     parser.add_argument("--part", choices=["cost", "density"], default="cost")
     parser.add_argument("--held-out", type=int, default=20_000, help="of the rows, for densities")
     parser.add_argument("--warmup", type=int, default=5, help="sweeps before the first draw")
@@ -271,8 +272,7 @@ def main():
     parser.add_argument("--sweeps", type=int, default=20)
     parser.add_argument("--block-rows", type=int, default=16 * 65_536)
     parser.add_argument("--where", choices=["dask", "threads"], default="dask")
-    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--quick", action="store_true", help="a million rows, three sweeps")
+    parser.set_defaults(data=Path(tempfile.gettempdir()))
     args = parser.parse_args()
     if args.quick:
         args.rows, args.sweeps = 1_000_000, 3

@@ -6,11 +6,10 @@ ones of fewer rows (``--data DIR``: splits 10 and 11 of tables that other benchm
 figures show what was gained there and no more. Prints Markdown.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _command import SHORT, command_line
 from _report import cpu_seconds, markdown, mean_and_error
 from _tables import load, split, standardised
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from skbnp import DirichletProcessMixture
 from skbnp.dirichlet_process_mixture import _searching
 
-ROOT = Path(__file__).resolve().parents[1]
 # Rows, columns, clusters, seed, distance of the centres.
 GENERATED = {
     "15 clusters": (20_000, 8, 15, 1, 1.5),
@@ -51,7 +49,7 @@ def generated(n_samples, n_features, n_clusters, seed, distance):
     return X, label
 
 
-def compared(name, X, label, seeds):
+def compared(name, X, label, seeds, **options):
     """A line of each variant and seed."""
     for seed in seeds:
         train, known, new, _ = split(standardised(X), label, 10 if name in GENERATED else 10 + seed)
@@ -60,7 +58,7 @@ def compared(name, X, label, seeds):
             _searching.SEARCHED_ROWS = least_rows
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                mixture = DirichletProcessMixture(random_state=seed)
+                mixture = DirichletProcessMixture(random_state=seed, **options)
                 _, seconds = cpu_seconds(mixture.fit, train)
                 density = mixture.score_samples(new)
             reference = density if reference is None else reference
@@ -86,14 +84,17 @@ def compared(name, X, label, seeds):
 def main():
     """Run and print."""
     names = (*GENERATED, *REAL)
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="TABLE")
+    parser = command_line(__doc__, "one seed of the smallest generated table, short chains")
+    parser.add_argument("--only", nargs="+", choices=names, metavar="TABLE")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     arguments = parser.parse_args()
+    only, seeds, options = arguments.only or names, arguments.seeds, {}
+    if arguments.quick:
+        only, seeds = arguments.only or ["12 clusters"], seeds[:1]
+        options = SHORT | {"n_warmup": _searching.SEARCHED_WARMUP}  # no search in less
     lines = []
     with threadpool_limits(1):
-        for name in arguments.only:
+        for name in only:
             if name in REAL:
                 try:
                     X, label = load(name, arguments.data)
@@ -102,7 +103,7 @@ def main():
                     continue
             else:
                 X, label = generated(*GENERATED[name])
-            lines += compared(name, X, label, arguments.seeds)
+            lines += compared(name, X, label, seeds, **options)
             print(f"  {name}: done", flush=True)
     print(markdown(lines))
 

@@ -4,13 +4,9 @@ Prints Markdown tables and writes those of each part as JSON beside this file. W
 is said in the file of the part.
 """
 
-import argparse
-import json
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
-from _report import markdown
+from _command import command_line, run_parts
 from _tree_factor_model_cost import cost
 from _tree_factor_model_faces import faces
 from _tree_factor_model_patches import NORMALISATIONS, patches
@@ -29,10 +25,7 @@ PARTS = {
 
 def main():
     """Run, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--quick", action="store_true", help="fewer rows: hours become minutes")
+    parser = command_line(__doc__, "fewer rows: hours become minutes", parts=PARTS)
     parser.add_argument(
         "--only",
         nargs="+",
@@ -47,17 +40,10 @@ def main():
         "faces": partial(faces, splits=arguments.splits),
     }
     if not arguments.data.exists():
-        print(f"no {arguments.data}: left out is what needs it\n")
         parts = {"cost": cost}
-    for name in parts:
-        if name not in arguments.part:
-            continue
-        tables = parts[name](arguments.data, arguments.quick)
-        for heading, rows in tables.items():
-            print(f"\n### {heading}\n\n{markdown(rows)}\n", flush=True)
-        path = Path(__file__).with_name(f"{Path(__file__).stem}_{name}.json")
-        result = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "quick": arguments.quick, **tables}
-        path.write_text(json.dumps(result, indent=1))
+    parts = {name: part for name, part in parts.items() if name in arguments.part}
+    # Peers have all cores, as the chains have; the part on cost limits itself.
+    run_parts(__file__, parts, arguments.data, arguments.quick, blas_threads=None)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ over columns, and the share of cells that these hold; beside scikit-learn's impu
 Markdown.
 """
 
-import argparse
 import warnings
 
 import numpy as np
+from _command import SHORT, command_line
 from _report import cpu_seconds, markdown
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -24,7 +24,7 @@ TABLES = {"wine": load_wine, "cancer": load_breast_cancer, "diabetes": load_diab
 N_HELD_OUT = 200
 
 
-def gain(n, size, seeds):
+def gain(n, size, seeds, **options):
     """Nats a row that a scale of each column gains, mean over seeds."""
     gains = []
     for seed in seeds:
@@ -33,7 +33,7 @@ def gain(n, size, seeds):
         X = scores @ rng.normal(size=(2, 8)) + 0.5 * rng.normal(size=(n + N_HELD_OUT, 8))
         X[:, 5:] *= size
         common, each = (
-            TreeFactorModel(scaling=scaling, random_state=0).fit(X[:n]).score(X[n:])
+            TreeFactorModel(scaling=scaling, random_state=0, **options).fit(X[:n]).score(X[n:])
             for scaling in ("common", "each")
         )
         gains.append(each - common)
@@ -58,27 +58,34 @@ def filled(name, method, X, holes):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, "one seed, one size, wine alone, short chains", reads_data=False)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     arguments = parser.parse_args()
+    seeds, counts, sizes = arguments.seeds, (60, 300), (0.3, 0.1, 0.05, 0.03)
+    tables, options = TABLES, {}
+    if arguments.quick:
+        seeds, counts, sizes = seeds[:1], counts[:1], sizes[:1]
+        tables, options = {"wine": TABLES["wine"]}, SHORT
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         lines = [
-            {"size of three columns": size, f"{n} rows": gain(n, size, arguments.seeds)}
-            for n in (60, 300)
-            for size in (0.3, 0.1, 0.05, 0.03)
+            {"size of three columns": size, f"{n} rows": gain(n, size, seeds, **options)}
+            for n in counts
+            for size in sizes
         ]
         by_size = {}
         for one in lines:
             by_size.setdefault(one["size of three columns"], {}).update(one)
         print(markdown(list(by_size.values())))
         lines = []
-        for name, load in TABLES.items():
+        for name, load in tables.items():
             X = load().data
             holes = np.random.default_rng(4).random(X.shape) < 0.2
-            one_scale = default_model(np.where(holes, np.nan, X)).set_params(scaling="common")
+            holed = np.where(holes, np.nan, X)
+            short = {"estimator": default_model(holed).set_params(**options)} if options else {}
+            one_scale = default_model(holed).set_params(scaling="common", **options)
             methods = {
-                "BNPImputer": BNPImputer(random_state=0),
+                "BNPImputer": BNPImputer(random_state=0, **short),
                 "one scale": BNPImputer(estimator=one_scale, random_state=0),
                 "IterativeImputer": IterativeImputer(random_state=0),
                 "KNNImputer": KNNImputer(),

@@ -7,13 +7,13 @@ otherwise. A density of real numbers is made one of the integers that training r
 Markdown.
 """
 
-import argparse
 import itertools
 import time
 import warnings
 
 import numpy as np
 import pandas as pd
+from _command import SHORT, command_line
 from _report import markdown
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -51,7 +51,7 @@ def log_probability(mixture, X, seen):
     return np.mean(total)
 
 
-def of_table(points, n_real, seed):
+def of_table(points, n_real, seed, **options):
     """By family: index, log probability and CPU seconds."""
     X, label = generated(points, n_real, seed)
     train, test = X.iloc[:300], X.iloc[300:]
@@ -60,7 +60,7 @@ def of_table(points, n_real, seed):
     for family in FAMILIES:
         begun = time.process_time()
         given = "auto" if family == "auto" else dict.fromkeys(seen, family)
-        mixture = DirichletProcessMixture(family=given, random_state=0).fit(train)
+        mixture = DirichletProcessMixture(family=given, random_state=0, **options).fit(train)
         spent = time.process_time() - begun
         index = adjusted_rand_score(label[:300], mixture.labels_)
         found.append((index, log_probability(mixture, test, seen), spent))
@@ -69,14 +69,20 @@ def of_table(points, n_real, seed):
 
 def main():
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(
+        __doc__, "one table of 3 points, one of counts, short chains", reads_data=False
+    )
     parser.add_argument("--tables", type=int, default=3, help="of each kind")
     arguments = parser.parse_args()
+    n_tables, kinds, numbers_real, options = arguments.tables, POINTS, (0, 3), {}
+    if arguments.quick:
+        kinds = {name: POINTS[name] for name in ("3 points", "counts")}
+        n_tables, numbers_real, options = 1, (0,), SHORT
     warnings.simplefilter("ignore")
     rows = []
     with threadpool_limits(1):
-        for (name, points), n_real in itertools.product(POINTS.items(), (0, 3)):
-            found = [of_table(points, n_real, seed) for seed in range(arguments.tables)]
+        for (name, points), n_real in itertools.product(kinds.items(), numbers_real):
+            found = [of_table(points, n_real, seed, **options) for seed in range(n_tables)]
             mean = np.mean(found, axis=0)
             row = {"integers": name, "real": n_real}
             for j, figure in enumerate(("ARI", "log p", "CPU s")):
