@@ -65,7 +65,7 @@ with warnings.catch_warnings(record=True) as caught:
     ).fit(train)
 for warning in caught:
     print(warning.message)
-print(f"{model.n_clusters_} branches")
+print(f"{len(model.tree_['leaf_node'])} branches")
 pca = PCA(100).fit(train)
 waves = np.array(
     [idctn(wave.reshape(SHAPE), norm="ortho").ravel() for wave in np.eye(X.shape[1])]

@@ -59,7 +59,9 @@ print(f"branching below levels {model.branch_levels_}, started from {model.init_
 # Mean faces of the pictures of each branch, and how many there are. The branches' own means, in
 # ``tree_``, are of one draw: what they lack or have in excess is made up for by the scores.
 
-mean_of = [X[model.labels_ == branch].mean(axis=0) for branch in range(model.n_clusters_)]
+branch_of = model.component_labels_  # before branches that overlap are one cluster
+n_branches = len(tree["leaf_node"])
+mean_of = [X[branch_of == branch].mean(axis=0) for branch in range(n_branches)]
 display = TreeDisplay({**tree, "leaf_mean": np.array(mean_of)}, image_shape=shape).plot()
 
 # %%
@@ -81,9 +83,9 @@ def explained(angle, label):
     return 1.0 - within / np.sum((angle - angle.mean()) ** 2)
 
 
-k_means = KMeans(model.n_clusters_, n_init=10, random_state=0).fit_predict(X)
+k_means = KMeans(n_branches, n_init=10, random_state=0).fit_predict(X)
 for name, angle in angles.items():
-    by_node, by_branch = explained(angle, top[model.labels_]), explained(angle, model.labels_)
+    by_node, by_branch = explained(angle, top[branch_of]), explained(angle, branch_of)
     by_k_means = explained(angle, k_means)
     print(
         f"{name:5s}: {by_node:.0%} between nodes, {by_branch:.0%} between branches,"
@@ -94,7 +96,7 @@ most = max(np.sum(top == node) for node in nodes)
 figure, axes = plt.subplots(len(nodes), most + 1, figsize=(1.3 * (most + 1), 1.4 * len(nodes)))
 for row, node in zip(np.atleast_2d(axes), nodes, strict=True):
     branches = np.flatnonzero(top == node)
-    below = np.isin(model.labels_, branches)
+    below = np.isin(branch_of, branches)
     mean = X[below].mean(axis=0)
     pictures = [mean, *(mean_of[branch] for branch in branches)]
     for ax, picture in zip(row, pictures, strict=False):
@@ -103,7 +105,7 @@ for row, node in zip(np.atleast_2d(axes), nodes, strict=True):
         ax.axis("off")
     row[0].set_title(f"node: {np.sum(below)}", fontsize="small")
     for ax, branch in zip(row[1:], branches, strict=False):
-        ax.set_title(f"branch {branch}: {np.sum(model.labels_ == branch)}", fontsize="small")
+        ax.set_title(f"branch {branch}: {np.sum(branch_of == branch)}", fontsize="small")
 
 # %%
 # Where the branches lie
@@ -115,7 +117,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 4))
 for place, node in enumerate(nodes):
     branches = np.flatnonzero(top == node)
     for shade, branch in enumerate(branches):
-        rows = model.labels_ == branch
+        rows = branch_of == branch
         shape = class_look(6 * (shade // 2)).marker
         for ax, across in zip(axes, ("tilt", "light"), strict=True):
             ax.scatter(

@@ -69,7 +69,8 @@ with warnings.catch_warnings(record=True) as caught:
     model.fit(X)
 for warning in caught:
     print(warning.message)
-branch = model.labels_
+branch = model.component_labels_
+n_branches = len(model.tree_["leaf_node"])
 
 # %%
 # Beside k-means
@@ -79,7 +80,7 @@ branch = model.labels_
 
 standard = StandardScaler().fit_transform(SimpleImputer().fit_transform(X))
 scores = PCA(10, random_state=0).fit_transform(standard)
-k_means = KMeans(model.n_clusters_, n_init=10, random_state=0).fit_predict(scores)
+k_means = KMeans(n_branches, n_init=10, random_state=0).fit_predict(scores)
 for method, label in (("tree", branch), ("PCA and k-means", k_means)):
     for what, truth in (("regions", region), ("populations", population)):
         print(
@@ -108,7 +109,7 @@ axes[0].set_ylabel("second principal component")
 # Below each branch: where its people come from.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(11, 7), height_ratios=[3, 2])
-display = TreeDisplay.from_estimator(model, max_branches=model.n_clusters_, ax=above)
+display = TreeDisplay.from_estimator(model, max_branches=n_branches, ax=above)
 shown = display.branches_
 
 
@@ -143,7 +144,7 @@ for k in np.unique(population):
     while any(np.linalg.norm(place - other) < 3.0 for other in taken):
         place[0] += 3.0
     taken.append(place)
-    count = np.bincount(branch[population == k], minlength=model.n_clusters_)
+    count = np.bincount(branch[population == k], minlength=n_branches)
     look = class_look(np.flatnonzero(shown == count.argmax())[0])
     size = 150 * count.max() / count.sum()
     ax.scatter(*place, s=size, color=look.color, marker=look.marker)

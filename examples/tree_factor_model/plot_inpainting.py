@@ -66,7 +66,7 @@ with warnings.catch_warnings(record=True) as caught:
 for warning in caught:
     print(warning.message)
 filled, std = model.impute(X, return_std=True)
-print(f"{model.n_clusters_} branches, {time.process_time() - start:.0f} s of one core")
+print(f"{len(model.tree_['leaf_node'])} branches, {time.process_time() - start:.0f} s of one core")
 
 # %%
 # Back to a photograph

@@ -84,7 +84,7 @@ def run(arguments):
     model = patches.model(**chain_options(arguments))
     fit(model, rows, arguments, arguments.picture, _IGNORED)
     seconds = time.perf_counter() - start
-    say(arguments, f"{model.n_clusters_} kinds of patches, {seconds:.0f} s")
+    say(arguments, f"{len(model.tree_['leaf_node'])} kinds of patches, {seconds:.0f} s")
     with refusing(arguments.picture):
         filled = patches.fill(picture, model, arguments.side, arguments.step)
     say(arguments, f"filled after {time.perf_counter() - start:.0f} s")

@@ -49,8 +49,8 @@ class Prior(LoadingsPrior):
     """Hyperparameters of the scale model in standardised units: a number is given, a law sampled.
 
     Given noise variances are an array (n_features,), each > 0: without a floor a feature that has
-    lost its links has no density (mathematics, section 13.3). Locations are sampled under
-    N(0, location_variance) if that is not 0.
+    lost its links has no density (mathematics/deep_scale_model, section 13.3). Locations are
+    sampled under N(0, location_variance) if that is not 0.
 
     Under "finite" and "pan-han" layer one has Poisson(mass H_n_features) columns, empty ones among
     them, whose links are beta-Bernoulli(mass / columns); layers above are Indian buffets always, as
@@ -81,10 +81,10 @@ def log_finite_links(loadings, mass):
 
 
 def log_joint(state, X, prior, terms=False):
-    """log p(X, state), normalised, missing cells and slab variances integrated out (section 2).
+    """log p(X, state), normalised, missing cells and slab variances integrated out.
 
-    Columns stand in a uniformly random order. Where ``max_layers`` forces the stop, no layer
-    above has to be empty and there is no term for it.
+    mathematics/deep_scale_model, section 2. Columns stand in a uniformly random order. Where
+    ``max_layers`` forces the stop, no layer above has to be empty and there is no term for it.
 
     Parameters
     ----------

@@ -102,6 +102,17 @@ class DensityMixin:
     def _judge(self, figures):
         """Warn of poor estimates; ``figures`` (n_draws, n_rows), None where there are none."""
 
+    def _warn_of_constants(self, X):
+        """Warn where columns that are set aside, as they were constant in `fit`, are not in X."""
+        aside = self._units.set_aside()
+        differs = np.abs(X[:, aside] - self._units.constant[aside]) > 0.0  # not where missing
+        if differs.any():
+            warn(
+                f"{differs.any(axis=1).sum()} row(s) of X have another value in "
+                f"{self._named(aside[differs.any(axis=0)])}, constant in fit and set aside: "
+                "densities do not tell"
+            )
+
     # -- answers
 
     @refuses_by_name
@@ -113,7 +124,7 @@ class DensityMixin:
         X : array-like of shape (n_samples, n_features)
             New rows. If cells are missing, the density is that of the observed cells; the log
             density of a row without any is 0. Columns that `fit` has set aside as constant are
-            ignored.
+            ignored, with a warning where X has other values there.
 
         Returns
         -------
@@ -134,6 +145,7 @@ class DensityMixin:
             density[rows] = log_totals(np.ascontiguousarray(found.T)) - np.log(len(found))
         if figures:
             self._judge(np.concatenate(figures, axis=1))
+        self._warn_of_constants(X)
         # Of nothing the density is 1, whatever sums and estimates of it round to.
         density = np.where(np.isnan(A).all(axis=1), 0.0, density + self._log_jacobian(X))
         return density + self._log_p_not_read(given)

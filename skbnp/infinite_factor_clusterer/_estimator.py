@@ -197,6 +197,7 @@ class InfiniteFactorClusterer(ClustersMixin, DetectionLimitsMixin, PriorMixin, C
     def _prepare(self, X):
         """Check the parameters against X, scale it and say how to build a sampler."""
         self._check_parameters()
+        self._warn_of_copies(X)
         self._units = self._fitted_units(X)
         A, limit = self._modelled(X), self._standard_limit()
         self._prior = self._make_prior()

@@ -4,7 +4,6 @@ from libc.math cimport NAN, isnan
 from numpy.random cimport bitgen_t
 
 import numpy as np
-from scipy.special import gammaincc
 
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log_gamma_density
@@ -12,6 +11,7 @@ from skbnp.numerics.truncated cimport gamma_above
 
 from skbnp.infinite_factor_clusterer._model import SMALLEST_RATE
 from skbnp.laws import Law as PublicLaw
+from skbnp.numerics.law_above import share_above
 
 cdef double SMALLEST = SMALLEST_RATE
 
@@ -29,7 +29,7 @@ cdef class Law:
         self.given_mass = read_gamma(prior.mass, self.mass_law)
         read_gamma(prior.offset_precision, self.offset_law)
         read_gamma(noise.scale, self.rate_law)
-        self.log_rate_share = np.log(gammaincc(noise.scale.shape, noise.scale.rate * SMALLEST_RATE))
+        self.log_rate_share = np.log(share_above(noise.scale, SMALLEST_RATE))
         self.slab_shape, self.slab_scale = slab.shape, slab.scale
         self.score_shape, self.score_scale = score.shape, score.scale
         self.score_precision, self.noise_shape = prior.mean_precision_prior, noise.shape

@@ -21,7 +21,7 @@ A state is a dict; layers above the first occur in it only where they have a fac
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincc, gammaln, log_ndtr
+from scipy.special import gammaln, log_ndtr
 
 from skbnp.infinite_factor_clusterer._old_files import with_laws
 from skbnp.laws import Gamma, InverseGamma, Law
@@ -38,6 +38,7 @@ from skbnp.likelihoods.sparse_loadings.layers import (
     log_normal,
     log_upper,
 )
+from skbnp.numerics.law_above import log_density_above, sample_above
 from skbnp.numerics.states import checked_floats, checked_indices, entry
 from skbnp.processes import crp
 
@@ -122,7 +123,7 @@ def log_joint(state, X, prior, limit=None, terms=False):
         "score_mean": 0.0,
         "score_variance": np.sum(prior.score_variance.log_density(v)),
         "noise_variance": np.sum(log_inverse_gamma(s, prior.noise_variance.shape, h)),
-        "noise_rate": np.sum(log_noise_rate(h, prior.noise_variance.scale)),
+        "noise_rate": np.sum(log_density_above(h, prior.noise_variance.scale, SMALLEST_RATE)),
         "partition": n_clusters * np.log(concentration)
         + np.sum(gammaln(sizes))
         + gammaln(concentration)
@@ -154,11 +155,6 @@ def log_joint(state, X, prior, limit=None, terms=False):
     return parts if terms else sum(parts.values())
 
 
-def log_noise_rate(h, law):
-    """Log density of the noise rate of features: the law's above its least value."""
-    return law.log_density(h) - np.log(gammaincc(law.shape, law.rate * SMALLEST_RATE))
-
-
 def draw_hyper(prior, rng):
     """hyper of a state from the prior."""
     return np.array(
@@ -169,16 +165,6 @@ def draw_hyper(prior, rng):
             rng.choice(prior.tail_grid),
         ]
     )
-
-
-def draw_noise_rate(prior, n_features, rng):
-    """noise_rate of a state from the prior."""
-    law = prior.noise_variance.scale
-    h = law.sample(n_features, rng)
-    while (h < SMALLEST_RATE).any():
-        low = h < SMALLEST_RATE
-        h[low] = law.sample(low.sum(), rng)
-    return h
 
 
 def draw_joint(prior, n_samples, n_features, rng):
@@ -194,7 +180,7 @@ def draw_joint(prior, n_samples, n_features, rng):
         m = np.zeros_like(v)
     else:
         m = rng.normal(size=v.shape) * np.sqrt(v / prior.mean_precision_prior)
-    h = draw_noise_rate(prior, n_features, rng)
+    h = sample_above(prior.noise_variance.scale, SMALLEST_RATE, n_features, rng)
     n_noises = 1 if prior.noise == "shared" else n_clusters
     s = h / rng.gamma(prior.noise_variance.shape, size=(n_noises, n_features))
     offset = np.zeros((n_clusters, n_features))

@@ -1,4 +1,6 @@
-"""What one draw of the mixture says of rows: densities, missing cells, scores; section 7.
+"""What one draw of the mixture says of rows: densities, missing cells, scores.
+
+mathematics/infinite_factor_clusterer, section 7.
 
 Given cluster g the observed cells of a row follow N(W m_g + o_g, W diag(v_g u) W' + diag(s_g)), or
 a multivariate t law of that scale: rows and columns of missing cells are left out. Everything goes

@@ -29,7 +29,7 @@ cdef class RowLaw:
     cdef int make_room(self) except -1 with gil
     cdef void gather(self, Py_ssize_t g, Py_ssize_t p) noexcept nogil
     cdef int factorise(self, Py_ssize_t g, Py_ssize_t row) noexcept nogil
-    cdef void measure(self, Py_ssize_t g, Py_ssize_t n) noexcept nogil
+    cdef void measure(self, Py_ssize_t n) noexcept nogil
     cdef double log_density(self, double square) noexcept nogil
     cdef void start_cluster(self, Py_ssize_t g) noexcept nogil
     cdef Py_ssize_t next_run(self) noexcept nogil

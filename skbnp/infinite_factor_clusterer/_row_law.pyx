@@ -79,7 +79,7 @@ cdef class RowLaw:
         self.log_norm -= 0.5 * linalg.log_det(&self.factor[0, 0], K)
         return 0
 
-    cdef void measure(self, Py_ssize_t g, Py_ssize_t n) noexcept nogil:
+    cdef void measure(self, Py_ssize_t n) noexcept nogil:
         """Squared distances, row precisions aside, of the picked rows: O(n K (N + K)).
 
         d'S^-1 d - |U^-T W'S^-1 d|^2 with d = x - W m - o.
@@ -138,7 +138,7 @@ cdef class RowLaw:
                 for g in range(self.state.n_clusters):
                     self.gather(g, p)
                     failed = self.factorise(g, 0) != 0
-                    self.measure(g, n)
+                    self.measure(n)
                     for i in range(n):
                         out[start + i, g] = NAN if failed else self.log_density(self.distance[i])
                 start += n

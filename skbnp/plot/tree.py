@@ -54,7 +54,7 @@ class TreeDisplay:
     ax_ : matplotlib Axes
         The axes.
     branches_ : ndarray of int
-        The branches shown, from left to right, as numbered in `labels_` of the estimator.
+        The branches shown, from left to right, as numbered in `component_labels_` of the estimator.
     segments_ : list of ndarray of int
         The nodes of each vertical line, from top to bottom. Where branches part below the last
         loading their lines have none.

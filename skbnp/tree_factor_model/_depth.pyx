@@ -1,4 +1,7 @@
-"""The depth below the last branching level, which follows the data in warm-up: section 12."""
+"""The depth below the last branching level, which follows the data in warm-up.
+
+mathematics/tree_factor_model, section 12.
+"""
 
 from libc.math cimport fmax
 

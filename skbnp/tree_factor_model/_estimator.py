@@ -13,13 +13,11 @@ from skbnp.estimators.completion import CompletionMixin
 from skbnp.estimators.density import DensityMixin
 from skbnp.estimators.factors import OutputsMixin
 from skbnp.estimators.interval_calibration import CalibratedCellsMixin
-from skbnp.estimators.partition import PartitionMixin
 from skbnp.estimators.tables import FARTHEST
 from skbnp.mcmc.caller import warn
 from skbnp.mcmc.rows import row_blocks
 from skbnp.reports.factors import of_tree
-from skbnp.summaries.partitions import expected_loss
-from skbnp.summaries.reference import reference_draw
+from skbnp.tree_factor_model._clustering import ClustersMixin
 from skbnp.tree_factor_model._missing_cells import draw_cells
 from skbnp.tree_factor_model._model import Prior, draw_joint
 from skbnp.tree_factor_model._new_branches import with_new_branches
@@ -59,7 +57,7 @@ _NEW_BRANCHES = 4
 class TreeFactorModel(
     CalibratedCellsMixin,
     OutputsMixin,
-    PartitionMixin,
+    ClustersMixin,
     CompletionMixin,
     DensityMixin,
     PriorMixin,
@@ -96,14 +94,23 @@ class TreeFactorModel(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Branch of each training row in the reference draw. Of at most 300 evenly spaced draws this
-        is the one whose partition into branches has the least expected variation of information to
-        all of them; where all rows share a branch it is the draw with the highest log joint
-        density. Trees are never averaged over draws.
+        Cluster of each training row, by decreasing size: branches of the reference draw, of which
+        those that overlap are one cluster. Of at most 300 evenly spaced draws the reference draw is
+        the one whose clusters have the least expected variation of information to those of all;
+        where all rows are one cluster it is the draw with the highest log joint density. Trees are
+        never averaged over draws.
+    component_labels_ : ndarray of shape (n_samples,)
+        Branch of each training row in the reference draw, by its place in the leaves of `tree_`.
     n_clusters_ : int
-        Branches of the reference draw.
+        Number of clusters in `labels_`.
     expected_loss_ : float
-        Posterior expected loss of `labels_`, variation of information in nats.
+        Posterior expected loss of `component_labels_`, variation of information in nats.
+    partition_info_ : dict
+        How branches became clusters. ``dropped`` has an entry for each cluster that had too little
+        support in the draws, whose rows went to others. ``support`` has, for each cluster left,
+        the share of the draws that have a branch or a cluster much like it; see
+        `skbnp.summaries.consensus`. ``n_clusters_of_chains`` has the median number of clusters in
+        the draws of each chain, and ``merge_overlap`` is that of the fit.
     tree_ : dict of ndarray
         The tree of the reference draw: ``parent`` (-1 at level 1), ``level``, ``count`` of rows and
         ``loadings`` of its nodes; ``leaf_node``, ``leaf_count`` and ``leaf_mean`` of its branches.
@@ -191,8 +198,10 @@ class TreeFactorModel(
         **TreeParameters._fitted_attributes,
         **CalibratedCellsMixin._scales_of_cells,
         "labels_": np.ndarray,
+        "component_labels_": np.ndarray,
         "n_clusters_": Integral,
         "expected_loss_": Real,
+        "partition_info_": dict,
         "tree_": dict,
         "max_depth_": Integral,
         "branch_levels_": tuple,
@@ -292,10 +301,6 @@ class TreeFactorModel(
             )
         return y[0] if single else y
 
-    @staticmethod
-    def _labels_of(draw):
-        return draw["branch"]
-
     # -- before sampling
 
     def _auto_n_chains(self, X):
@@ -321,6 +326,7 @@ class TreeFactorModel(
         """Check the parameters against X, standardise it and say how to build a sampler."""
         n, d = X.shape
         self._advise()
+        self._warn_of_copies(X)
         self._settle(n, d)
         scaling = scaling_of(X) if self.scaling == "auto" else self.scaling
         self._units = standard_units(X, scaling, keep_constant=True, named=self._named)
@@ -332,7 +338,6 @@ class TreeFactorModel(
             )
         self._prior = self._make_prior(d)
         standard = self._units.to_visible(X)
-        self._refuse_unbounded_noise(standard)
         self._training_rows = TrainingRows(standard, self._units)
         sampler = self._sampler_settings()
         return partial(
@@ -350,21 +355,16 @@ class TreeFactorModel(
     # -- after sampling
 
     def _summarise(self, X):
-        draws, labels = self._summary_draws(), self._label_draws()
-        draw = self._reference = reference_draw(self.posterior_, draws, labels)
-        self.labels_ = draw["branch"].astype(np.intp)
-        self.n_clusters_ = len(draw["leaf_node"])
-        self.expected_loss_ = expected_loss(self.labels_, labels)
-        self.tree_ = self._tree_of(draw)
-        self._n_features_out = len(draw["parent"])
+        self._summarise_partition()
+        self.tree_ = self._tree_of(self._reference)
+        self._n_features_out = len(self._reference["parent"])
         self._keep_training_cells(X)
         self._calibrate_cells(X)
 
     def _found(self, training):
         traces = self.posterior_.traces
-        found = self._partition_section(training, n_blocks=traces["n_branches"], noun="branch")
         tree = of_tree(traces["depth"], traces["n_nodes"])
-        return [*found, tree, self._association_section(training)]
+        return [*self._clusters_section(training), tree, self._association_section(training)]
 
     def _tree_of(self, draw):
         """The tree of a draw in the units of X."""
@@ -413,13 +413,9 @@ class TreeFactorModel(
         same = tree.keys() == self.tree_.keys() and all(
             np.array_equal(tree[name], self.tree_[name]) for name in tree
         )
-        if not same or not np.array_equal(self.labels_, self._reference["branch"]):
-            raise ValueError("tree_ and labels_ must be those of the reference draw")
-        if (self.n_clusters_, self._n_features_out) != (
-            len(tree["leaf_node"]),
-            len(tree["parent"]),
-        ):
-            raise ValueError("n_clusters_ must be that of the reference draw")
+        if not same or self._n_features_out != len(tree["parent"]):
+            raise ValueError("tree_ must be that of the reference draw")
+        self._check_clusters()
 
     # -- for ArviZ
 

@@ -8,8 +8,14 @@ import numpy as np
 
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport log_gamma_density
+from skbnp.numerics.truncated cimport gamma_above
 
-from skbnp.tree_factor_model._model import BRANCH_SCALES, DF_GRID, NOISES, TAILS
+from skbnp.numerics.law_above import share_above
+from skbnp.tree_factor_model._model import (
+    BRANCH_SCALES, DF_GRID, LEAST_NOISE_RATE, NOISES, TAILS,
+)
+
+cdef double LEAST = LEAST_NOISE_RATE
 
 
 cdef class Hyperparameters:
@@ -30,7 +36,9 @@ cdef class Hyperparameters:
         self.local_df = prior.local_shrinkage_df
         self.noise_shape = prior.noise_precision.shape
         if self.sample_noise_rate:
-            self.noise_rate_law = np.array(astuple(prior.noise_precision.rate))
+            law = prior.noise_precision.rate
+            self.noise_rate_law = np.array(astuple(law))
+            self.log_rate_share = np.log(share_above(law, LEAST_NOISE_RATE))
         self.mean_shape = prior.mean_precision.shape
         self.mean_rate = prior.mean_precision.rate
         self.score_shape = prior.score_precision_shape
@@ -53,12 +61,16 @@ cdef class Hyperparameters:
 
     cdef double log_noise_rate_density(self, double rate) noexcept nogil:
         """Log density of b0 under its law, where it is sampled: (T1.5)."""
-        return log_gamma_density(rate, self.noise_rate_law[0], self.noise_rate_law[1])
+        return (
+            log_gamma_density(rate, self.noise_rate_law[0], self.noise_rate_law[1])
+            - self.log_rate_share
+        )
 
     cdef double draw_noise_rate(
-        self, bitgen_t* rng, double before, Py_ssize_t n, double total
+        self, bitgen_t* rng, Py_ssize_t n, double total
     ) noexcept nogil:
         """b0 given n noise precisions that add up to ``total``: (T10.2)."""
-        return draws.draw_gamma(
-            rng, self.noise_rate_law[0] + self.noise_shape * n, self.noise_rate_law[1] + total
+        return gamma_above(
+            rng, self.noise_rate_law[0] + self.noise_shape * n, self.noise_rate_law[1] + total,
+            LEAST
         )

@@ -1,4 +1,7 @@
-"""The laws of rows in the leaves of a state, scores integrated out: mathematics, section 3."""
+"""The laws of rows in the leaves of a state, scores integrated out.
+
+mathematics/tree_factor_model, section 3.
+"""
 
 from libc.math cimport NAN, fmax
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from skbnp.laws import Gamma, Law
+from skbnp.numerics.law_above import log_density_above, sample_above, share_above
 from skbnp.processes import multiplicative_gamma, ncrp
 from skbnp.tree_factor_model._old_files import renamed
 
@@ -22,8 +23,12 @@ TAILS = ("gaussian", "t")
 TAIL_DFS = ("branch", "shared")
 # At or below it loadings grow down the path.
 LEAST_SHRINKAGE = multiplicative_gamma.SHRINKAGE_THRESHOLD
-# What the rate of the noise precisions' law may be beside a number.
+# What the rate of the noise precisions' law may be beside a number; its law is cut off below the
+# least value. Without a bound the posterior would be improper where columns follow from others.
 NOISE_RATE_LAW = Gamma
+LEAST_NOISE_RATE = 1e-3
+# What its law must have above it.
+_LEAST_SHARE = 0.1
 
 
 def df_grid():
@@ -61,7 +66,7 @@ class Prior:
     shrinkage: float = 3.0
     local_shrinkage_df: float = 3.0
     noise: str = "diagonal"
-    noise_precision: Gamma = Gamma(1.0, 0.3)
+    noise_precision: Gamma = Gamma(1.0, Gamma(1.0, 1.0))
     mean_precision: Gamma = Gamma(1.0, 1.0)
     branch_scale: str = "loadings"
     tails: str = "gaussian"
@@ -74,7 +79,18 @@ class Prior:
         if self.has_free_concentration:
             _check_law("concentration", self.concentration)
         if isinstance(self.noise_precision, Gamma) and self.has_free_noise_rate:
-            _check_law("rate of noise_precision", self.noise_precision.rate, NOISE_RATE_LAW)
+            rate = self.noise_precision.rate
+            _check_law("rate of noise_precision", rate, NOISE_RATE_LAW)
+            if not rate.shape + self.noise_precision.shape >= 1.0:
+                raise ValueError(
+                    "the shapes of noise_precision and of the law of its rate must add up to at "
+                    f"least 1, got {self.noise_precision!r}"
+                )
+            if not share_above(rate, LEAST_NOISE_RATE) >= _LEAST_SHARE:
+                raise ValueError(
+                    f"the rate of noise_precision must be above {LEAST_NOISE_RATE:g} with a "
+                    f"probability of at least {_LEAST_SHARE:g}, got {rate!r}"
+                )
         else:
             _check_law("noise_precision", self.noise_precision)
 
@@ -213,7 +229,8 @@ def log_joint(state, X, prior, terms=False, scores="integrated"):
         ).sum(),
     }
     if prior.has_free_noise_rate:
-        parts["noise_rate"] = prior.noise_precision.rate.log_density(b0)
+        law = prior.noise_precision.rate
+        parts["noise_rate"] = log_density_above(b0, law, LEAST_NOISE_RATE)
     if prior.has_score_precision:
         a = prior.score_precision_shape
         parts["score_precision"] = log_gamma_density(state["score_precision"], a, a).sum()
@@ -308,7 +325,8 @@ def draw_joint(prior, n_samples, rng):
     state["loadings"] = rng.standard_normal(phi.shape) / np.sqrt(phi * tau[:, np.newaxis])
     state["noise_rate"] = prior.noise_precision.rate
     if prior.has_free_noise_rate:
-        state["noise_rate"] = prior.noise_precision.rate.sample(random_state=rng)
+        law = prior.noise_precision.rate
+        state["noise_rate"] = sample_above(law, LEAST_NOISE_RATE, 1, rng).item()
     size = n_features if prior.noise == "diagonal" else 1
     noise = rng.gamma(prior.noise_precision.shape, 1 / state["noise_rate"], size=size)
     state["noise_precision"] = np.array(np.broadcast_to(noise, n_features))

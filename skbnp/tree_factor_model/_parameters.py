@@ -147,13 +147,13 @@ class TreeParameters(BaseMCMCEstimator):
         """,
     )
     noise_precision: Gamma = parameter(
-        default=Gamma(1.0, 0.3),
+        default=Gamma(1.0, Gamma(1.0, 1.0)),
         kind="Gamma",
         rules=[Gamma],
         text=r"""
-        Law of the noise precisions :math:`\lambda`, for X divided as `scaling` says. Its rate may
-        be sampled too, ``Gamma(1, Gamma(1, 1))``, unless columns are constant or follow from
-        others.
+        Law of the noise precisions :math:`\lambda`, for X divided as `scaling` says. Its rate is a
+        number, 0.3 in [1]_, or sampled, at least 0.001: columns that follow from others have
+        little noise then, and the rest has as much as before.
         """,
     )
     mean_precision: Gamma = parameter(
@@ -194,6 +194,16 @@ class TreeParameters(BaseMCMCEstimator):
         """,
     )
     interval_calibration: str | None = interval_calibration()
+    merge_overlap: float | None = parameter(
+        default=0.1,
+        of_chains=False,
+        kind="float in (0, 1] or None",
+        rules=[Interval(Real, 0, 1, closed="right"), None],
+        text="""
+        Two branches of a draw are one cluster while a row of one is put in the other with at least
+        this probability. Smaller values join more. None leaves branches as they are.
+        """,
+    )
     new_branch: str = parameter(
         default="drop",
         of_chains=False,

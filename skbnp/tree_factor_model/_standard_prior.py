@@ -6,7 +6,6 @@ import numpy as np
 
 from skbnp.laws import Law
 from skbnp.mcmc.caller import warn
-from skbnp.tables.dependence import dependent_columns
 from skbnp.tree_factor_model._model import Prior
 from skbnp.tree_factor_model._old_files import renamed
 from skbnp.tree_factor_model._sampler_settings import TreeSampler
@@ -111,25 +110,6 @@ class PriorMixin:
                 f"{self.concentration_decay!r}"
             )
         return prior
-
-    def _refuse_unbounded_noise(self, X):
-        """Raise a ValueError where chains would follow noise precisions without end.
-
-        A rate is a bound for them. If it is sampled too, covariances of less than full rank have
-        densities without one.
-        """
-        rate = self.noise_precision.rate
-        if not isinstance(rate, Law):
-            return
-        constant = np.flatnonzero(np.nanmax(X, axis=0) == np.nanmin(X, axis=0))
-        found = np.union1d(constant, dependent_columns(X))
-        if found.size:
-            raise ValueError(
-                "noise_precision must have a number as its rate, such as "
-                f"{type(self.noise_precision).__name__}({self.noise_precision.shape:g}, 0.3), "
-                f"where columns do not vary or follow from others, got {self.noise_precision!r} "
-                f"and {self._named(found)}: nothing else bounds their noise from below"
-            )
 
     def _checked_concentration(self, n_levels):
         """The law of the concentrations, or a number for each branching level."""

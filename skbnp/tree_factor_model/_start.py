@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from skbnp.numerics.k_means import k_means
+from skbnp.tree_factor_model._model import LEAST_NOISE_RATE
 from skbnp.tree_factor_model._predictive import branch_probabilities
 from skbnp.tree_factor_model._rows import Rows
 
@@ -63,7 +64,7 @@ def start_state(X, prior, rng, n_children, start="klines"):
         "row_precision": np.ones(len(X)),
         "mean_precision": np.full(prior.n_features, xi),
         "noise_precision": np.full(prior.n_features, noise_precision),
-        "noise_rate": b0.mean() if prior.has_free_noise_rate else b0,
+        "noise_rate": max(b0.mean(), LEAST_NOISE_RATE) if prior.has_free_noise_rate else b0,
         "concentration": concentration,
         "scores": np.zeros((len(X), depth)),
     }

@@ -13,6 +13,8 @@ from skbnp.tree_factor_model._sampler import Sampler
 STRUCTURES = {"single": (), "mixture": (0,), "tree": (1, 3)}
 # Noise precisions whose rate is sampled.
 FREE_RATE = Gamma(3.0, Gamma(4.0, 2.0))
+# The law of this rate has a quarter of its mass below the least value, where it is cut off.
+SMALL_RATE = Gamma(3.0, Gamma(0.2, 1.0))
 
 
 def prior_of(structure="tree", **changes):
@@ -39,6 +41,7 @@ FAULTS = {
     "children_only": ("precisions", "ChildrenOnly"),
     "descendants_only": ("precisions", "DescendantsOnly"),
     "children_shape": ("precisions", "ChildrenShape"),
+    "unbounded_rate": ("precisions", "UnboundedRate"),
     "no_determinant": ("LAWS", "NoDeterminant"),
     "short_tail": ("LAWS", "ShortTail"),
     "no_new_paths": ("slice", "NoNewPaths"),

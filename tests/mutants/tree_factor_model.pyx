@@ -134,6 +134,22 @@ cdef class FillsIn(Loadings):
 
 # -- multipliers ------------------------------------------------------------------------------
 
+cdef class UnboundedRate(Precisions):
+    """The rate of the noise's law is drawn as if its law had no least value."""
+
+    cdef void _draw_noise(self) noexcept nogil:
+        cdef Py_ssize_t p
+        cdef double total = 0.0
+        Precisions._draw_noise(self)
+        for p in range(self.state.n_features):
+            total += self.state.noise_precision[p]
+        self.state.noise_rate = draws.draw_gamma(
+            self.rng,
+            self.hyper.noise_rate_law[0] + self.hyper.noise_shape * self.state.n_features,
+            self.hyper.noise_rate_law[1] + total,
+        )
+
+
 include "wrong_multipliers.pxi"
 
 

@@ -144,9 +144,9 @@ def test_fitted_trees():
     with pytest.warns(UserWarning, match="converged"):
         model.fit(X)
     display = TreeDisplay.from_estimator(model, image_shape=(2, 2), max_branches=100)
-    assert_array_equal(np.sort(display.branches_), np.arange(model.n_clusters_))
+    assert_array_equal(np.sort(display.branches_), np.arange(len(model.tree_["leaf_node"])))
     shown = [text.get_text() for text in display.ax_.get_xticklabels()]
-    assert shown == [str(np.sum(model.labels_ == branch)) for branch in display.branches_]
+    assert shown == [str(np.sum(model.component_labels_ == b)) for b in display.branches_]
     nodes = np.concatenate(display.segments_)
     assert_array_equal(np.sort(nodes), np.arange(len(model.tree_["parent"])))
 

@@ -1,4 +1,4 @@
-"""Noise, location, drift and mass of the first layer: section 8."""
+"""Noise, location, drift and mass of layer one: mathematics/deep_scale_model, section 8."""
 
 from libc.math cimport INFINITY, exp, isnan, log, sqrt
 from numpy.random cimport bitgen_t

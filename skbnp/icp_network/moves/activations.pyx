@@ -1,4 +1,4 @@
-"""Activations of one node in all rows at a time: section 6."""
+"""Activations of one node in all rows at a time: mathematics/icp_network, section 6."""
 
 from libc.math cimport isfinite, sqrt
 

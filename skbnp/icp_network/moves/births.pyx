@@ -1,4 +1,4 @@
-"""Births and deaths of hidden nodes: section 5.2."""
+"""Births and deaths of hidden nodes: mathematics/icp_network, section 5.2."""
 
 from libc.math cimport INFINITY, log
 from libc.string cimport memcpy

@@ -1,4 +1,7 @@
-"""Mass, concentration and popularity of the process given the graph: section 5.6."""
+"""Mass, concentration and popularity of the process given the graph.
+
+mathematics/icp_network, section 5.6.
+"""
 
 from libc.math cimport exp, isnan, log
 

@@ -1,4 +1,4 @@
-"""Latents given their means and the labels: section 7."""
+"""Latents given their means and the labels: mathematics/icp_network, section 7."""
 
 from libc.math cimport INFINITY
 

@@ -1,4 +1,4 @@
-"""All hidden noises of a row at once, descendants follow: section 6."""
+"""All hidden noises of a row at once, descendants follow: mathematics/icp_network, section 6."""
 
 from numpy.random cimport bitgen_t
 

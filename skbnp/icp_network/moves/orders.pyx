@@ -1,4 +1,7 @@
-"""Orders of the nodes given the graph, which the likelihood does not look at: section 5.5."""
+"""Orders of the nodes given the graph, which the likelihood does not look at.
+
+mathematics/icp_network, section 5.5.
+"""
 
 from libc.math cimport INFINITY, exp, expm1, log, log1p
 

@@ -16,7 +16,7 @@ cdef double ANGLE = 0.1
 cdef class Rotations(Move):
     """The law of the noises and volumes stay; the children's biases and weights are drawn anew.
 
-    O(N p^2) for every child of p parents (section 6).
+    O(N p^2) for every child of p parents (mathematics/icp_network, section 6).
     """
 
     NAME = "rotations"

@@ -1,4 +1,4 @@
-"""Hidden nodes put into edges, and taken out of them: section 5.3."""
+"""Hidden nodes put into edges, and taken out of them: mathematics/icp_network, section 5.3."""
 
 from libc.math cimport log, sqrt
 from libc.string cimport memcpy

@@ -12,8 +12,9 @@ cdef enum:
 
 
 cdef class Swaps(Move):
-    """Exchange the orders of two neighbours, reverse the edge between them (section 5.4).
+    """Exchange the orders of two neighbours, reverse the edge between them.
 
+    mathematics/icp_network, section 5.4.
     Where there is one, both nodes' biases and weights are integrated out and drawn anew: O(N p^2)
     for p parents. The proposal is its own inverse.
     """

@@ -184,7 +184,7 @@ cdef class Launch:
                 if self.state.inflated:
                     self.row_law.factorise(slot, t)
                 self.row_law.picked[0] = t
-                self.row_law.measure(slot, 1)
+                self.row_law.measure(1)
                 self.log_density_of[side, t] = self.log_share[side] + self.row_law.log_norm - (
                     0.5 * self.state.row_precision[t] * self.row_law.distance[0]
                 )

@@ -38,8 +38,9 @@ cdef class Births(Move):
         return 0
 
     cdef int update(self) except -1 nogil:
-        """Factors of one feature come and go, so many attempts for each feature: section 6.
+        """Factors of one feature come and go, so many attempts for each feature.
 
+        mathematics/infinite_factor_clusterer, section 6.
         Scores and means are integrated out. Without ``shared_noise`` the feature's noise goes
         along: a new factor and what is left of the noise share out the cluster's variance.
         O(T) an attempt.

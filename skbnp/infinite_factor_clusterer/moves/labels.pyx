@@ -154,7 +154,7 @@ cdef class Labels(Move):
         """The largest of log density + Gumbel noise is a draw in proportion to the densities."""
         cdef Py_ssize_t i, t
         cdef double value
-        self.row_law.measure(g, n)
+        self.row_law.measure(n)
         for i in range(n):
             t = self.row_law.picked[i]
             value = self.row_law.log_density(self.row_law.distance[i])

@@ -14,6 +14,13 @@ cdef enum:
     N_SCANS = 3             # of a division before the one that counts
     N_CANDIDATES = 20       # for a row's partner
 
+cdef enum:
+    # Places of the counts, as in ``Splits.COUNTS``.
+    OF_SPLITS = 0
+    OF_MERGES = 1
+    OF_DIVISIONS = 2
+    OF_UNIONS = 3
+
 
 cdef class Splits(Move):
     """z | y, or z and y; m, v, s, o integrated out, which must be drawn anew afterwards."""
@@ -92,20 +99,20 @@ cdef class Splits(Move):
             self.state.is_broken = True
             return
         if is_split:
-            self.proposed[0] += 1
+            self.proposed[OF_SPLITS] += 1
             if not log(draws.uniform(self.rng)) < log_ratio:
                 return
-            self.accepted[0] += 1
+            self.accepted[OF_SPLITS] += 1
             self.state.label[j] = self.state.n_clusters
             for a in range(n):
                 if self.sides.side[self.sides.member[a]]:
                     self.state.label[self.sides.member[a]] = self.state.n_clusters
             self.state.n_clusters += 1
         else:
-            self.proposed[1] += 1
+            self.proposed[OF_MERGES] += 1
             if not log(draws.uniform(self.rng)) < -log_ratio:
                 return
-            self.accepted[1] += 1
+            self.accepted[OF_MERGES] += 1
             self.state.join(min(first, second), max(first, second))
         self.state.sort_rows()
 
@@ -152,9 +159,10 @@ cdef class Splits(Move):
         """Two rows at random: divide their cluster, or unite their two clusters, scores too."""
         cdef Py_ssize_t i = draws.below(self.rng, self.state.n_samples)
         cdef Py_ssize_t j = partner(self.state, self.rng, i)
-        cdef int kind = 2 if self.state.label[i] == self.state.label[j] else 3
-        self.proposed[kind] += 1
-        self.accepted[kind] += self.launch.divide_or_unite(i, j)
+        cdef bint together = self.state.label[i] == self.state.label[j]
+        cdef int place = OF_DIVISIONS if together else OF_UNIONS
+        self.proposed[place] += 1
+        self.accepted[place] += self.launch.divide_or_unite(i, j)
         return 0
 
 

@@ -38,7 +38,7 @@ cdef class Tails(Move):
                     return False
                 if n == 0:
                     break
-                self.row_law.measure(g, n)
+                self.row_law.measure(n)
                 for i in range(n):
                     self.square[self.row_law.picked[i]] = self.row_law.distance[i]
         return True

@@ -109,7 +109,10 @@ def level_labels(loadings, scores):
 
 
 def log_upper(state, prior):
-    """log p of all layers above the first, given its number of factors: mathematics, section 2."""
+    """log p of all layers above the first, given its number of factors.
+
+    mathematics/deep_scale_model, section 2.
+    """
     layers = upper_layers(state)
     total, n_rows = 0.0, state["loadings1"].shape[1]
     for l, (loadings, scores) in enumerate(layers):  # noqa: E741

@@ -2,8 +2,8 @@
 
 Row n of the layer below has x_t ~ N(location_n + drift A_nt, A_nt^2 + floor_n), A = W Y, scores
 y_kt ~ N(0, v_kt) with v = 1 + A^2 of the layer above; loadings are an Indian buffet process whose
-customers are the rows. `doc/mathematics/deep_scale_model`, sections 3 to 9, which equations
-(D...) are of; Pan & Han, equations 9 to 17, repaired.
+customers are the rows. mathematics/deep_scale_model, sections 3 to 9, which equations (D...) are
+of; Pan & Han, equations 9 to 17, repaired.
 """
 
 from libc.math cimport isnan, log, sqrt
@@ -167,7 +167,10 @@ cdef class ScaleLayer:
     # -- densities --------------------------------------------------------------------------------
 
     cdef double log_prior(self) noexcept nogil:
-        """log p of links, loadings and scores of this layer and those above (section 2)."""
+        """log p of links, loadings and scores of this layer and those above.
+
+        mathematics/deep_scale_model, section 2.
+        """
         cdef double total, v, m, empty = 0.0
         cdef Py_ssize_t k, t, K = self.n_factors
         total = -self.mass * dishes_per_mass(self.n_below, 1.0) - lgamma(K + 1.0)

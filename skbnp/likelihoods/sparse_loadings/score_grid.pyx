@@ -1,4 +1,4 @@
-"""Proposals of scores of a factor, row by row on a grid: section 6."""
+"""Proposals of a factor's scores on a grid: mathematics/deep_scale_model, section 6."""
 
 from libc.math cimport INFINITY, exp, fabs, isnan, log, sqrt
 from numpy.random cimport bitgen_t
@@ -32,6 +32,14 @@ cdef void add_cells(
         product[g] *= variance
 
 
+cdef void take_logs(Py_ssize_t n_nodes, double* quadratic, double* product) noexcept nogil:
+    """Put the products of variances into the sums before they leave the range of doubles."""
+    cdef Py_ssize_t g
+    for g in range(n_nodes):
+        quadratic[g] += log(product[g])
+        product[g] = 1.0
+
+
 cdef double put_heights(
     Py_ssize_t n_nodes, const double* quadratic, const double* product, double* height,
 ) noexcept nogil:
@@ -49,6 +57,49 @@ cdef double put_heights(
             height[g] = exp(-0.5 * (quadratic[g] - least)) / sqrt(product[g])
         area += height[g]
     return area - 0.5 * (height[0] + height[n_nodes - 1])
+
+
+cdef inline double place_between(double low, double high, double share) noexcept nogil:
+    """Where, from 0 to 1, the area below a line from ``low`` to ``high`` has this share (D6.2)."""
+    cdef double root = sqrt(low * low + min(share, 1.0) * (high * high - low * low))
+    cdef double place = (root - low) / (high - low) if high != low else share
+    return place if 0.0 <= place <= 1.0 else 0.5
+
+
+cdef inline double draw_score(
+    bitgen_t* rng, Py_ssize_t n_nodes, const double* node, const double* height, double area,
+) noexcept nogil:
+    """A draw from the densities at the nodes, mixed with the prior, in standard deviations."""
+    cdef double target, part = 0.0
+    cdef Py_ssize_t g = 0
+    if draws.uniform(rng) < GRID_PRIOR:
+        return draws.normal(rng)
+    target = draws.uniform(rng) * area
+    for g in range(n_nodes - 1):
+        part = 0.5 * (height[g] + height[g + 1])
+        if target <= part or g == n_nodes - 2:
+            break
+        target -= part
+    return node[g] + step_of(n_nodes) * place_between(height[g], height[g + 1], target / part)
+
+
+cdef inline double density_at(
+    double z, Py_ssize_t n_nodes, const double* node, const double* height, double area,
+) noexcept nogil:
+    """The density of that draw at z standard deviations."""
+    cdef double step = step_of(n_nodes), offset, density = 0.0
+    cdef Py_ssize_t g
+    if fabs(z) < GRID_END:
+        g = min(<Py_ssize_t> ((z + GRID_END) / step), n_nodes - 2)
+        offset = (z - node[g]) / step
+        density = height[g] + offset * (height[g + 1] - height[g])
+        density /= area * step
+    return (1.0 - GRID_PRIOR) * density + GRID_PRIOR * exp(-0.5 * (z * z + LOG_2_PI))
+
+
+cdef inline double step_of(Py_ssize_t n_nodes) noexcept nogil:
+    """From a node to the next."""
+    return 2.0 * GRID_END / (n_nodes - 1)
 
 
 cdef class ScoreGrid:
@@ -92,73 +143,68 @@ cdef class ScoreGrid:
         mixed with p(y); y is drawn from it, or given. Constants of the rows' densities are left
         out.
         """
-        cdef NormalCells cells
-        cdef double total = 0.0, sd, x, b, w, a, area, density, prior, z, far
-        cdef double low, high, offset, floor, target, f = 0.0, drift = self.layer.drift
-        cdef double step = 2.0 * GRID_END / (self.n_nodes - 1)
-        cdef double* node = &self.node[0]
-        cdef double* height = &self.height[0]
-        cdef double* quadratic = &self.quadratic[0]
-        cdef double* product = &self.product[0]
-        cdef Py_ssize_t t, i, n, g = 0, G = self.n_nodes
+        cdef double total = 0.0, sd, area, z
+        cdef const double* node = &self.node[0]
+        cdef const double* height = &self.height[0]
+        cdef Py_ssize_t t, G = self.n_nodes
         for t in range(self.layer.n_samples):
             sd = sqrt(self.layer.score_variance(k, t))
-            for g in range(G):
-                quadratic[g], product[g] = node[g] * node[g], 1.0
-            low = high = 1.0
-            for i in range(start, end):
-                n = self.row[i]
-                x = self.layer.below[n, t] - self.layer.location[n]
-                if isnan(x):
-                    continue
-                b, w, floor = self.base[i, t], self.row_weight[i] * sd, self.layer.floor[n]
-                far = fabs(b) + GRID_END * fabs(w)
-                low *= floor
-                high *= far * far + floor
-                if low < 1e-100 or high > 1e100:
-                    for g in range(G):
-                        quadratic[g] += log(product[g])
-                        product[g] = 1.0
-                    low, high = floor, far * far + floor
-                add_cells(G, node, b, w, x, drift, floor, quadratic, product)
-            area = put_heights(G, quadratic, product, height)
+            area = fill_grid(self, start, end, t, sd)
             if draw:
-                if draws.uniform(rng) < GRID_PRIOR:
-                    y[t] = sd * draws.normal(rng)
-                else:
-                    target = draws.uniform(rng) * area
-                    for g in range(G - 1):
-                        f = 0.5 * (height[g] + height[g + 1])
-                        if target <= f or g == G - 2:
-                            break
-                        target -= f
-                    # The inverse of the distribution function within a cell.
-                    low, high = height[g], height[g + 1]
-                    f = sqrt(low * low + min(target / f, 1.0) * (high * high - low * low))
-                    offset = (f - low) / (high - low) if high != low else target / f
-                    if not 0.0 <= offset <= 1.0:
-                        offset = 0.5
-                    y[t] = sd * (node[g] + step * offset)
+                y[t] = sd * draw_score(rng, G, node, height, area)
             z = y[t] / sd
-            prior = exp(-0.5 * (z * z + LOG_2_PI))
-            density = 0.0
-            if fabs(z) < GRID_END:
-                g = min(<Py_ssize_t> ((z + GRID_END) / step), G - 2)
-                offset = (z - node[g]) / step
-                density = height[g] + offset * (height[g + 1] - height[g])
-                density /= area * step
-            total -= self.log_proposal(z, (1.0 - GRID_PRIOR) * density + GRID_PRIOR * prior)
-            cells = no_cells()
-            for i in range(start, end):
-                n = self.row[i]
-                x = self.layer.below[n, t] - self.layer.location[n]
-                if isnan(x):
-                    continue
-                a = self.base[i, t] + self.row_weight[i] * y[t]
-                add_cell(&cells, x - drift * a, a * a + self.layer.floor[n])
-            total += log_density_of(&cells)
+            total -= self.log_proposal(z, density_at(z, G, node, height, area))
+            total += log_rows(self, start, end, t, y[t])
         return total
 
     cdef double log_proposal(self, double z, double density) noexcept nogil:
         """log q(y) - log p(y), up to the scale of y, at z standard deviations."""
         return 0.5 * (z * z + LOG_2_PI) + log(density)
+
+
+# No methods: so the compiler can put them into the loop over samples.
+
+
+cdef double fill_grid(
+    ScoreGrid grid, Py_ssize_t start, Py_ssize_t end, Py_ssize_t t, double sd
+) noexcept nogil:
+    """Heights of p(y) p(rows | y) of sample t, y in units of ``sd``; the area below them."""
+    cdef double x, base, w, far, floor, low = 1.0, high = 1.0, drift = grid.layer.drift
+    cdef const double* node = &grid.node[0]
+    cdef double* quadratic = &grid.quadratic[0]
+    cdef double* product = &grid.product[0]
+    cdef Py_ssize_t i, n, g, G = grid.n_nodes
+    for g in range(G):
+        quadratic[g], product[g] = node[g] * node[g], 1.0
+    for i in range(start, end):
+        n = grid.row[i]
+        x = grid.layer.below[n, t] - grid.layer.location[n]
+        if isnan(x):
+            continue
+        base, w, floor = grid.base[i, t], grid.row_weight[i] * sd, grid.layer.floor[n]
+        # Bounds of the products of variances at all nodes.
+        far = fabs(base) + GRID_END * fabs(w)
+        low *= floor
+        high *= far * far + floor
+        if low < 1e-100 or high > 1e100:
+            take_logs(G, quadratic, product)
+            low, high = floor, far * far + floor
+        add_cells(G, node, base, w, x, drift, floor, quadratic, product)
+    return put_heights(G, quadratic, product, &grid.height[0])
+
+
+cdef double log_rows(
+    ScoreGrid grid, Py_ssize_t start, Py_ssize_t end, Py_ssize_t t, double y
+) noexcept nogil:
+    """log p(rows | y) of one sample."""
+    cdef NormalCells cells = no_cells()
+    cdef double x, a
+    cdef Py_ssize_t i, n
+    for i in range(start, end):
+        n = grid.row[i]
+        x = grid.layer.below[n, t] - grid.layer.location[n]
+        if isnan(x):
+            continue
+        a = grid.base[i, t] + grid.row_weight[i] * y
+        add_cell(&cells, x - grid.layer.drift * a, a * a + grid.layer.floor[n])
+    return log_density_of(&cells)

@@ -1,4 +1,7 @@
-"""Paths row by row, weights of the branches integrated out: mathematics, section 5."""
+"""Paths row by row, weights of the branches integrated out.
+
+mathematics/tree_factor_model, section 5.
+"""
 
 from libc.math cimport INFINITY, NAN, log, sqrt
 

@@ -1,4 +1,7 @@
-"""Concentrations of the branching levels, the tree given: mathematics, section 11."""
+"""Concentrations of the branching levels, the tree given.
+
+mathematics/tree_factor_model, section 11.
+"""
 
 import numpy as np
 

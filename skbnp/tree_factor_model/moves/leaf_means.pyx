@@ -1,4 +1,4 @@
-"""Leaf means, scores integrated out: mathematics, section 7."""
+"""Leaf means, scores integrated out: mathematics/tree_factor_model, section 7."""
 
 from libc.math cimport isfinite, sqrt
 

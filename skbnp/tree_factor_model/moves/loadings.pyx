@@ -1,4 +1,7 @@
-"""Loadings of all nodes and means of all leaves, given the scores: mathematics, section 9."""
+"""Loadings of all nodes and means of all leaves, given the scores.
+
+mathematics/tree_factor_model, section 9.
+"""
 
 
 import numpy as np

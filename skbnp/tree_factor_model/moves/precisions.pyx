@@ -1,4 +1,7 @@
-"""Precisions of noise, means and loadings, all else given: mathematics, section 10."""
+"""Precisions of noise, means and loadings, all else given.
+
+mathematics/tree_factor_model, section 10.
+"""
 
 from libc.string cimport memcpy
 
@@ -93,8 +96,7 @@ cdef class Precisions(Move):
                 self.state.noise_precision[p] = self.state.noise_precision[0]
         if self.hyper.sample_noise_rate:
             self.state.noise_rate = self.hyper.draw_noise_rate(
-                self.rng, self.state.noise_rate,
-                1 if self.hyper.isotropic else self.state.n_features, sum_noise,
+                self.rng, 1 if self.hyper.isotropic else self.state.n_features, sum_noise,
             )
 
     cdef void _draw_mean_precisions(self) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Scores of all rows: mathematics, section 8."""
+"""Scores of all rows: mathematics/tree_factor_model, section 8."""
 
 from libc.math cimport sqrt
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-"""Paths of all rows at once, by slices: mathematics, section 5."""
+"""Paths of all rows at once, by slices: mathematics/tree_factor_model, section 5."""
 
 from libc.math cimport INFINITY, expm1, fmin, log
 

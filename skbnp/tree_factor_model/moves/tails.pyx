@@ -1,4 +1,7 @@
-"""Tails and scales of whole covariances, scores integrated out: mathematics, section 6."""
+"""Tails and scales of whole covariances, scores integrated out.
+
+mathematics/tree_factor_model, section 6.
+"""
 
 from libc.math cimport log1p
 from libc.stdint cimport uint64_t

@@ -16,6 +16,7 @@ from checks.monte_carlo import z_score
 from checks.proofs import proof
 from checks.tree_factor_model import (
     FREE_RATE,
+    SMALL_RATE,
     STRUCTURES,
     changing,
     data_statistics,
@@ -45,6 +46,12 @@ CONFIGURATIONS = {
         {"holes": 0.3},
     ),
     "tree, rate": ("tree", {"noise_precision": FREE_RATE}, {}),
+    "tree, small rate": ("tree", {"noise_precision": SMALL_RATE}, {}),
+    "single, isotropic, small rate": (
+        "single",
+        {"noise": "isotropic", "noise_precision": SMALL_RATE},
+        {},
+    ),
     "tree, loadings": ("tree", {"branch_scale": "loadings"}, {}),
     "tree, noise": ("tree", {"branch_scale": "noise"}, {}),
     "tree, whole": ("tree", {"branch_scale": "whole"}, {}),
@@ -123,6 +130,7 @@ TOUCHED = {
     "loadings": ("tanh D", "tanh M", "tanh x D y", "log psi", "log joint"),
     "precisions": (
         "log lambda",
+        "log b0",
         "log xi",
         "log phi",
         "log zeta",

@@ -1,4 +1,4 @@
-"""Births and deaths of factors with one link: section 4."""
+"""Births and deaths of factors with one link: mathematics/deep_scale_model, section 4."""
 
 from libc.math cimport isnan, log
 from numpy.random cimport bitgen_t

@@ -1,4 +1,7 @@
-"""Columns of finite laws, empty ones among them, and the printed moves: section 10."""
+"""Columns of finite laws, empty ones among them, and the printed moves.
+
+mathematics/deep_scale_model, section 10.
+"""
 
 from libc.math cimport log, sqrt
 from numpy.random cimport bitgen_t
@@ -103,8 +106,8 @@ cdef class FiniteColumns(LayerMove):
     cdef int make_printed_moves(self, bitgen_t* rng) except -1 nogil:
         """Equations 12 and 13 as printed, an attempt for each row and column.
 
-        They leave no posterior as it is (sections 13.5, 13.6); without columns nothing comes
-        back.
+        They leave no posterior as it is (mathematics/deep_scale_model, sections 13.5 and 13.6);
+        without columns nothing comes back.
         """
         cdef Py_ssize_t _, k, n_columns, n_active
         for _ in range(self.layer.n_below):
@@ -151,7 +154,10 @@ cdef double log_printed_add(
 cdef double log_printed_delete(
     Py_ssize_t n_columns, Py_ssize_t n_active, Py_ssize_t n_rows, double mass
 ) noexcept nogil:
-    """Equation 13 of the paper: with the same factor as 12, not its inverse (section 13.5)."""
+    """Equation 13 of the paper: with the same factor as 12, not its inverse.
+
+    mathematics/deep_scale_model, section 13.5.
+    """
     cdef double K = n_columns
     return (
         -log_empty(n_rows, mass / K) - log(mass * dishes_per_mass(n_rows, 1.0) / K)

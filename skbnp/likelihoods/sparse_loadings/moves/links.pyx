@@ -1,4 +1,4 @@
-"""Links and loadings of a layer: section 3."""
+"""Links and loadings of a layer: mathematics/deep_scale_model, section 3."""
 
 from libc.math cimport INFINITY, exp, fabs, log, sqrt
 from numpy.random cimport bitgen_t
@@ -6,69 +6,30 @@ from numpy.random cimport bitgen_t
 import numpy as np
 
 from skbnp.likelihoods.sparse_loadings.cells cimport (
-    accepts, draw_t, log_add, log_density, log_t, put_in_order,
+    accepts, draw_t, log_add, log_t, put_in_order,
 )
 from skbnp.likelihoods.sparse_loadings.moves.layer_move cimport OF_LINKS, LayerMove
 from skbnp.likelihoods.sparse_loadings.scale_layer cimport SINGLETON
 from skbnp.numerics cimport rng as draws
 from skbnp.numerics.special cimport LOG_2_PI
 
-# A proposal of a loading: points for each sign, steps from the best, degrees of freedom and
-# widening of its two humps, and the share of the prior (D3.4).
-cdef int N_POINTS = 7
-cdef int N_STEPS = 4
+# The proposal of a loading (D3.4).
+cdef int N_POINTS = 7               # for each sign, of which the best is where a climb starts
+cdef int N_STEPS = 4                # of a climb, at most
+cdef int N_LENGTHS = 3              # that a step tries, each a quarter of the last
+cdef double NEAREST_POINT = 0.05    # of what loadings are likely to be
 cdef double HUMP_DF = 5.0
-cdef double HUMP_WIDTH = 1.69
-cdef double HUMP_SHARE = 0.9
-cdef double LEAST_LINK = 0.03
-
-
-cdef struct Hump:
-    double mode, information, height
-
-
-cdef Hump climb(
-    Py_ssize_t n, const double* x, const double* base, const double* y, double start, double drift,
-    double floor, double df, double scale2,
-) noexcept nogil:
-    """Damped Fisher scoring of one loading's conditional from a start (D3.3)."""
-    cdef Hump out = Hump(start, 0.0, 0.0)
-    cdef double w = start, a, e, variance, slope, information, step, height, trial
-    cdef double prior_information = (df + 1.0) / (2.0 * df * scale2)
-    cdef Py_ssize_t t
-    cdef int i, _
-    out.height = log_density(n, x, base, y, w, drift, floor) + log_t(w, df, scale2)
-    for i in range(N_STEPS + 1):
-        slope = -(df + 1.0) * w / (df * scale2 + w * w)
-        information = prior_information
-        for t in range(n):
-            a = base[t] + w * y[t]
-            e = x[t] - drift * a
-            variance = 1.0 / (a * a + floor)
-            slope += y[t] * variance * (a * (e * e * variance - 1.0) + drift * e)
-            information += y[t] * y[t] * variance * (2.0 * a * a * variance + drift * drift)
-        out.mode, out.information = w, information
-        if i == N_STEPS:
-            break
-        step = slope / information
-        for _ in range(3):
-            trial = w + step
-            height = log_density(n, x, base, y, trial, drift, floor) + log_t(trial, df, scale2)
-            if height > out.height:
-                break
-            step *= 0.25
-        else:
-            break
-        w, out.height = trial, height
-        if fabs(step) * sqrt(information) < 0.05:
-            # Close enough: the proposal is wider than the hump.
-            out.mode = w
-            break
-    return out
+cdef double HUMP_WIDTH = 1.69       # variance of a hump over that of Laplace's approximation
+cdef double HUMP_SHARE = 0.9        # the rest is the column's law
+cdef double LEAST_LINK = 0.03       # chance that a link is proposed, and that it is not
 
 
 cdef class Links(LayerMove):
-    """Every loading and whether it is there, one by one. O(25 T N K)."""
+    """Every loading and whether it is there, one by one. O(25 T N K).
+
+    A loading that is there has, but for the cells, a t law given the column's others; the odds of
+    its being there are those of the buffet.
+    """
 
     def __init__(self, layer):
         super().__init__(layer)
@@ -95,102 +56,185 @@ cdef class Links(LayerMove):
         return 0
 
     cdef void update_link(self, bitgen_t* rng, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
-        """A loading and whether it is there, by an independence proposal near its conditional.
-
-        What is off has the conditional of a t law with the column's other loadings, the odds of
-        being there are those of the buffet; the proposal is a mixture of a hump for each sign and
-        that t law.
-        """
-        cdef double old = self.layer.W[n, k], w, df, scale2, log_odds, reach, none, evidence, point
-        cdef double others = self.layer.n_links[k] - (1 if old != 0.0 else 0)
-        cdef double size_x = 0.0, size_y = 0.0, log_on, log_ratio, height, best, share, total
-        cdef Py_ssize_t n_cells, t
-        cdef Hump hump[2]
-        cdef double log_share[2]
-        cdef int s, j, _
-        cdef bint was_on = old != 0.0, is_on = True, can_be_off = True
-        if self.layer.birth_move == SINGLETON:
-            can_be_off = others > 0.0
-            if not can_be_off and not was_on:
-                return
-        df = 2.0 * self.layer.slab_shape + others
-        self.layer.W[n, k] = 0.0
-        scale2 = (2.0 * self.layer.slab_scale + self.layer.column_energy(k)) / df
-        self.layer.W[n, k] = old
-        log_odds = INFINITY
-        if can_be_off:
-            share = self.n_others(others, was_on)
-            if self.layer.birth_move != SINGLETON:
-                share += self.layer.mass / self.layer.n_factors
-            log_odds = log(share / (self.layer.n_below - others))
-        n_cells = self.layer.gather(n, k)
-        for t in range(n_cells):
-            size_x += self.layer.cell_x[t] * self.layer.cell_x[t]
-            size_y += self.layer.cell_y[t] * self.layer.cell_y[t]
-        reach = sqrt(size_x / size_y) if size_x > 0.0 and size_y > 0.0 else sqrt(scale2)
-        for s in range(2):
-            best = -INFINITY
-            point = w = reach * (0.05 if s == 0 else -0.05)
-            for _ in range(N_POINTS):
-                height = self.layer.log_cells(n_cells, n, w) + log_t(w, df, scale2)
-                if height > best:
-                    best, point = height, w
-                w *= 2.0
-            hump[s] = climb(
-                n_cells, &self.layer.cell_x[0], &self.layer.cell_base[0], &self.layer.cell_y[0],
-                point, self.layer.drift, self.layer.floor[n], df, scale2,
-            )
-            log_share[s] = hump[s].height - 0.5 * log(hump[s].information)
-        total = log_add(log_share[0], log_share[1])
-        evidence = total + 0.5 * LOG_2_PI
-        for s in range(2):
-            log_share[s] += log(HUMP_SHARE) - total
-        none = self.layer.log_cells(n_cells, n, 0.0)
-        log_on = INFINITY
-        if can_be_off:
-            share = 1.0 / (1.0 + exp(none - evidence - log_odds))
-            share = min(max(share, LEAST_LINK), 1.0 - LEAST_LINK)
-            log_on = log(share / (1.0 - share))
-            is_on = draws.uniform(rng) < share
-        w = 0.0
-        if is_on:
-            share = draws.uniform(rng)
-            if share < 1.0 - HUMP_SHARE:
-                w = draw_t(rng, df, scale2)
-            else:
-                s = 0 if share < 1.0 - HUMP_SHARE + exp(log_share[0]) else 1
-                w = hump[s].mode + draw_t(rng, HUMP_DF, HUMP_WIDTH / hump[s].information)
-        log_ratio = 0.0
-        for j in range(2):
-            # The proposed loading's density over its proposal's, then the present one's.
-            point = w if j == 0 else old
-            if point == 0.0:
-                height = none
-            else:
-                height = log_add(
-                    log_share[0] + log_t(
-                        point - hump[0].mode, HUMP_DF, HUMP_WIDTH / hump[0].information
-                    ),
-                    log_share[1] + log_t(
-                        point - hump[1].mode, HUMP_DF, HUMP_WIDTH / hump[1].information
-                    ),
-                )
-                best = log_t(point, df, scale2)
-                height = self.layer.log_cells(n_cells, n, point) + best - log_add(
-                    height, log(1.0 - HUMP_SHARE) + best
-                )
-                if can_be_off:
-                    height += log_odds - log_on
-            log_ratio += height if j == 0 else -height
-        self.proposed[OF_LINKS] += 1
-        if not accepts(rng, log_ratio):
+        """A loading and whether it is there, by an independence proposal near its conditional."""
+        cdef LinkProposal link
+        cdef double old = self.layer.W[n, k], others = self.layer.n_links[k] - (old != 0.0), new
+        link.row, link.can_be_off = n, self.layer.birth_move != SINGLETON or others > 0.0
+        if old == 0.0 and not link.can_be_off:
+            # A factor's only link comes and goes with the factor, by births and deaths.
             return
-        self.accepted[OF_LINKS] += 1
-        self.layer.W[n, k] = w
-        self.layer.n_links[k] += (1 if w != 0.0 else 0) - (1 if was_on else 0)
-        for t in range(self.layer.n_samples):
-            self.layer.A[n, t] += (w - old) * self.layer.Y[k, t]
+        self.take_column(&link, k, others)
+        link.n_cells = self.layer.gather(n, k)
+        self.find_humps(&link)
+        self.weigh_absence(&link)
+        new = draw_loading(rng, &link)
+        self.proposed[OF_LINKS] += 1
+        if accepts(rng, self.log_weight(&link, new) - self.log_weight(&link, old)):
+            self.accepted[OF_LINKS] += 1
+            self.put(n, k, new)
+
+    cdef void take_column(self, LinkProposal* link, Py_ssize_t k, double others) noexcept nogil:
+        """What the other links of the column, so many, say of this one: (D3.1), (D3.2)."""
+        cdef Py_ssize_t n = link.row
+        cdef double old = self.layer.W[n, k], weight
+        link.df = 2.0 * self.layer.slab_shape + others
+        self.layer.W[n, k] = 0.0
+        link.scale2 = (2.0 * self.layer.slab_scale + self.layer.column_energy(k)) / link.df
+        self.layer.W[n, k] = old
+        link.log_odds = INFINITY
+        if link.can_be_off:
+            weight = self.n_others(others, old != 0.0)
+            if self.layer.birth_move != SINGLETON:
+                weight += self.layer.mass / self.layer.n_factors
+            link.log_odds = log(weight / (self.layer.n_below - others))
 
     cdef double n_others(self, double others, bint was_on) noexcept nogil:
         """Links of the column that the odds (D3.2) count: those to other rows."""
         return others
+
+    # -- the proposal -----------------------------------------------------------------------------
+
+    cdef void find_humps(self, LinkProposal* link) noexcept nogil:
+        """A hump for each sign, and what Laplace's approximation makes of the two (D3.4)."""
+        cdef double size = self.likely_size(link), total
+        cdef int s
+        for s in range(2):
+            link.hump[s] = self.climb(
+                link, self.best_point(link, size * (NEAREST_POINT if s == 0 else -NEAREST_POINT))
+            )
+            link.log_share[s] = link.hump[s].height - 0.5 * log(link.hump[s].information)
+        total = log_add(link.log_share[0], link.log_share[1])
+        link.log_evidence = total + 0.5 * LOG_2_PI
+        for s in range(2):
+            link.log_share[s] += log(HUMP_SHARE) - total
+
+    cdef double likely_size(self, const LinkProposal* link) noexcept nogil:
+        """Of the loading: that of the cells over that of the scores."""
+        cdef double size_x = 0.0, size_y = 0.0
+        cdef Py_ssize_t t
+        for t in range(link.n_cells):
+            size_x += self.layer.cell_x[t] * self.layer.cell_x[t]
+            size_y += self.layer.cell_y[t] * self.layer.cell_y[t]
+        return sqrt(size_x / size_y) if size_x > 0.0 and size_y > 0.0 else sqrt(link.scale2)
+
+    cdef double best_point(self, const LinkProposal* link, double w) noexcept nogil:
+        """The highest of points from w outwards, each twice the last."""
+        cdef double best = w, most = -INFINITY, height
+        cdef int _
+        for _ in range(N_POINTS):
+            height = self.log_height(link, w)
+            if height > most:
+                most, best = height, w
+            w *= 2.0
+        return best
+
+    cdef Hump climb(self, const LinkProposal* link, double start) noexcept nogil:
+        """Damped Fisher scoring of the loading's conditional from a start (D3.3)."""
+        cdef Hump hump
+        cdef double slope, step
+        cdef int _
+        hump.mode, hump.height = start, self.log_height(link, start)
+        slope = self.slope_at(link, start, &hump.information)
+        for _ in range(N_STEPS):
+            step = self.step_up(link, &hump, slope / hump.information)
+            if step == 0.0 or fabs(step) * sqrt(hump.information) < 0.05:
+                # Close enough: the proposal is wider than the hump.
+                break
+            slope = self.slope_at(link, hump.mode, &hump.information)
+        return hump
+
+    cdef double step_up(self, const LinkProposal* link, Hump* hump, double step) noexcept nogil:
+        """Step from a hump's mode, less far where that is not higher; 0 if it never is."""
+        cdef double w, height
+        cdef int _
+        for _ in range(N_LENGTHS):
+            w = hump.mode + step
+            height = self.log_height(link, w)
+            if height > hump.height:
+                hump.mode, hump.height = w, height
+                return step
+            step *= 0.25
+        return 0.0
+
+    cdef double slope_at(
+        self, const LinkProposal* link, double w, double* information
+    ) noexcept nogil:
+        """Derivative of the log density of a loading, and Fisher's information: (D3.3)."""
+        cdef double slope, total, a, e, variance
+        cdef double drift = self.layer.drift, floor = self.layer.floor[link.row]
+        cdef const double* x = &self.layer.cell_x[0]
+        cdef const double* base = &self.layer.cell_base[0]
+        cdef const double* y = &self.layer.cell_y[0]
+        cdef Py_ssize_t t
+        slope = -(link.df + 1.0) * w / (link.df * link.scale2 + w * w)
+        total = (link.df + 1.0) / (2.0 * link.df * link.scale2)
+        for t in range(link.n_cells):
+            a = base[t] + w * y[t]
+            e = x[t] - drift * a
+            variance = 1.0 / (a * a + floor)
+            slope += y[t] * variance * (a * (e * e * variance - 1.0) + drift * e)
+            total += y[t] * y[t] * variance * (2.0 * a * a * variance + drift * drift)
+        information[0] = total
+        return slope
+
+    cdef void weigh_absence(self, LinkProposal* link) noexcept nogil:
+        """The density without the link, and the chance at which one is proposed."""
+        link.log_off = self.layer.log_cells(link.n_cells, link.row, 0.0)
+        link.chance, link.log_on = 1.0, INFINITY
+        if link.can_be_off:
+            link.chance = 1.0 / (1.0 + exp(link.log_off - link.log_evidence - link.log_odds))
+            link.chance = min(max(link.chance, LEAST_LINK), 1.0 - LEAST_LINK)
+            link.log_on = log(link.chance / (1.0 - link.chance))
+
+    # -- densities --------------------------------------------------------------------------------
+
+    cdef double log_height(self, const LinkProposal* link, double w) noexcept nogil:
+        """Log density of the cells and of a loading that is there."""
+        return self.layer.log_cells(link.n_cells, link.row, w) + log_t(w, link.df, link.scale2)
+
+    cdef double log_weight(self, const LinkProposal* link, double w) noexcept nogil:
+        """Log density of a loading, 0 without the link, over that at which it is proposed."""
+        cdef double prior, out
+        if w == 0.0:
+            return link.log_off
+        prior = log_t(w, link.df, link.scale2)
+        out = self.layer.log_cells(link.n_cells, link.row, w) + prior
+        out -= log_add(log_humps(link, w), log(1.0 - HUMP_SHARE) + prior)
+        if link.can_be_off:
+            out += link.log_odds - link.log_on
+        return out
+
+    # -- bookkeeping ------------------------------------------------------------------------------
+
+    cdef void put(self, Py_ssize_t n, Py_ssize_t k, double w) noexcept nogil:
+        """Give a link its loading, 0 to take it away; counts and amplitudes follow."""
+        cdef double old = self.layer.W[n, k]
+        cdef Py_ssize_t t
+        self.layer.W[n, k] = w
+        self.layer.n_links[k] += (w != 0.0) - (old != 0.0)
+        for t in range(self.layer.n_samples):
+            self.layer.A[n, t] += (w - old) * self.layer.Y[k, t]
+
+
+cdef double draw_loading(bitgen_t* rng, const LinkProposal* link) noexcept nogil:
+    """Of the proposal: 0 without the link, else of the column's law or around a mode."""
+    cdef double u
+    cdef int s
+    if link.can_be_off and not draws.uniform(rng) < link.chance:
+        return 0.0
+    u = draws.uniform(rng)
+    if u < 1.0 - HUMP_SHARE:
+        return draw_t(rng, link.df, link.scale2)
+    s = 0 if u < 1.0 - HUMP_SHARE + exp(link.log_share[0]) else 1
+    return link.hump[s].mode + draw_t(rng, HUMP_DF, HUMP_WIDTH / link.hump[s].information)
+
+
+cdef double log_humps(const LinkProposal* link, double w) noexcept nogil:
+    """Log density of the two humps of the proposal, with their shares."""
+    return log_add(log_hump(link, 0, w), log_hump(link, 1, w))
+
+
+cdef double log_hump(const LinkProposal* link, int s, double w) noexcept nogil:
+    return link.log_share[s] + log_t(
+        w - link.hump[s].mode, HUMP_DF, HUMP_WIDTH / link.hump[s].information
+    )

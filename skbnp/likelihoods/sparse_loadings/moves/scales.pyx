@@ -1,4 +1,4 @@
-"""Scales of factors: section 8."""
+"""Scales of factors: mathematics/deep_scale_model, section 8."""
 
 from libc.math cimport exp, log
 from numpy.random cimport bitgen_t

@@ -1,4 +1,4 @@
-"""Splits and merges of factors: section 5."""
+"""Splits and merges of factors: mathematics/deep_scale_model, section 5."""
 
 from libc.math cimport ldexp, log, log1p
 from numpy.random cimport bitgen_t
