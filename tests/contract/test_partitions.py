@@ -106,10 +106,18 @@ def test_branches_are_those_of_the_reference_draw():
     """One tree is shown, so rows are put in the branches of that tree."""
     X = np.random.default_rng(0).normal(size=(60, 4)) + 4 * (np.arange(60)[:, np.newaxis] % 2)
     options = dict(n_chains=1, n_warmup=40, n_draws=20, random_state=0)
-    tree = TreeFactorModel(max_depth=4, branch_levels=(1, 2), **options).fit(X)
-    rows = Rows(tree._units.to_visible(X))
-    expected = branch_probabilities(rows, tree._reference)
-    np.testing.assert_allclose(tree.predict_proba(X), expected, atol=1e-12)
+    for merge_overlap in (None, 0.1):
+        tree = TreeFactorModel(
+            max_depth=4, branch_levels=(1, 2), merge_overlap=merge_overlap, **options
+        ).fit(X)
+        rows = Rows(tree._units.to_visible(X))
+        of_branches = branch_probabilities(rows, tree._reference)
+        # What shares of the rows of each branch are in which cluster.
+        table = np.zeros((of_branches.shape[1], tree.n_clusters_))
+        np.add.at(table, (tree.component_labels_, tree.labels_), 1.0)
+        table /= table.sum(axis=1, keepdims=True)
+        assert (merge_overlap is None) == np.array_equal(table, np.eye(len(table)))
+        np.testing.assert_allclose(tree.predict_proba(X), of_branches @ table, atol=1e-12)
 
 
 def test_draws_of_the_clusterer_count_alike():

@@ -353,7 +353,7 @@ def test_few_draws_and_ensembles_are_judged_by_the_model(X, monkeypatch):
     monkeypatch.setattr(_reporting, "MOST_RHAT", 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        imputer = tree().set_params(estimator__n_draws=30).fit(X)
+        imputer = tree().set_params(estimator__n_warmup=100, estimator__n_draws=30).fit(X)
     assert imputer.r_hat_ > 1.0
     assert not imputer.report().sections["imputer"].verdicts
 
