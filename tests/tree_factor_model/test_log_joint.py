@@ -10,7 +10,7 @@ from scipy import stats
 
 from checks.mutants import compiled
 from checks.slow import slow_where
-from checks.tree_factor_model import FREE_RATE, STRUCTURES, make_sampler, prior_of
+from checks.tree_factor_model import FREE_RATE, SMALL_RATE, STRUCTURES, make_sampler, prior_of
 from skbnp.mcmc.rows import for_row_blocks
 from skbnp.tree_factor_model import _model
 from skbnp.tree_factor_model._leaf_laws import LeafLaws
@@ -63,6 +63,17 @@ def test_after_random_sweeps(structure, branch_scale, path_update, holes, tail):
         for scores in ("integrated", "explicit"):
             expected = _model.log_joint(state, X, p, scores=scores)
             assert_allclose(sampler.log_joint(scores), expected, rtol=1e-8)
+        sampler.sweep()
+
+
+@pytest.mark.parametrize("noise", _model.NOISES)
+def test_a_law_of_the_rate_that_is_cut_off(noise):
+    """A quarter of this law is below the least rate: what is left is a density."""
+    p, state, X = drawn("tree", noise=noise, noise_precision=SMALL_RATE)
+    sampler = make_sampler(X, p, state)
+    for _ in range(3):
+        expected = _model.log_joint(sampler.get_state(), X, p)
+        assert_allclose(sampler.log_joint("integrated"), expected, rtol=1e-10)
         sampler.sweep()
 
 
